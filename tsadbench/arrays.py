@@ -1,0 +1,20 @@
+"""The array types that cross the package's borders."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Return the array as one that nobody can write to: itself where it is so already, else a copy."""
+    if array.flags.writeable or not array.flags.c_contiguous:
+        array = np.array(array, order="C", copy=True)
+        array.flags.writeable = False
+    return array

@@ -1,0 +1,265 @@
+"""The detector's contract: learn from recordings, give every row of a recording a score, nothing else.
+
+Lifetime, told by who calls what when: planning constructs the detector and calls `check`; the box constructs it
+again in its own process and calls `fit` with the training recordings, then `training_scores`, then, one recording
+at a time, `score` (and `contributions`). Thresholds are the protocol's business, so there is no ``predict``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self, final
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.errors import ContractError, NotFittedError, UsageError
+from tsadbench.recording import Recording, Series, as_recording, as_recordings, check_sensors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a detector promises about itself; `tsadbench check` holds it to that.
+
+    Parameters
+    ----------
+    family
+        What kind of method it is: "graph", "statistics", "reconstruction", "forecast", "trees", "floor", ...
+    look_ahead
+        How many rows after a row its score may depend on; 0 = causal.
+    memory
+        How many rows before a row its score may depend on; None = all of them.
+    stochastic
+        Whether another seed gives other scores.
+    adaptive
+        Whether scoring changes what it has learned.
+    window_normalised
+        Whether it rescales each window by the window's own statistics.
+    needs_prior
+        Whether its parameter ``prior`` must be given; planning fills in the data set's.
+    extra
+        The pip extra that it needs ("deep"), if any.
+    paper
+        Where the method is published.
+    fixed_threshold
+        Floors only: the threshold that takes the place of the protocol's.
+    """
+
+    family: str = "other"
+    look_ahead: int = 0
+    memory: int | None = None
+    stochastic: bool = False
+    adaptive: bool = False
+    window_normalised: bool = False
+    needs_prior: bool = False
+    extra: str | None = None
+    paper: str = ""
+    fixed_threshold: float | None = None
+
+
+class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
+
+    A subclass writes ``__init__`` (keyword-only, it stores its arguments and does nothing else), ``_fit`` and
+    ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``declared_traits`` and
+    ``test_params``. What it learns lies in attributes that end in ``_``. ``_score`` is pure: no state, no batch
+    statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+
+    Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
+
+    Examples
+    --------
+    >>> class Distance(Detector):
+    ...     '''Distance of a row to the training mean.'''
+    ...
+    ...     def _fit(self, recordings):
+    ...         self.mean_ = np.concatenate([recording.values for recording in recordings]).mean(axis=0)
+    ...
+    ...     def _score(self, recording):
+    ...         return np.linalg.norm(recording.values - self.mean_, axis=1)
+    >>> Distance().fit(np.zeros((5, 2))).score(np.array([[3.0, 4.0]]))
+    array([5.])
+    """
+
+    traits: ClassVar[Traits] = Traits()
+
+    sensors_: tuple[str, ...]
+
+    @final
+    def check(self, sensors: tuple[str, ...]) -> None:
+        """Raise a UsageError where a parameter is out of range or does not fit these sensors."""
+        self._check(sensors)
+
+    @final
+    def fit(self, recordings: Series | Sequence[Series]) -> Self:
+        """Learn from normal recordings; whatever an earlier fit learned is forgotten.
+
+        Parameters
+        ----------
+        recordings
+            One series or several, with the same sensors.
+
+        Returns
+        -------
+        Self
+            The fitted detector.
+
+        Raises
+        ------
+        UsageError
+            Where a parameter is out of range.
+        DataError
+            Where the recordings are not what they have to be.
+        """
+        training = as_recordings(recordings)
+        sensors = training[0].sensors
+        self._check(sensors)
+        self._forget()
+        self._fit(training)
+        self.sensors_ = sensors
+        return self
+
+    @final
+    def score(self, recording: Series) -> FloatArray:
+        """Return the score of every row, [n_rows]; higher = more anomalous, NaN where it cannot score.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        DataError
+            Where the recording does not have the sensors of the training recordings.
+        ContractError
+            Where the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
+        """
+        ready = self._ready(recording)
+        return _checked(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
+
+    @final
+    def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
+        """Return the scores of the rows it was fitted on, one array [n_rows] a training recording.
+
+        A threshold is set on them: a detector that remembers its rows gives held-out scores here.
+
+        Parameters
+        ----------
+        recordings
+            The recordings that `fit` was given.
+
+        Raises
+        ------
+        NotFittedError, DataError, ContractError
+            As `score` does.
+        """
+        training = tuple(self._ready(recording) for recording in as_recordings(recordings))
+        scores = list(self._training_scores(training))
+        if len(scores) != len(training):
+            raise ContractError(
+                f"{type(self).__name__}.training_scores: expected one array a training recording, {len(training)}, "
+                f"found {len(scores)}"
+            )
+        return [
+            _checked(score, (recording.n_rows,), f"{type(self).__name__}.training_scores")
+            for score, recording in zip(scores, training, strict=True)
+        ]
+
+    @final
+    def contributions(self, recording: Series) -> FloatArray:
+        """Return how much each sensor contributes to each row's score, [n_rows, n_sensors].
+
+        Raises
+        ------
+        UsageError
+            Where the detector does not offer contributions (`offers_contributions`).
+        NotFittedError, DataError, ContractError
+            As `score` does.
+        """
+        if not self.offers_contributions():
+            raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
+        ready = self._ready(recording)
+        where = f"{type(self).__name__}.contributions"
+        return _checked(self._contributions(ready), ready.values.shape, where)
+
+    @final
+    @classmethod
+    def offers_contributions(cls) -> bool:
+        """Whether `contributions` can be asked for."""
+        return cls._contributions is not Detector._contributions
+
+    def declared_traits(self) -> Traits:
+        """Return this detector's traits; overridden where they depend on its parameters."""
+        return self.traits
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:
+        """Return constructor arguments that make it cheap enough for the checks."""
+        return {}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        """Raise a UsageError (`_require`) where a parameter is wrong for these sensors."""
+
+    @abstractmethod
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        """Learn; set attributes that end in ``_``."""
+
+    @abstractmethod
+    def _score(self, recording: Recording) -> FloatArray:
+        """Return [n_rows] float64; higher = more anomalous."""
+
+    def _training_scores(self, recordings: tuple[Recording, ...]) -> Sequence[FloatArray]:
+        """Return the training rows' scores; overridden by detectors that remember their rows."""
+        return [self._score(recording) for recording in recordings]
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        """Return [n_rows, n_sensors] float64; written by detectors that can tell."""
+        raise NotImplementedError  # never reached: `contributions` looks whether it is overridden
+
+    @final
+    def _require(self, holds: bool, parameter: str, expected: str) -> None:
+        """Raise a UsageError unless the parameter is as expected ("at least 1")."""
+        if not holds:
+            raise UsageError(
+                f"{type(self).__name__}: {parameter} must be {expected}, found {getattr(self, parameter)!r}"
+            )
+
+    def _ready(self, recording: Series) -> Recording:
+        sensors = getattr(self, "sensors_", None)
+        if sensors is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit with normal recordings first")
+        ready = as_recording(recording)
+        check_sensors(ready, sensors)
+        return ready
+
+    def _forget(self) -> None:
+        parameters = set(self._get_param_names())
+        for name in [name for name in vars(self) if name not in parameters]:
+            delattr(self, name)
+
+
+def _checked(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
+    """Return the scores where they keep the contract, else raise a ContractError that says what is wrong."""
+    if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
+        found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise ContractError(f"{where}: expected a float64 array {list(shape)}, found {found}")
+    if scores.shape != shape:
+        raise ContractError(f"{where}: expected shape {list(shape)}, found {list(scores.shape)}")
+    by_row = scores.reshape(len(scores), -1)
+    infinite = _any_in_row(np.isinf(by_row))
+    if infinite.any():
+        raise ContractError(f"{where}: scores must not be infinite, row {int(infinite.argmax())} is")
+    missing = _any_in_row(np.isnan(by_row))
+    present = np.flatnonzero(~missing)
+    if len(present) and missing[present[0] : present[-1]].any():
+        row = int(present[0] + missing[present[0] :].argmax())
+        raise ContractError(
+            f"{where}: NaN is allowed as one leading and one trailing run of a recording, row {row} is NaN "
+            f"between scored rows"
+        )
+    return scores
+
+
+def _any_in_row(mask: BoolArray) -> BoolArray:
+    return np.asarray(mask.any(axis=1), dtype=np.bool_)

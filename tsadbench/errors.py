@@ -1,0 +1,42 @@
+"""Every error that tsadbench raises on purpose. A message says what was expected, what was found, what to do."""
+
+from __future__ import annotations
+
+
+class TsadbenchError(Exception):
+    """The base of all errors that tsadbench raises on purpose."""
+
+
+class UsageError(TsadbenchError, ValueError):
+    """A wrong option, name or parameter: something the caller can correct."""
+
+
+class DataError(TsadbenchError, ValueError):
+    """A file or an array that is not what it has to be."""
+
+
+class DataNotFoundError(DataError):
+    """A data set's files are not on this machine."""
+
+
+class ContractError(TsadbenchError, ValueError):
+    """A detector broke its contract: its scores cannot be judged."""
+
+
+class NotFittedError(TsadbenchError, ValueError, AttributeError):
+    """A detector was asked for scores before it was fitted."""
+
+
+class MissingExtraError(TsadbenchError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs packages that are not installed: run  pip install 'tsadbench[{extra}]'")
+
+
+class PluginError(TsadbenchError, ImportError):
+    """A plugin is missing, broken, or shares its name with another one."""
+
+
+class StoreError(TsadbenchError, ValueError):
+    """A run store cannot be read or written."""

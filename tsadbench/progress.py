@@ -1,0 +1,37 @@
+"""How a detector tells how far its fit has come, without knowing who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
+
+Listener: TypeAlias = Callable[[int, int, str], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("tsadbench_progress", default=None)
+
+
+def progress(done: int, total: int, note: str = "") -> None:
+    """Report that ``done`` of ``total`` steps are done; nothing happens where nobody listens.
+
+    Parameters
+    ----------
+    done, total
+        Steps, for instance epochs.
+    note
+        A few words on the state, for instance "loss 0.31".
+    """
+    listener = _listener.get()
+    if listener is not None:
+        listener(done, total, note)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Send every report made inside the block to ``listener(done, total, note)``."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
