@@ -18,7 +18,10 @@ _PLACES = {
     "Scored": "tsadbench.protocol",
     "Prior": "tsadbench.prior",
     "Recording": "tsadbench.recording",
+    "Leaderboard": "tsadbench.leaderboard",
+    "Record": "tsadbench.record",
     "progress": "tsadbench.progress",
+    "run": "tsadbench.api",
     **dict.fromkeys(
         (
             "ContractError",
@@ -43,11 +46,13 @@ __all__ = [
     "Detector",
     "Episode",
     "Labels",
+    "Leaderboard",
     "MissingExtraError",
     "NotFittedError",
     "PluginError",
     "Prior",
     "Protocol",
+    "Record",
     "Recording",
     "Scored",
     "StoreError",
@@ -56,9 +61,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "progress",
+    "run",
 ]
 
 if TYPE_CHECKING:
+    from tsadbench.api import run
     from tsadbench.dataset import Dataset, Labels
     from tsadbench.detector import Detector, Traits
     from tsadbench.errors import (
@@ -72,9 +79,11 @@ if TYPE_CHECKING:
         TsadbenchError,
         UsageError,
     )
+    from tsadbench.leaderboard import Leaderboard
     from tsadbench.prior import Prior
     from tsadbench.progress import progress
     from tsadbench.protocol import Episode, Protocol, Scored
+    from tsadbench.record import Record
     from tsadbench.recording import Recording
 
 

@@ -105,6 +105,15 @@ class Labels:
                 raise DataError(f"labels of {id!r}: expected booleans [n_rows], found {rows.dtype} {list(rows.shape)}")
             rows.flags.writeable = False
 
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over the recordings' ids and labels, and the splits."""
+        digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
+        for id, rows in self.rows.items():  # noqa: A001 - the recording's field
+            digest.update(repr((id, rows.shape)).encode())
+            digest.update(rows.data)
+        return digest.hexdigest()
+
 
 class LabelledDataset(NamedTuple):
     """What a loader returns: the data set for detectors, the labels for the judge."""

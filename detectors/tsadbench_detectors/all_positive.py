@@ -1,0 +1,29 @@
+"""Floor: flag every row."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+
+
+class AllPositive(Detector):
+    """Score 1 for every row, flagged by a threshold of its own, 0: what F1 is worth without any skill.
+
+    Examples
+    --------
+    >>> AllPositive().fit(np.zeros((5, 2))).score(np.zeros((3, 2)))
+    array([1., 1., 1.])
+    """
+
+    traits: ClassVar[Traits] = Traits(family="floor", memory=0, fixed_threshold=0.0)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        pass
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.ones(recording.n_rows)

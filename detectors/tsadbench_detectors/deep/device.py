@@ -1,0 +1,28 @@
+"""Where a network computes."""
+
+from __future__ import annotations
+
+import torch
+
+from tsadbench.errors import UsageError
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device of this name.
+
+    Parameters
+    ----------
+    name
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one, else the CPU.
+
+    Raises
+    ------
+    UsageError
+        Where this machine has no such device.
+    """
+    here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    if name == "auto":
+        return torch.device("cuda" if len(here) > 1 else "cpu")
+    if name not in here and not (name == "cuda" and len(here) > 1):
+        raise UsageError(f"device: expected 'auto' or one of this machine's, {here}, found {name!r}; choose one of them")
+    return torch.device(name)

@@ -1,0 +1,251 @@
+"""DPR-GM: forecasts each sensor from its own past and from the sensors that physically drive it.
+
+A language model reads the system's documentation and lists directed couplings; how sensors correlate weighs them.
+What the forecasts miss, on the sensors that run steadily in normal operation above all, is the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from itertools import pairwise
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Traits
+from tsadbench.errors import UsageError
+from tsadbench.prior import Prior
+from tsadbench.recording import Recording
+from tsadbench_detectors import sensor_graph
+from tsadbench_detectors.extras import needs_extra
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+
+with needs_extra("dprgm", "deep"):
+    import torch
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.forecaster import Forecaster
+    from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer
+    from tsadbench_detectors.deep.gru import GRU
+
+Graph: TypeAlias = Literal["domain", "none", "complete", "random", "correlation"]
+
+_FROM_PRIOR = ("domain", "random")
+
+
+class DPRGM(Forecaster):
+    """Scores how far the next rows are from what a graph network over physically coupled sensors forecasts.
+
+    Row t is scored by the forecast of the rows t to t + horizon - 1 from the ``window`` rows before it; the last
+    rows of a recording by that part of the horizon which exists. With ``e_i`` sensor i's mean squared error,
+    ``n_i = max(0, (e_i - median) / IQR)`` over the training windows and ``c_i = w_i * n_i`` its contribution, the
+    score is ``(1 - alpha) * mean(c) + alpha * max(c)``.
+
+    Parameters
+    ----------
+    backbone
+        Graph layers: "sage" (GraphSAGE with weighted edges), "gcn" (graph convolution), "gat" (graph attention)
+        or "transformer" (graph transformer); the last two see which edges there are, not their weights.
+    edge_weights
+        Whether an edge from i to j weighs 0.5 + 0.5 * correlation(i, j) instead of 1.
+    node_weights
+        Whether a sensor weighs the more in the score, the less it varies in the training rows; else all weigh 1/N.
+    graph
+        Where edges come from: "domain" (the prior), "none", "complete", "random" (as many as in the prior, drawn by
+        the seed), "correlation" (the complete graph; needs edge_weights).
+    prior
+        Directed physical couplings between sensors; needed where graph is "domain" or "random".
+    window
+        Rows that a forecast sees.
+    horizon
+        Rows that a forecast covers; the score looks horizon - 1 rows ahead.
+    hidden_size
+        Width of the recurrent layer and of the graph layers.
+    layers
+        Graph layers.
+    embedding_size
+        Width of what is learned of each sensor's identity.
+    alpha
+        Share of the largest contribution in the score, the rest being their mean; 0 to 1.
+    epochs
+        Passes over the training windows.
+    batch_size
+        Windows a training step.
+    learning_rate
+        Of Adam.
+    seed
+        Of the initial weights, the order of the training windows and a random graph.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="graph",
+        look_ahead=9,
+        memory=30,
+        stochastic=True,
+        needs_prior=True,
+        extra="deep",
+        paper="DPR-GM, the paper that the protocol `published` is behind",
+    )
+
+    def __init__(
+        self,
+        *,
+        backbone: Backbone = "sage",
+        edge_weights: bool = True,
+        node_weights: bool = True,
+        graph: Graph = "domain",
+        prior: Prior | None = None,
+        window: int = 30,
+        horizon: int = 10,
+        hidden_size: int = 32,
+        layers: int = 2,
+        embedding_size: int = 8,
+        alpha: float = 0.2,
+        epochs: int = 20,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.backbone = backbone
+        self.edge_weights = edge_weights
+        self.node_weights = node_weights
+        self.graph = graph
+        self.prior = prior
+        self.window = window
+        self.horizon = horizon
+        self.hidden_size = hidden_size
+        self.layers = layers
+        self.embedding_size = embedding_size
+        self.alpha = alpha
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(
+            self.traits,
+            look_ahead=self.horizon - 1,
+            memory=self.window,
+            needs_prior=self.graph in _FROM_PRIOR,
+        )
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"graph": "correlation", "hidden_size": 4, "embedding_size": 2, "epochs": 1}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        self._require(self.backbone in get_args(Backbone), "backbone", f"one of {list(get_args(Backbone))}")
+        self._require(self.graph in get_args(Graph), "graph", f"one of {list(get_args(Graph))}")
+        for parameter in ("hidden_size", "layers", "embedding_size"):
+            self._require_integer(parameter, at_least=1)
+        self._require(isinstance(self.alpha, Real) and 0 <= self.alpha <= 1, "alpha", "a number from 0 to 1")
+        if self.graph == "correlation" and not self.edge_weights:
+            raise UsageError(
+                "DPRGM: graph 'correlation' is the complete graph with edge weights, found edge_weights off; "
+                "leave edge_weights on, or choose graph 'complete'"
+            )
+        if self.graph in _FROM_PRIOR:
+            self._known_prior().check(sensors)
+
+    def _known_prior(self) -> Prior:
+        if self.prior is None:
+            raise UsageError(
+                f"DPRGM: expected a prior for graph {self.graph!r}, found none; give one as prior (docs/priors.md says "
+                f"how to get one), or choose graph 'none', 'complete' or 'correlation'"
+            )
+        return self.prior
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        standardiser, rows = Standardiser.of(recordings), pooled_rows(recordings)
+        couplings = self._couplings(recordings[0].sensors)
+        correlation = sensor_graph.correlations(standardiser, rows)
+        self.adjacency_ = sensor_graph.weighted(couplings, correlation) if self.edge_weights else couplings
+        weights = sensor_graph.node_weights(standardiser)
+        self.node_weights_ = weights if self.node_weights else sensor_graph.equal_node_weights(len(weights))
+        self._train(recordings)
+        errors = self._training_errors(recordings)
+        first, self.error_median_, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
+        self.error_iqr_ = _floored(third - first)
+
+    def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
+        """Return D [n_sensors, n_sensors], zeros and ones."""
+        if self.graph == "domain":
+            return self._known_prior().matrix(sensors)
+        if self.graph == "random":
+            return sensor_graph.random_graph(len(sensors), len(self._known_prior().edges), self.seed)
+        if self.graph == "none":
+            return np.zeros((len(sensors), len(sensors)))
+        return sensor_graph.complete_graph(len(sensors))
+
+    def _build_network(self, n_sensors: int) -> nn.Module:  # noqa: ARG002 - the adjacency matrix knows
+        return Network(
+            torch.from_numpy(self.adjacency_).float(),
+            backbone=self.backbone,
+            horizon=self.horizon,
+            hidden_size=self.hidden_size,
+            layers=self.layers,
+            embedding_size=self.embedding_size,
+        )
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        normalised = (self._errors(recording) - self.error_median_) / self.error_iqr_
+        return self.node_weights_ * np.maximum(0.0, normalised)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        contributions = self._contributions(recording)
+        return (1 - self.alpha) * contributions.mean(axis=1) + self.alpha * contributions.max(axis=1)
+
+
+def _floored(spread: FloatArray) -> FloatArray:
+    """Return the sensors' spreads, none of them 0: a sensor whose error never varied must not divide by it."""
+    largest = spread.max()
+    return np.maximum(spread, 1e-8 * largest) if largest > 0 else np.ones_like(spread)
+
+
+class Network(nn.Module):
+    """One recurrent layer for all sensors, then graph layers between sensors, then a forecast for each sensor.
+
+    Parameters
+    ----------
+    adjacency
+        A [n_sensors, n_sensors]; messages go from sensor j to sensor i where A[j, i] > 0.
+    backbone, horizon, hidden_size, layers, embedding_size
+        As for `DPRGM`.
+    """
+
+    def __init__(
+        self, adjacency: Tensor, *, backbone: Backbone, horizon: int, hidden_size: int, layers: int, embedding_size: int
+    ) -> None:
+        super().__init__()
+        widths = [hidden_size + embedding_size, *[hidden_size] * layers]
+        self.encoder = GRU(1, hidden_size)
+        self.summary = nn.Linear(3 * hidden_size, hidden_size)
+        self.identity = nn.Embedding(len(adjacency), embedding_size)
+        self.graph_layers = nn.ModuleList(
+            GraphLayer(backbone, n_in, n_out, adjacency) for n_in, n_out in pairwise(widths)
+        )
+        self.head = nn.Linear(hidden_size, horizon)
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Return [batch, horizon, n_sensors] for standardised rows [batch, window, n_sensors]."""
+        nodes = torch.cat([self._encode(past), self.identity.weight.expand(len(past), -1, -1)], dim=-1)
+        for layer in self.graph_layers:
+            nodes = torch.relu(layer(nodes))
+        forecast: Tensor = self.head(nodes)
+        return forecast.transpose(1, 2)
+
+    def _encode(self, past: Tensor) -> Tensor:
+        """Return each sensor's window as a vector, [batch, n_sensors, hidden_size]."""
+        n_windows, n_steps, n_sensors = past.shape
+        states = self.encoder(past.transpose(0, 1).reshape(n_steps, 1, n_windows * n_sensors))
+        pooled = torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
+        encoded: Tensor = self.summary(pooled.t())
+        return encoded.view(n_windows, n_sensors, -1)

@@ -1,0 +1,57 @@
+"""Isolation forest: how few random cuts separate a row from the others."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.ensemble import IsolationForest as SklearnIsolationForest
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+
+
+class IsolationForest(Detector):
+    """scikit-learn's isolation forest over single rows, with its defaults: 100 trees of at most 256 rows.
+
+    The score is the paper's anomaly score in (0, 1], ``2^(-E[path length] / c(rows))``. Where the forest's own
+    threshold (``contamination``) would lie plays no part: thresholds are the protocol's.
+
+    Parameters
+    ----------
+    n_estimators
+        Trees, at least 1.
+    seed
+        Of the rows and the cuts that the trees draw, at least 0.
+
+    References
+    ----------
+    F. T. Liu, K. M. Ting and Z.-H. Zhou, Isolation Forest, IEEE International Conference on Data Mining, 2008.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="trees", memory=0, stochastic=True, paper="Liu, Ting and Zhou, Isolation Forest, ICDM 2008"
+    )
+
+    def __init__(self, *, n_estimators: int = 100, seed: int = 0) -> None:
+        self.n_estimators = n_estimators
+        self.seed = seed
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"n_estimators": 20}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(self.n_estimators >= 1, "n_estimators", "at least 1")
+        self._require(0 <= self.seed < 2**32, "seed", "at least 0 and below 2^32")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+        rows = self.standardiser_.z_scores(pooled_rows(recordings))
+        self.forest_ = SklearnIsolationForest(n_estimators=self.n_estimators, random_state=self.seed).fit(rows)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        rows = self.standardiser_.z_scores(recording.values)
+        return np.asarray(-self.forest_.score_samples(rows), dtype=np.float64)

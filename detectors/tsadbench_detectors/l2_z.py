@@ -1,0 +1,38 @@
+"""Floor: the root of a row's summed squared z-scores."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.standardise import Standardiser
+
+
+class L2Z(Detector):
+    """Euclidean distance of a row to the training mean, each sensor in training standard deviations.
+
+    A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
+    squared z-scores; the score is the root of their sum.
+
+    Examples
+    --------
+    >>> detector = L2Z().fit(np.array([[0.0, 10.0], [2.0, 30.0]]))
+    >>> detector.score(np.array([[4.0, 60.0]]))
+    array([5.])
+    """
+
+    traits: ClassVar[Traits] = Traits(family="floor", memory=0)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        squared: FloatArray = self._contributions(recording).sum(axis=1)
+        return np.sqrt(squared)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return self.standardiser_.z_scores(recording.values) ** 2

@@ -1,0 +1,40 @@
+"""Floor: a random number for every row."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from zlib import crc32
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+
+
+class Random(Detector):
+    """A uniform random number in [0, 1) for every row: what ranking is worth without any skill.
+
+    The numbers follow from the seed and the recording's first row, so that scoring is repeatable and two recordings
+    do not share their numbers. All of a recording's scores hang on its first row: the memory is unlimited.
+
+    Parameters
+    ----------
+    seed
+        Of the random numbers, at least 0.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="floor", memory=None, stochastic=True)
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(self.seed >= 0, "seed", "at least 0")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        pass
+
+    def _score(self, recording: Recording) -> FloatArray:
+        generator = np.random.default_rng([self.seed, crc32(recording.values[0].tobytes())])
+        return generator.random(recording.n_rows)

@@ -1,0 +1,84 @@
+"""Graphs over sensors: who drives whom, how strongly, and how far each sensor can be trusted.
+
+A graph is a matrix [n_sensors, n_sensors] whose entry [i, j] belongs to the edge from sensor i to sensor j.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench_detectors.standardise import Standardiser
+
+_EPSILON = 1e-8
+_ROUNDING = 1e-12
+
+
+def complete_graph(n_sensors: int) -> FloatArray:
+    """Return the graph with an edge between any two sensors, in both directions."""
+    return np.ones((n_sensors, n_sensors)) - np.eye(n_sensors)
+
+
+def random_graph(n_sensors: int, n_edges: int, seed: int) -> FloatArray:
+    """Return a graph with so many edges, drawn by the seed; no sensor has an edge to itself.
+
+    Raises
+    ------
+    ValueError
+        Where there are not so many pairs of sensors.
+    """
+    pairs = np.argwhere(complete_graph(n_sensors))
+    sources, targets = np.random.default_rng(seed).choice(pairs, size=n_edges, replace=False).T
+    graph = np.zeros((n_sensors, n_sensors))
+    graph[sources, targets] = 1.0
+    return graph
+
+
+def correlations(standardiser: Standardiser, rows: FloatArray) -> FloatArray:
+    """Return the Pearson correlation of every two sensors, [n_sensors, n_sensors]; 0 for a constant sensor.
+
+    Parameters
+    ----------
+    standardiser
+        Learned from these rows.
+    rows
+        Raw training rows [n_rows, n_sensors].
+    """
+    z_scores = standardiser.z_scores(rows) * standardiser.varies
+    return np.clip(z_scores.T @ z_scores / len(rows), -1.0, 1.0)
+
+
+def weighted(graph: FloatArray, correlation: FloatArray) -> FloatArray:
+    """Return A, the graph with its edges weighted by how sensors correlate: ``A = D * (0.5 + 0.5 * rho)``.
+
+    A correlation of 1, 0 or -1 leaves all, half or nothing of an edge.
+
+    Parameters
+    ----------
+    graph
+        D, zeros and ones.
+    correlation
+        rho, [n_sensors, n_sensors].
+    """
+    weights = graph * (0.5 + 0.5 * correlation)
+    # Rounding must not leave a trace of an edge whose correlation is -1: a trace would count as an in-neighbour.
+    return np.where(weights < _ROUNDING, 0.0, weights)
+
+
+def node_weights(standardiser: Standardiser) -> FloatArray:
+    """Return how far each sensor can be trusted, [n_sensors], with sum 1: the steadiest sensors weigh most.
+
+    The weight follows the inverse of the coefficient of variation in percent over the raw training rows,
+    ``CV = sigma / (|mu| + eps) * 100``, ``r = 1 / (CV + eps)``, ``w = r / sum(r)``, eps = 1e-8. A constant sensor
+    weighs nothing; where all are constant, all weigh the same.
+    """
+    variation = standardiser.scale / (np.abs(standardiser.mean) + _EPSILON) * 100.0
+    reliability = np.where(standardiser.varies, 1.0 / (variation + _EPSILON), 0.0)
+    if not reliability.any():
+        return equal_node_weights(len(reliability))
+    return reliability / reliability.sum()
+
+
+def equal_node_weights(n_sensors: int) -> FloatArray:
+    """Return the weight 1 / n_sensors for every sensor."""
+    return np.full(n_sensors, 1.0 / n_sensors)

@@ -1,0 +1,77 @@
+"""Hotelling's T-squared: the Mahalanobis distance of a row to the training mean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import pinvh
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.smoothing import trailing_median
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+
+# Directions with a smaller share of the largest variance are rounding: collinear sensors give about 1e-15.
+NEGLIGIBLE_VARIANCE = 1e-12
+
+
+class T2(Detector):
+    """T-squared of a row: ``z' S^+ z``, z its z-scores, S their covariance (ddof 1) over the training rows.
+
+    Sensors that are constant over the training rows are left out. Where the others are collinear, S has no inverse
+    and the pseudo-inverse takes its place: T-squared is then measured in the directions in which the training rows
+    vary, and does not see a row that breaks the collinearity (`T2Q` does).
+
+    Contributions split a row's own T-squared, before smoothing: ``z_i (S^+ z)_i``. They sum to it; one of them is
+    negative where a sensor's deviation is what the other sensors' deviations lead to expect.
+
+    Parameters
+    ----------
+    smoothing
+        Rows of the trailing median over the statistic, at least 1 (= no smoothing). At a recording's start it is
+        taken over the rows that exist.
+
+    References
+    ----------
+    H. Hotelling, Multivariate quality control illustrated by the air testing of sample bombsights, in: Techniques
+    of Statistical Analysis, McGraw-Hill, 1947.
+
+    Examples
+    --------
+    >>> detector = T2().fit(np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]))
+    >>> detector.score(np.array([[0.0, 0.0], [2.0, 0.0]]))
+    array([0., 3.])
+    """
+
+    traits: ClassVar[Traits] = Traits(family="statistics", memory=0, paper="Hotelling 1947")
+
+    def __init__(self, *, smoothing: int = 1) -> None:
+        self.smoothing = smoothing
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.smoothing - 1)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(self.smoothing >= 1, "smoothing", "at least 1")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+        self.standardiser_.require_variation("T2")
+        z = self.standardiser_.varying_z_scores(pooled_rows(recordings))
+        covariance = np.atleast_2d(np.cov(z, rowvar=False))
+        self.precision_ = np.asarray(pinvh(covariance, rtol=NEGLIGIBLE_VARIANCE), dtype=np.float64)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return trailing_median(self._by_varying_sensor(recording).sum(axis=1), self.smoothing)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return self.standardiser_.with_constant_sensors(self._by_varying_sensor(recording))
+
+    def _by_varying_sensor(self, recording: Recording) -> FloatArray:
+        z = self.standardiser_.varying_z_scores(recording.values)
+        # einsum and not @: a row's last bits must not hang on how many rows are scored with it.
+        split: FloatArray = z * np.einsum("ri,ij->rj", z, self.precision_)
+        return split

@@ -1,0 +1,106 @@
+"""T-squared and Q: a row's distance within the principal components, and its distance from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.control_limits import q_limit, t2_limit
+from tsadbench_detectors.smoothing import trailing_median
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE
+
+
+class T2Q(Detector):
+    """The larger of T-squared and Q of a principal component analysis, each divided by its control limit.
+
+    T-squared is measured on the scores of the first k components, the fewest that hold the share ``variance`` of the
+    variance; Q is the squared length of what they leave of a row. A score above 1 is what process monitoring alarms
+    on. Sensors that are constant over the training rows are left out. Smoothing is applied to T-squared and to Q,
+    before the larger one is taken.
+
+    A direction in which the training rows do not vary at all (collinear sensors) counts with 1e-12 of the largest
+    variance: a row that breaks the collinearity scores very high. Where all components are kept, Q is 0.
+
+    Contributions split the statistic that is the larger one in a row, before smoothing, divided by its limit:
+    ``z_i (P L^-1 P' z)_i`` of T-squared (P the components, L their variances; one may be negative), the squared
+    residual of the sensor of Q. They sum to the row's own score.
+
+    Parameters
+    ----------
+    variance
+        Share of the variance that the components hold at least, above 0 and at most 1.
+    confidence
+        Of both control limits, at least 0.5 and below 1.
+    smoothing
+        Rows of the trailing median over both statistics, at least 1 (= no smoothing). At a recording's start it is
+        taken over the rows that exist.
+
+    References
+    ----------
+    J. E. Jackson and G. S. Mudholkar, Control procedures for residuals associated with principal component
+    analysis, Technometrics 21(3), 1979; S. J. Qin, Statistical process monitoring: basics and beyond, Journal of
+    Chemometrics 17, 2003.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="statistics", memory=0, paper="Jackson and Mudholkar, Technometrics 21(3), 1979"
+    )
+
+    def __init__(self, *, variance: float = 0.85, confidence: float = 0.999, smoothing: int = 1) -> None:
+        self.variance = variance
+        self.confidence = confidence
+        self.smoothing = smoothing
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.smoothing - 1)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(0 < self.variance <= 1, "variance", "above 0 and at most 1")
+        self._require(0.5 <= self.confidence < 1, "confidence", "at least 0.5 and below 1")
+        self._require(self.smoothing >= 1, "smoothing", "at least 1")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+        self.standardiser_.require_variation("T2Q")
+        z = self.standardiser_.varying_z_scores(pooled_rows(recordings))
+        ascending, vectors = np.linalg.eigh(np.atleast_2d(np.cov(z, rowvar=False)))
+        variances, vectors = ascending[::-1], vectors[:, ::-1]
+        k = _n_components(variances, self.variance)
+        smallest = NEGLIGIBLE_VARIANCE * variances[0]
+        self.components_ = vectors[:, :k]
+        self.component_variances_ = variances[:k]
+        self.t2_limit_ = t2_limit(k, len(z), self.confidence)
+        self.q_limit_ = q_limit(np.maximum(variances[k:], smallest), self.confidence)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        t2, q = self._statistics(recording)
+        smooth_t2 = trailing_median(t2.sum(axis=1), self.smoothing)
+        smooth_q = trailing_median(q.sum(axis=1), self.smoothing)
+        return np.maximum(smooth_t2, smooth_q)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        t2, q = self._statistics(recording)
+        t2_is_larger = t2.sum(axis=1) >= q.sum(axis=1)
+        return self.standardiser_.with_constant_sensors(np.where(t2_is_larger[:, None], t2, q))
+
+    def _statistics(self, recording: Recording) -> tuple[FloatArray, FloatArray]:
+        """Return T-squared and Q, divided by their limits and split by sensor, [n_rows, n_varying] each."""
+        z = self.standardiser_.varying_z_scores(recording.values)
+        # einsum and not @: a row's last bits must not hang on how many rows are scored with it.
+        scores = np.einsum("ri,ik->rk", z, self.components_)
+        distances = np.einsum("rk,ik->ri", scores / self.component_variances_, self.components_)
+        residuals = z - np.einsum("rk,ik->ri", scores, self.components_)
+        return z * distances / self.t2_limit_, residuals**2 / self.q_limit_
+
+
+def _n_components(variances: FloatArray, share: float) -> int:
+    """Return how many of the descending variances hold the share, of those that are more than rounding."""
+    positive = variances[variances > NEGLIGIBLE_VARIANCE * variances[0]]
+    held = np.cumsum(positive) / positive.sum()
+    return min(int(np.searchsorted(held, share)) + 1, len(positive))

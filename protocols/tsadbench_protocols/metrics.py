@@ -1,0 +1,178 @@
+"""Point-wise metrics, without point adjustment.
+
+Two groups. At a threshold: precision, recall, F1 (`prac_f1`), Matthews correlation coefficient, the share of flagged
+rows. Over all thresholds: area under the ROC curve, area under the precision-recall curve, best F1.
+
+=========== ============================================= ======================= =======================
+metric      nothing flagged                               no row anomalous        all rows anomalous
+=========== ============================================= ======================= =======================
+precision   0, as scikit-learn's ``zero_division=0``      0                       1, or 0 if none flagged
+recall      0                                             undefined (0 / 0)       as usual
+prac_f1     0                                             undefined, as recall is as usual
+mcc         0, as for every constant prediction           undefined               undefined
+auroc       as usual                                      undefined               undefined
+auprc       as usual                                      undefined               undefined
+bf_f1       as usual                                      undefined               undefined
+flagged     0                                             as usual                as usual
+=========== ============================================= ======================= =======================
+
+Undefined is None. With all rows anomalous, every score has an AUPRC and a best F1 of 1: they are called undefined
+too, because they say nothing about the detector.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.errors import DataError
+from tsadbench.protocol import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("precision", "Precision"),
+    Metric("recall", "Recall"),
+    Metric("prac_f1", "Prac-F1"),
+    Metric("mcc", "MCC"),
+    Metric("auroc", "AUROC"),
+    Metric("auprc", "AUPRC"),
+    Metric("bf_f1", "BF-F1", oracle=True),
+    Metric("flagged", "Flagged", better=None),
+)
+
+
+def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict[str, float | None]:
+    """Return every metric by name, in the order of `METRICS`; None where undefined.
+
+    Parameters
+    ----------
+    scores
+        [n_rows] higher = more anomalous. A row with NaN is not flagged, and ranks below all others.
+    anomalous
+        [n_rows] the truth.
+    threshold
+        A row is flagged where its score is greater.
+
+    Raises
+    ------
+    DataError
+        Where the two arrays differ in length or are empty.
+
+    Examples
+    --------
+    >>> found = evaluate(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]), threshold=0.5)
+    >>> found["precision"], found["recall"], found["auroc"], found["bf_f1"]
+    (1.0, 0.5, 0.75, 0.8)
+    """
+    if scores.shape != anomalous.shape or scores.ndim != 1 or len(scores) == 0:
+        raise DataError(
+            f"expected scores and labels of the same rows, at least one, found {list(scores.shape)} scores and "
+            f"{list(anomalous.shape)} labels"
+        )
+    scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
+    confusion = Confusion.of(scores > threshold, anomalous)
+    ranking = rank(scores, anomalous)
+    return {
+        "precision": confusion.precision,
+        "recall": confusion.recall,
+        "prac_f1": confusion.f1,
+        "mcc": confusion.mcc,
+        "auroc": ranking.auroc,
+        "auprc": ranking.auprc,
+        "bf_f1": ranking.bf_f1,
+        "flagged": confusion.flagged,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How many rows are flagged rightly, flagged wrongly, missed, and left alone rightly."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @classmethod
+    def of(cls, flagged: BoolArray, anomalous: BoolArray) -> Confusion:
+        """Count the rows; both arrays are [n_rows]."""
+        tp = int(np.count_nonzero(flagged & anomalous))
+        fp = int(np.count_nonzero(flagged)) - tp
+        fn = int(np.count_nonzero(anomalous)) - tp
+        return cls(tp, fp, fn, len(anomalous) - tp - fp - fn)
+
+    @property
+    def precision(self) -> float:
+        """Share of the flagged rows that are anomalous; 0 where none is flagged."""
+        return self.tp / max(self.tp + self.fp, 1)
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the anomalous rows that are flagged; None where none is anomalous."""
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None where no row is anomalous."""
+        return 2 * self.tp / (2 * self.tp + self.fp + self.fn) if self.tp + self.fn else None
+
+    @property
+    def mcc(self) -> float | None:
+        """Matthews correlation coefficient; 0 where all rows are flagged or none, None where labels have one class."""
+        if not (self.tp + self.fn and self.tn + self.fp):
+            return None
+        # Python's integers do not overflow: the product passes 2**63 at some 10^5 rows.
+        margins = (self.tp + self.fp) * (self.tp + self.fn) * (self.tn + self.fp) * (self.tn + self.fn)
+        return (self.tp * self.tn - self.fp * self.fn) / math.sqrt(margins) if margins else 0.0
+
+    @property
+    def flagged(self) -> float:
+        """Share of all rows that are flagged."""
+        return (self.tp + self.fp) / (self.tp + self.fp + self.fn + self.tn)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What an order of the rows is worth over all thresholds.
+
+    Parameters
+    ----------
+    auroc
+        Area under the receiver operating characteristic; a tie counts half.
+    auprc
+        Average precision: sum of (R_k - R_{k-1}) P_k over the distinct scores. No interpolation, which would be
+        optimistic where scores tie.
+    bf_f1
+        Best F1 over all thresholds: an oracle, as no user knows that threshold.
+    """
+
+    auroc: float | None
+    auprc: float | None
+    bf_f1: float | None
+
+
+def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:
+    """Return the metrics over all thresholds, [n_rows] each; one sort gives them all.
+
+    A NaN ranks below every other score. All are None where the rows are of one class.
+    """
+    positives = int(np.count_nonzero(anomalous))
+    negatives = len(anomalous) - positives
+    if positives == 0 or negatives == 0:
+        return Ranking(None, None, None)
+    comparable = np.where(np.isnan(scores), -np.inf, scores)
+    order = np.argsort(comparable)[::-1]
+    ranked = comparable[order]
+    # A threshold lies below the last of equal scores or not at all: rows that tie cannot be told apart.
+    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    tp = np.cumsum(anomalous[order], dtype=np.int64)[last]
+    taken = last + 1
+    fp = taken - tp
+    new_tp, new_fp = np.diff(tp, prepend=0), np.diff(fp, prepend=0)
+    return Ranking(
+        auroc=float(np.sum(new_fp * (2 * tp - new_tp))) / (2 * positives * negatives),
+        auprc=float(np.sum(new_tp * (tp / taken))) / positives,
+        bf_f1=float(np.max(2 * tp / (taken + positives))),
+    )

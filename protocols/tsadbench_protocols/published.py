@@ -1,0 +1,104 @@
+"""The protocol behind the paper's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tsadbench.dataset import Dataset, Labels
+from tsadbench.errors import DataError
+from tsadbench.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.recording import Recording
+from tsadbench_protocols import pot
+from tsadbench_protocols.judging import Evaluated, judge, only_episode, require_integer
+from tsadbench_protocols.metrics import METRICS
+
+
+class Published(Protocol):
+    """The paper's protocol (the paper calls it "strict point-wise").
+
+    It differs from `strict`, the default, in two things: windows run across the borders of the concatenated test
+    recordings, and training rows that recur in the test are kept.
+
+    1. *Training.* On all training recordings, whole.
+    2. *Scoring.* The test recordings, concatenated in the data set's order, are one recording without time.
+    3. *Evaluated rows.* A window holds ``window`` input rows and ``horizon`` target rows, and its score belongs to the
+       first row after its input: rows ``window`` to ``n - horizon`` of the one series, both included, whatever the
+       detector. On SKAB: 37,362 windows over 37,401 rows.
+    4. *Threshold.* Peaks-over-Threshold on the training scores of the same rows, ``window`` to ``n - horizon`` of each
+       training recording, pooled: one threshold for the one fitted detector.
+    5. *Metrics.* Point-wise, no point adjustment. Every split is a choice of rows of the one scored series.
+
+    Parameters
+    ----------
+    window
+        Rows at the start that are not evaluated: input rows of a window.
+    horizon
+        Target rows of a window; the last ``horizon - 1`` rows are not evaluated.
+    level
+        Quantile level of the initial threshold.
+    q
+        Risk: the share of normal rows that the threshold lets be flagged.
+    """
+
+    metrics = METRICS
+    summary = (
+        "the paper's protocol: the test recordings concatenated into one series, windows across their borders, "
+        "point-wise metrics without point adjustment"
+    )
+
+    def __init__(self, *, window: int = 30, horizon: int = 10, level: float = 0.98, q: float = 1e-3) -> None:
+        self.window = window
+        self.horizon = horizon
+        self.level = level
+        self.q = q
+
+    def check(self) -> None:
+        """Raise a UsageError where a parameter is out of range."""
+        require_integer("published", "window", self.window, least=1)
+        require_integer("published", "horizon", self.horizon, least=1)
+        pot.check_options(self.level, self.q)
+
+    def episodes(self, dataset: Dataset) -> Iterator[Episode]:
+        """Yield the one fit: all training recordings, and the test recordings as one series without time."""
+        self.check()
+        values = np.concatenate([recording.values for recording in dataset.test])
+        values.flags.writeable = False
+        series = Recording(id="test", values=values, sensors=dataset.sensors)
+        yield Episode(id="all", train=dataset.train, test=(series,))
+
+    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
+        """Return the threshold, and the metrics of every split.
+
+        The scored series is cut at the lengths of the labels, which lie in the data set's order.
+
+        Raises
+        ------
+        ContractError
+            Where no evaluated row has a score, or no training row that the threshold needs.
+        DataError
+            Where the labels are not those of the scored rows.
+        """
+        self.check()
+        one = only_episode(scored)
+        lengths = [len(rows) for rows in one.test]
+        n_labels = sum(len(rows) for rows in labels.rows.values())
+        if lengths != [n_labels]:
+            raise DataError(
+                f"expected one scored series with a label for each row, found {lengths} scored rows and "
+                f"{n_labels} labels"
+            )
+        (scores,) = one.test
+        counts = np.zeros(len(scores), dtype=np.bool_)
+        counts[self._evaluated(len(scores))] = True
+        evaluated, start = {}, 0
+        for name, anomalous in labels.rows.items():
+            rows = slice(start, start := start + len(anomalous))
+            evaluated[name] = Evaluated(scores[rows][counts[rows]], anomalous[counts[rows]])
+        calibration = [rows[self._evaluated(len(rows))] for rows in one.train]
+        return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)
+
+    def _evaluated(self, n_rows: int) -> slice:
+        """Return the rows that count in a series of so many rows."""
+        return slice(self.window, max(self.window, n_rows - self.horizon + 1))

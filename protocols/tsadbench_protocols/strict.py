@@ -1,0 +1,93 @@
+"""The default protocol: no row is trained on and tested on, no window crosses a recording's border."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tsadbench.dataset import Dataset, Labels
+from tsadbench.errors import DataError
+from tsadbench.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench_protocols import pot
+from tsadbench_protocols.judging import Evaluated, judge, only_episode, require_integer
+from tsadbench_protocols.metrics import METRICS
+from tsadbench_protocols.overlap import without_shared_rows
+
+
+class Strict(Protocol):
+    """The default protocol. It is not the paper's: that one is `published`.
+
+    1. *Training.* On the training recordings, less every row that also occurs in a test recording: same time and same
+       values (SKAB has such rows). What remains keeps its order and is cut into recordings at the gaps. A row without
+       time is never taken for another one: a system at rest repeats its values honestly.
+    2. *Scoring.* Each test recording by itself.
+    3. *Evaluated rows.* ``warm_up`` to ``n - 1`` of each test recording, whatever the detector. A recording that is no
+       longer than the warm-up contributes none.
+    4. *Threshold.* Peaks-over-Threshold on the training scores of the same rows of each training recording, pooled:
+       one threshold for the one fitted detector.
+    5. *Metrics.* Point-wise, no point adjustment, over all evaluated rows of a split.
+
+    Parameters
+    ----------
+    warm_up
+        Rows at the start of each recording that are not evaluated.
+    level
+        Quantile level of the initial threshold.
+    q
+        Risk: the share of normal rows that the threshold lets be flagged.
+    """
+
+    metrics = METRICS
+    summary = (
+        "the default, not the paper's protocol (that is `published`): each recording by itself, no training row "
+        "that recurs in the test, point-wise metrics without point adjustment"
+    )
+
+    def __init__(self, *, warm_up: int = 30, level: float = 0.98, q: float = 1e-3) -> None:
+        self.warm_up = warm_up
+        self.level = level
+        self.q = q
+
+    def check(self) -> None:
+        """Raise a UsageError where a parameter is out of range."""
+        require_integer("strict", "warm_up", self.warm_up, least=0)
+        pot.check_options(self.level, self.q)
+
+    def episodes(self, dataset: Dataset) -> Iterator[Episode]:
+        """Yield the one fit: training recordings without shared rows, all test recordings.
+
+        Raises
+        ------
+        DataError
+            Where every training row also occurs in a test recording.
+        """
+        self.check()
+        train = without_shared_rows(dataset.train, dataset.test)
+        if not train:
+            raise DataError(
+                f"data set {dataset.name!r}: every training row also occurs in a test recording (same time, same "
+                f"values), so nothing is left to train on; the protocol 'published' keeps such rows"
+            )
+        yield Episode(id="all", train=train, test=dataset.test)
+
+    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
+        """Return the threshold, and the metrics of every split.
+
+        Raises
+        ------
+        ContractError
+            Where no evaluated row has a score, or no training row that the threshold needs.
+        DataError
+            Where the labels are not those of the scored rows.
+        """
+        self.check()
+        one = only_episode(scored)
+        found = {recording.id: len(rows) for recording, rows in zip(one.episode.test, one.test, strict=True)}
+        labelled = {name: len(rows) for name, rows in labels.rows.items()}
+        if labelled != found:
+            raise DataError(f"expected one label for each scored row, {found}, found labels for {labelled}")
+        evaluated = {
+            recording.id: Evaluated(scores[self.warm_up :], labels.rows[recording.id][self.warm_up :])
+            for recording, scores in zip(one.episode.test, one.test, strict=True)
+        }
+        calibration = [rows[self.warm_up :] for rows in one.train]
+        return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)

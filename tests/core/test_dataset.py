@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tsadbench import DataError, Dataset, Labels, Recording
+
+
+def recording(name: str, value: float = 1.0) -> Recording:
+    return Recording(name, np.full((3, 2), value), ("a", "b"))
+
+
+def dataset(**changes: object) -> Dataset:
+    arguments = {
+        "name": "d",
+        "train": (recording("n"),),
+        "test": (recording("f"),),
+        "splits": {"overall": ("f",)},
+    }
+    return Dataset(**{**arguments, **changes})
+
+
+def test_recordings_must_share_sensors_and_have_unique_ids():
+    other = Recording("f", np.ones((3, 1)), ("a",))
+    with pytest.raises(DataError, match="expected the sensors"):
+        dataset(test=(other,))
+    with pytest.raises(DataError, match="unique"):
+        dataset(test=(recording("n"),), splits={})
+
+
+def test_splits_must_name_test_recordings():
+    with pytest.raises(DataError, match=r"\['n'\]"):
+        dataset(splits={"overall": ("n",)})
+
+
+def test_the_content_hash_changes_with_any_value_id_or_role():
+    hashes = {
+        dataset().content_hash,
+        dataset(train=(recording("n", 2.0),)).content_hash,
+        dataset(train=(recording("m"),)).content_hash,
+        dataset(train=(recording("f"),), test=(recording("n"),), splits={}).content_hash,
+    }
+    assert len(hashes) == 4
+    assert dataset().content_hash == dataset(name="other").content_hash
+
+
+def test_labels_are_booleans_and_become_read_only():
+    with pytest.raises(DataError, match="expected booleans"):
+        Labels({"f": np.zeros(3)}, {})
+    labels = Labels({"f": np.zeros(3, dtype=bool)}, {"overall": ("f",)})
+    with pytest.raises(ValueError, match="read-only"):
+        labels.rows["f"][0] = True
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        labels.rows = {}
+
+
+def test_the_labels_hash_changes_with_a_label():
+    assert (
+        Labels({"f": np.array([True, False])}, {}).content_hash
+        != Labels({"f": np.array([False, True])}, {}).content_hash
+    )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from tsadbench import ContractError, DataError, Detector, NotFittedError, Traits, UsageError
+
+
+class Returns(Detector):
+    """Returns what it is told to."""
+
+    def __init__(self, *, scores: object = None) -> None:
+        self.scores = scores
+
+    def _fit(self, recordings):
+        self.learned_ = True
+
+    def _score(self, recording):
+        return self.scores
+
+
+class Distance(Detector):
+    """Distance to the training mean."""
+
+    traits = Traits(memory=0)
+
+    def __init__(self, *, power: float = 2.0) -> None:
+        self.power = power
+
+    def _check(self, sensors):
+        self._require(self.power > 0, "power", "positive")
+
+    def _fit(self, recordings):
+        if hasattr(self, "mean_"):
+            raise AssertionError("what an earlier fit learned must be forgotten")
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        return (np.abs(recording.values - self.mean_) ** self.power).sum(axis=1)
+
+    def _contributions(self, recording):
+        return np.abs(recording.values - self.mean_) ** self.power
+
+
+ROWS = np.ones((4, 2))
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros(3), r"expected shape \[4\], found \[3\]"),
+        (np.zeros((4, 1)), "expected shape"),
+        (np.zeros(4, dtype=np.float32), "found float32"),
+        ([0.0, 0.0, 0.0, 0.0], "found list"),
+        (None, "found NoneType"),
+        (np.array([0, np.inf, 0, 0]), "row 1 is"),
+        (np.array([0, np.nan, 0, 0]), "row 1 is NaN between scored rows"),
+        (np.array([np.nan, 0, np.nan, 0]), "row 2 is NaN between scored rows"),
+    ],
+)
+def test_broken_scores_are_refused(scores, message):
+    detector = Returns(scores=scores).fit(ROWS)
+    with pytest.raises(ContractError, match=message):
+        detector.score(ROWS)
+    with pytest.raises(ContractError, match=message):
+        detector.training_scores(ROWS)
+
+
+@pytest.mark.parametrize("scores", [[np.nan] * 4, [np.nan, 1, 2, np.nan], [1, 2, 3, 4]])
+def test_nan_may_lead_and_trail(scores):
+    assert_array_equal(Returns(scores=np.array(scores, dtype=float)).fit(ROWS).score(ROWS), scores)
+
+
+def test_scores_before_fit_and_of_other_sensors_are_refused():
+    with pytest.raises(NotFittedError, match="call fit"):
+        Distance().score(ROWS)
+    with pytest.raises(DataError, match="expected the sensors"):
+        Distance().fit(ROWS).score(np.ones((4, 3)))
+
+
+def test_a_second_fit_forgets_the_first():
+    again = Distance().fit(ROWS).fit(ROWS * 3)
+    assert_array_equal(again.score(ROWS), Distance().fit(ROWS * 3).score(ROWS))
+
+
+def test_frames_arrays_and_recordings_give_the_same_scores():
+    frame = pd.DataFrame({"x0": [1.0, 5.0], "x1": [2.0, 0.0]})
+    fitted = Distance().fit(frame)
+    assert_array_equal(fitted.score(frame), fitted.score(frame.to_numpy()))
+
+
+def test_a_wrong_parameter_is_refused_before_it_fits():
+    with pytest.raises(UsageError, match="Distance: power must be positive, found -1"):
+        Distance(power=-1).fit(ROWS)
+    with pytest.raises(UsageError, match="power"):
+        Distance(power=-1).check(("a",))
+
+
+def test_contributions_are_offered_only_where_written():
+    assert Distance.offers_contributions()
+    assert Distance().fit(ROWS).contributions(ROWS * 2).shape == (4, 2)
+    assert not Returns.offers_contributions()
+    with pytest.raises(UsageError, match="does not say which sensor"):
+        Returns(scores=np.zeros(4)).fit(ROWS).contributions(ROWS)
+
+
+def test_training_scores_come_one_a_recording():
+    scores = Distance().fit([ROWS, ROWS[:2]]).training_scores([ROWS, ROWS[:2]])
+    assert [len(one) for one in scores] == [4, 2]
+
+
+def test_scikit_learn_can_clone_it_and_change_its_parameters():
+    detector = clone(Distance(power=3.0).fit(ROWS))
+    assert detector.power == 3.0
+    assert not hasattr(detector, "mean_")
+    assert detector.set_params(power=1.0).get_params() == {"power": 1.0}

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.loopback import Server, serving, write_catalogue, write_skab
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Take a small, made-up SKAB for the published one, with an empty cache; return its folder."""
+    folder = write_skab(tmp_path / "published")
+    write_catalogue(tmp_path / "catalogue", folder)
+    monkeypatch.setattr("tsadbench.datasets.source.CATALOGUE", tmp_path / "catalogue")
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+    for variable in ("TSADBENCH_DATA", "TSADBENCH_SKAB_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return folder
+
+
+@pytest.fixture
+def cache(published: Path, tmp_path: Path) -> Path:
+    """Return where the cache's SKAB belongs; nothing is there yet."""
+    return tmp_path / "cache" / "tsadbench" / "skab"
+
+
+@pytest.fixture
+def server(published: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Serve the small SKAB, and make it the address that files are downloaded from."""
+    with serving(published) as server:
+        monkeypatch.setenv("TSADBENCH_SKAB_URL", server.url)
+        yield server

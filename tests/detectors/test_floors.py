@@ -1,0 +1,223 @@
+"""The floors: by hand, against brute force, and what must hold for any data."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from sklearn.preprocessing import StandardScaler
+from tsadbench_detectors.all_positive import AllPositive
+from tsadbench_detectors.l2_z import L2Z
+from tsadbench_detectors.max_z import MaxZ
+from tsadbench_detectors.nearest_neighbour import NearestNeighbour
+from tsadbench_detectors.random import Random
+from tsadbench_detectors.sensor_range import SensorRange
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector
+from tsadbench.errors import DataError, UsageError
+
+FLOORS: list[type[Detector]] = [AllPositive, Random, MaxZ, L2Z, SensorRange, NearestNeighbour]
+FLOORS_IN_Z: list[type[Detector]] = [MaxZ, L2Z, SensorRange, NearestNeighbour]
+
+# Means 1 and 20, standard deviations 1 and 10; the third sensor is constant.
+TRAIN = np.array([[0.0, 10.0, 7.0], [2.0, 30.0, 7.0]])
+TEST = np.array([[1.0, 20.0, 7.0], [4.0, 60.0, 7.0], [-1.0, 30.0, 6.5], [2.5, 25.0, 12.0]])
+BY_HAND: dict[type[Detector], list[float]] = {
+    MaxZ: [0.0, 4.0, 2.0, 5.0],
+    L2Z: [0.0, 5.0, np.sqrt(4 + 1 + 0.25), np.sqrt(2.25 + 0.25 + 25)],
+    SensorRange: [0.0, 3.0, 1.0, 5.0],
+    NearestNeighbour: [np.sqrt(2), np.sqrt(4 + 9), np.sqrt(1 + 4 + 0.25), np.sqrt(0.25 + 0.25 + 25)],
+}
+
+# Whole numbers: they collide, which makes duplicates and constant sensors likely.
+ROWS = st.integers(1, 4).flatmap(
+    lambda n_sensors: st.tuples(
+        arrays(np.float64, st.tuples(st.integers(2, 20), st.just(n_sensors)), elements=st.integers(-5, 5)),
+        arrays(np.float64, st.tuples(st.integers(1, 10), st.just(n_sensors)), elements=st.integers(-9, 9)),
+    )
+)
+
+
+def _normal(n_rows: int, n_sensors: int = 4, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
+
+
+@pytest.mark.parametrize("floor", BY_HAND)
+def test_scores_by_hand(floor: type[Detector]) -> None:
+    np.testing.assert_allclose(floor().fit(TRAIN).score(TEST), BY_HAND[floor])
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_declares_what_it_is(floor: type[Detector]) -> None:
+    traits = floor().declared_traits()
+    assert (traits.family, traits.look_ahead) == ("floor", 0)
+    assert traits.stochastic == (floor is Random)
+    assert traits.memory == (None if floor is Random else 0)
+    assert traits.fixed_threshold == (0.0 if floor is AllPositive else None)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_scoring_does_not_look_ahead_and_is_repeatable(floor: type[Detector]) -> None:
+    detector = floor().fit(_normal(50))
+    rows = _normal(30, seed=1)
+    scores = detector.score(rows)
+    detector.score(_normal(7, seed=2))
+    for stop in (1, 2, 9, 30):
+        np.testing.assert_array_equal(detector.score(rows[:stop]), scores[:stop])
+
+
+@pytest.mark.parametrize("floor", FLOORS_IN_Z)
+def test_remembers_nothing_of_the_rows_before(floor: type[Detector]) -> None:
+    detector = floor().fit(_normal(50))
+    rows = _normal(30, seed=1)
+    np.testing.assert_array_equal(np.concatenate([detector.score(row[None]) for row in rows]), detector.score(rows))
+
+
+@pytest.mark.parametrize("floor", FLOORS_IN_Z)
+def test_pools_the_training_recordings(floor: type[Detector]) -> None:
+    train, rows = _normal(60), _normal(20, seed=1)
+    pooled, apart = floor().fit(train), floor().fit([train[:13], train[13:]])
+    np.testing.assert_array_equal(apart.score(rows), pooled.score(rows))
+    training_scores = apart.training_scores([train[:13], train[13:]])
+    assert [len(scores) for scores in training_scores] == [13, 47]
+    np.testing.assert_array_equal(np.concatenate(training_scores), pooled.training_scores(train)[0])
+
+
+@pytest.mark.parametrize("floor", FLOORS_IN_Z)
+@given(rows=ROWS, shift=st.integers(-100, 100), data=st.data())
+def test_units_do_not_matter(
+    floor: type[Detector], rows: tuple[FloatArray, FloatArray], shift: int, data: st.DataObject
+) -> None:
+    train, test = rows
+    varying = np.ptp(train, axis=0) > 0
+    train, test = train[:, varying], test[:, varying]
+    if not varying.any():
+        return
+    # Powers of two and whole shifts are exact, so that rounding cannot hide or feign a difference.
+    scale = data.draw(arrays(np.float64, train.shape[1], elements=st.sampled_from([-4.0, -0.5, 0.25, 1.0, 1024.0])))
+    np.testing.assert_allclose(
+        floor().fit(train * scale + shift).score(test * scale + shift), floor().fit(train).score(test), atol=1e-9
+    )
+
+
+@given(ROWS)
+def test_max_z_lies_between_the_mean_square_and_l2_z(rows: tuple[FloatArray, FloatArray]) -> None:
+    train, test = rows
+    largest, length = MaxZ().fit(train).score(test), L2Z().fit(train).score(test)
+    assert (largest <= length * (1 + 1e-12)).all()
+    assert (length <= largest * np.sqrt(train.shape[1]) * (1 + 1e-12)).all()
+
+
+@given(ROWS)
+def test_sensor_range_is_zero_exactly_inside_the_training_range(rows: tuple[FloatArray, FloatArray]) -> None:
+    train, test = rows
+    detector = SensorRange().fit(train)
+    inside = ((test >= train.min(axis=0)) & (test <= train.max(axis=0))).all(axis=1)
+    np.testing.assert_array_equal(detector.score(test) == 0, inside)
+    np.testing.assert_array_equal(detector.training_scores(train)[0], 0.0)
+
+
+def test_contributions_make_up_the_score() -> None:
+    rows = _normal(20, seed=1)
+    for floor in (MaxZ, SensorRange):
+        detector = floor().fit(_normal(50))
+        np.testing.assert_array_equal(detector.contributions(rows).max(axis=1), detector.score(rows))
+    for floor in (L2Z, NearestNeighbour):
+        detector = floor().fit(_normal(50))
+        np.testing.assert_allclose(np.sqrt(detector.contributions(rows).sum(axis=1)), detector.score(rows))
+    np.testing.assert_array_equal(SensorRange().fit(TRAIN).contributions(TEST)[1], [2.0, 3.0, 0.0])
+    assert not AllPositive.offers_contributions()
+    assert not Random.offers_contributions()
+
+
+def test_all_positive_lies_above_its_own_threshold() -> None:
+    detector = AllPositive().fit(TRAIN)
+    threshold = detector.declared_traits().fixed_threshold
+    assert threshold is not None
+    assert (detector.score(TEST) > threshold).all()
+
+
+def test_random_follows_from_the_seed_and_the_first_row() -> None:
+    expected = np.random.default_rng([3, crc32(TEST[0].tobytes())]).random(len(TEST))
+    np.testing.assert_array_equal(Random(seed=3).fit(TRAIN).score(TEST), expected)
+    assert not np.array_equal(Random(seed=4).fit(TRAIN).score(TEST), expected)
+    assert not np.array_equal(Random(seed=3).fit(TRAIN).score(TEST[1:]), expected[:3])
+
+
+def test_random_does_not_learn() -> None:
+    np.testing.assert_array_equal(Random().fit(TRAIN).score(TEST), Random().fit(TRAIN + 1).score(TEST))
+
+
+@given(ROWS)
+def test_nearest_neighbour_is_brute_force(rows: tuple[FloatArray, FloatArray]) -> None:
+    train, test = rows
+    scaler = StandardScaler().fit(train)  # scale 1 for a constant sensor, as here
+    z_train, z_test = scaler.transform(train), scaler.transform(test)
+    detector = NearestNeighbour().fit(train)
+    np.testing.assert_allclose(detector.score(test), cdist(z_test, z_train).min(axis=1), atol=1e-12)
+    others = cdist(z_train, z_train)
+    np.fill_diagonal(others, np.inf)
+    np.testing.assert_allclose(detector.training_scores(train)[0], others.min(axis=1), atol=1e-12)
+
+
+@given(ROWS, st.integers(2, 8))
+def test_nearest_neighbour_with_a_short_memory_leaves_out_only_the_row_itself(
+    rows: tuple[FloatArray, FloatArray], max_rows: int
+) -> None:
+    train, _ = rows
+    count = min(len(train), max_rows)
+    remembered = [place * len(train) // count for place in range(count)]
+    z = StandardScaler().fit_transform(train)
+    distances = cdist(z, z[remembered])
+    distances[remembered, range(count)] = np.inf
+    scores = NearestNeighbour(max_rows=max_rows).fit(train).training_scores(train)[0]
+    np.testing.assert_allclose(scores, distances.min(axis=1), atol=1e-12)
+
+
+def test_nearest_neighbour_remembers_evenly_spaced_rows() -> None:
+    rows = np.arange(10.0)[:, None]
+    spread = rows.std()
+    scores = NearestNeighbour(max_rows=5).fit(rows).score(rows)  # remembers 0, 2, 4, 6, 8
+    np.testing.assert_allclose(scores * spread, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1], atol=1e-12)
+
+
+def test_nearest_neighbour_gives_training_rows_held_out_scores() -> None:
+    train = _normal(100)
+    detector = NearestNeighbour().fit(train)
+    np.testing.assert_array_equal(detector.score(train), 0.0)
+    assert (detector.training_scores(train)[0] > 0).all()
+
+
+def test_nearest_neighbour_keeps_the_distance_of_duplicates_at_zero() -> None:
+    train = np.array([[0.0], [0.0], [0.0], [5.0], [9.0], [9.0]])
+    scores = NearestNeighbour().fit(train).training_scores(train)[0]
+    np.testing.assert_allclose(scores * train.std(), [0, 0, 0, 4, 0, 0])
+
+
+def test_nearest_neighbour_refuses_other_training_rows_than_it_was_fitted_on() -> None:
+    detector = NearestNeighbour().fit(_normal(20))
+    with pytest.raises(DataError, match="the recordings that fit was given, 20 rows, found 19"):
+        detector.training_scores(_normal(19))
+
+
+def test_nearest_neighbour_needs_two_rows() -> None:
+    with pytest.raises(DataError, match="at least 2 training rows"):
+        NearestNeighbour().fit(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("detector", "message"),
+    [
+        (NearestNeighbour(max_rows=1), "max_rows must be at least 2, found 1"),
+        (Random(seed=-1), "seed must be at least 0, found -1"),
+    ],
+)
+def test_refuses_a_wrong_parameter(detector: Detector, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        detector.check(("a",))

@@ -1,0 +1,55 @@
+"""Standardising by the training rows, against scikit-learn and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+
+from tsadbench.errors import DataError
+from tsadbench.recording import Recording
+
+
+def _recording(values: object, id: str = "a") -> Recording:  # noqa: A002
+    array = np.array(values, dtype=np.float64)
+    return Recording(id=id, values=array, sensors=tuple(f"x{i}" for i in range(array.shape[1])))
+
+
+def test_pools_the_rows_of_all_recordings_like_scikit_learn() -> None:
+    rows = np.random.default_rng(0).normal(3.0, [1.0, 20.0, 0.01], size=(100, 3))
+    standardiser = Standardiser.of([_recording(rows[:30], "a"), _recording(rows[30:], "b")])
+    np.testing.assert_allclose(standardiser.z_scores(rows), StandardScaler().fit_transform(rows), atol=1e-12)
+    np.testing.assert_array_equal(pooled_rows([_recording(rows[:30]), _recording(rows[30:])]), rows)
+
+
+def test_a_constant_sensor_counts_in_its_own_unit() -> None:
+    standardiser = Standardiser.of([_recording([[0.0, 5.0], [2.0, 5.0]])])
+    np.testing.assert_array_equal(standardiser.varies, [True, False])
+    np.testing.assert_array_equal(standardiser.z_scores(np.array([[1.0, 5.0], [3.0, 8.0]])), [[0, 0], [2, 3]])
+
+
+@pytest.mark.parametrize("value", [0.1, 1e9 / 3, -1e-9 / 7, 0.0])
+def test_rounding_in_the_mean_does_not_make_a_constant_sensor_vary(value: float) -> None:
+    rows = np.full((1001, 1), value)
+    standardiser = Standardiser.of([_recording(rows)])
+    assert not standardiser.varies.any()
+    np.testing.assert_array_equal(standardiser.z_scores(rows), 0.0)
+
+
+def test_a_sensor_that_varies_little_around_a_large_mean_varies() -> None:
+    standardiser = Standardiser.of([_recording([[1e6], [1e6 + 1e-3]] * 500)])
+    assert standardiser.varies.all()
+
+
+def test_constant_sensors_are_put_back_as_zero() -> None:
+    standardiser = Standardiser.of([_recording([[0.0, 5.0, 1.0], [2.0, 5.0, 3.0]])])
+    z = standardiser.varying_z_scores(np.array([[3.0, 8.0, 2.0]]))
+    np.testing.assert_array_equal(z, [[2.0, 0.0]])
+    np.testing.assert_array_equal(standardiser.with_constant_sensors(z), [[2.0, 0.0, 0.0]])
+
+
+def test_says_which_detector_needs_variation() -> None:
+    Standardiser.of([_recording([[1.0, 2.0], [1.0, 3.0]])]).require_variation("T2")
+    with pytest.raises(DataError, match="T2: expected training rows in which at least one sensor varies, found all 2"):
+        Standardiser.of([_recording([[1.0, 2.0]])]).require_variation("T2")

@@ -1,0 +1,215 @@
+"""Point-wise metrics: scikit-learn is the oracle, beside tables worked by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sklearn_metrics
+
+from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.errors import DataError
+from tsadbench_protocols.metrics import METRICS, Confusion, evaluate, rank
+
+RANKING = ("auroc", "auprc", "bf_f1")
+
+
+def labels(*rows: int) -> BoolArray:
+    return np.array(rows, dtype=np.bool_)
+
+
+def best_f1_by_trying(scores: FloatArray, anomalous: BoolArray) -> float:
+    return max(float(sklearn_metrics.f1_score(anomalous, scores >= cut)) for cut in np.unique(scores))
+
+
+@st.composite
+def tied_rows(draw: st.DrawFn) -> tuple[FloatArray, BoolArray, float]:
+    n = draw(st.integers(2, 60))
+    scores = draw(st.lists(st.integers(-4, 4), min_size=n, max_size=n))
+    anomalous = draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda rows: 0 < sum(rows) < len(rows)))
+    return np.array(scores) / 4, np.array(anomalous), draw(st.integers(-5, 5)) / 4
+
+
+# -- against scikit-learn -------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=200)
+@given(tied_rows())
+def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray, float]) -> None:
+    scores, anomalous, threshold = rows
+    flagged = scores > threshold
+    found = evaluate(scores, anomalous, threshold)
+    assert found == pytest.approx(
+        {
+            "precision": sklearn_metrics.precision_score(anomalous, flagged, zero_division=0),
+            "recall": sklearn_metrics.recall_score(anomalous, flagged),
+            "prac_f1": sklearn_metrics.f1_score(anomalous, flagged),
+            "mcc": sklearn_metrics.matthews_corrcoef(anomalous, flagged),
+            "auroc": sklearn_metrics.roc_auc_score(anomalous, scores),
+            "auprc": sklearn_metrics.average_precision_score(anomalous, scores),
+            "bf_f1": best_f1_by_trying(scores, anomalous),
+            "flagged": flagged.mean(),
+        }
+    )
+
+
+@pytest.mark.parametrize("share", [0.01, 0.12, 0.35, 0.9])
+def test_ranking_metrics_are_scikit_learns_without_ties(share: float) -> None:
+    rng = np.random.default_rng(0)
+    anomalous = rng.random(20_000) < share
+    scores = rng.normal(size=20_000) + anomalous
+    found = rank(scores, anomalous)
+    precision, recall, _ = sklearn_metrics.precision_recall_curve(anomalous, scores)
+    assert found.auroc == pytest.approx(sklearn_metrics.roc_auc_score(anomalous, scores), abs=1e-12)
+    assert found.auprc == pytest.approx(sklearn_metrics.average_precision_score(anomalous, scores), abs=1e-12)
+    assert found.bf_f1 == pytest.approx(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-300)))
+
+
+# -- by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_worked_by_hand() -> None:
+    # Ranked: 1 1 0 (1 0 tied) 0 0 0; flagged are the first three.
+    scores = np.array([0.9, 0.8, 0.7, 0.4, 0.4, 0.3, 0.2, 0.1])
+    found = evaluate(scores, labels(1, 1, 0, 1, 0, 0, 0, 0), threshold=0.5)
+    assert found == pytest.approx(
+        {
+            "precision": 2 / 3,
+            "recall": 2 / 3,
+            "prac_f1": 2 / 3,
+            "mcc": (2 * 4 - 1 * 1) / 15,  # margins 3, 3, 5, 5
+            "auroc": (5 + 5 + 3.5) / 15,  # the third anomaly beats three and ties with one
+            "auprc": (1 + 1 + 3 / 5) / 3,
+            "bf_f1": 4 / 5,  # the first two rows
+            "flagged": 3 / 8,
+        }
+    )
+
+
+def test_names_are_in_the_published_order_and_say_what_tables_need() -> None:
+    names = ["precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1", "flagged"]
+    assert [metric.name for metric in METRICS] == names
+    assert list(evaluate(np.array([1.0, 0.0]), labels(1, 0), 0.5)) == names
+    assert [metric.name for metric in METRICS if metric.oracle] == ["bf_f1"]
+    assert [metric.name for metric in METRICS if metric.better is None] == ["flagged"]
+
+
+def test_a_tie_counts_half_in_auroc() -> None:
+    assert rank(np.array([1.0, 1.0]), labels(1, 0)).auroc == 0.5
+    assert rank(np.array([1.0, 1.0, 0.0]), labels(1, 0, 0)).auroc == 0.75
+
+
+@pytest.mark.parametrize("share", [0.35, 0.12, 0.04])
+def test_a_constant_score_gives_the_floors_in_closed_form(share: float) -> None:
+    anomalous = np.arange(1000) < round(1000 * share)
+    found = evaluate(np.ones(1000), anomalous, threshold=0.0)  # all rows flagged
+    all_positive = 2 * share / (1 + share)
+    assert found["auroc"] == 0.5
+    assert found["auprc"] == pytest.approx(share)
+    assert found["precision"] == share
+    assert found["bf_f1"] == pytest.approx(all_positive)
+    assert found["prac_f1"] == pytest.approx(all_positive)
+    assert (found["recall"], found["mcc"], found["flagged"]) == (1.0, 0.0, 1.0)
+
+
+def test_auprc_is_average_precision_not_the_interpolated_area() -> None:
+    # 12 % anomalous, a binary alarm with precision 1 and recall .1: the trapezoid rule would give .608.
+    anomalous = np.arange(1000) < 120
+    alarm = (np.arange(1000) < 12).astype(np.float64)
+    assert rank(alarm, anomalous).auprc == pytest.approx(0.1 * 1 + 0.9 * 0.12)
+    # An alarm that has nothing to do with the truth: the trapezoid rule would give .130.
+    unrelated = (np.arange(1000) % 10 == 0).astype(np.float64)
+    assert rank(unrelated, anomalous).auprc == pytest.approx(0.12)
+
+
+@settings(deadline=None)
+@given(tied_rows())
+def test_best_f1_is_at_least_that_of_flagging_every_row(rows: tuple[FloatArray, BoolArray, float]) -> None:
+    scores, anomalous, threshold = rows
+    found = evaluate(scores, anomalous, threshold)
+    share = anomalous.mean()
+    assert found["bf_f1"] >= 2 * share / (1 + share) - 1e-12
+    assert found["bf_f1"] >= found["prac_f1"] - 1e-12
+
+
+def test_float32_and_float64_copies_of_the_scores_are_judged_alike() -> None:
+    rng = np.random.default_rng(0)
+    single = rng.normal(size=5000).round(2).astype(np.float32)
+    anomalous = rng.random(5000) < 0.2
+    threshold = float(np.float64(0.1))  # lies between 0.1 and its single precision copy
+    assert evaluate(single, anomalous, threshold) == evaluate(single.astype(np.float64), anomalous, threshold)
+
+
+def test_random_scores_get_no_credit_for_the_length_of_an_event() -> None:
+    # Eight events of 300 rows in 20,000: point adjustment would give random scores a best F1 of .97.
+    anomalous = np.zeros(20_000, dtype=np.bool_)
+    for start in range(1000, 20_000, 2400):
+        anomalous[start : start + 300] = True
+    assert anomalous.sum() == 2400
+    found = rank(np.random.default_rng(0).random(20_000), anomalous)
+    assert found.bf_f1 == pytest.approx(2 * 0.12 / 1.12, abs=0.005)
+    assert found.auprc == pytest.approx(0.12, abs=0.01)
+    assert found.auroc == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [10**5, 10**7, 10**12])
+def test_mcc_does_not_overflow(n: int) -> None:
+    confusion = Confusion(tp=3 * n, fp=n, fn=2 * n, tn=5 * n)
+    exact = Fraction(3 * 5 - 1 * 2) / 1
+    assert confusion.mcc == pytest.approx(float(exact) / math.sqrt(4 * 5 * 6 * 7), rel=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 2.0])
+def test_mcc_of_flagging_all_or_nothing_is_zero(threshold: float) -> None:
+    assert evaluate(np.array([0.0, 1.0, 0.5]), labels(0, 1, 0), threshold)["mcc"] == 0.0
+
+
+def test_nothing_flagged_has_precision_zero_as_in_scikit_learn() -> None:
+    found = evaluate(np.array([0.0, 1.0]), labels(0, 1), threshold=1.0)  # strictly greater is flagged
+    assert (found["precision"], found["recall"], found["prac_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.0)
+
+
+# -- one class ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [0.5, 9.0])
+def test_no_anomalous_row_leaves_only_false_alarms_to_tell(threshold: float) -> None:
+    found = evaluate(np.array([0.0, 1.0, 2.0, 0.2]), labels(0, 0, 0, 0), threshold)
+    undefined = {name for name, value in found.items() if value is None}
+    assert undefined == {"recall", "prac_f1", "mcc", *RANKING}
+    assert found["precision"] == 0.0
+    assert found["flagged"] == (0.5 if threshold == 0.5 else 0.0)
+
+
+def test_all_rows_anomalous_leaves_the_ranking_undefined() -> None:
+    found = evaluate(np.array([0.0, 1.0, 2.0, 0.2]), labels(1, 1, 1, 1), threshold=0.5)
+    assert {name for name, value in found.items() if value is None} == {"mcc", *RANKING}
+    assert (found["precision"], found["recall"], found["prac_f1"], found["flagged"]) == (1.0, 0.5, 2 / 3, 0.5)
+
+
+# -- rows without a score -------------------------------------------------------------------------------------------
+
+
+def test_a_row_without_score_is_not_flagged_and_ranks_last() -> None:
+    scores = np.array([math.nan, -5.0, 3.0, math.nan])
+    anomalous = labels(0, 0, 1, 1)
+    lowest = np.array([-6.0, -5.0, 3.0, -6.0])
+    found = evaluate(scores, anomalous, threshold=-7.0)
+    expected = evaluate(lowest, anomalous, threshold=-7.0)
+    assert {name: found[name] for name in RANKING} == {name: expected[name] for name in RANKING}
+    assert (found["flagged"], found["recall"]) == (0.5, 0.5)
+
+
+def test_no_row_with_a_score_ranks_as_a_constant() -> None:
+    found = evaluate(np.full(4, math.nan), labels(0, 0, 0, 1), threshold=0.0)
+    assert (found["auroc"], found["auprc"], found["flagged"]) == (0.5, 0.25, 0.0)
+
+
+@pytest.mark.parametrize(("n_scores", "n_labels"), [(3, 2), (2, 3), (0, 0)])
+def test_lengths_that_differ_are_an_error_not_cut(n_scores: int, n_labels: int) -> None:
+    with pytest.raises(DataError, match="scores and labels of the same rows"):
+        evaluate(np.zeros(n_scores), np.zeros(n_labels, dtype=np.bool_), 0.0)

@@ -1,0 +1,338 @@
+"""Peaks-over-Threshold: scipy's generalised Pareto distribution is the oracle; one test a degenerate case."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import genpareto
+
+from tsadbench.arrays import FloatArray
+from tsadbench.errors import DataError, UsageError
+from tsadbench_protocols import pot
+
+
+def pareto(gamma: float, n: int, seed: int = 0, scale: float = 1.0) -> FloatArray:
+    return np.asarray(genpareto.rvs(gamma, scale=scale, size=n, random_state=seed), dtype=np.float64)
+
+
+def scipy_fit(excesses: FloatArray) -> tuple[float, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its search leaves the distribution's support on the way
+        gamma, _, sigma = genpareto.fit(excesses / excesses.mean(), floc=0)
+    return float(gamma), float(sigma * excesses.mean())
+
+
+def no_fit(threshold: object) -> bool:
+    fields = ("gamma", "sigma", "log_likelihood", "endpoint")
+    return all(getattr(threshold, field) is None for field in fields)
+
+
+# -- the ordinary case ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [-0.42, -0.2, 0.0, 0.1, 0.4, 0.7, 0.95])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_fit_agrees_with_scipy(gamma: float, scale: float) -> None:
+    excesses = pareto(gamma, 3000, seed=7, scale=scale)
+    found = pot.fit_excesses(excesses)
+    expected_gamma, expected_sigma = scipy_fit(excesses)
+    assert found.gamma == pytest.approx(expected_gamma, abs=2e-4)
+    assert found.sigma == pytest.approx(expected_sigma, rel=2e-4)
+    assert not found.clamped
+
+
+@pytest.mark.parametrize("gamma", [-0.42, -0.2, 0.0, 0.4, 0.7])
+def test_log_likelihood_is_the_distributions_and_no_worse_than_scipys(gamma: float) -> None:
+    excesses = pareto(gamma, 500, seed=3, scale=0.01)
+    found = pot.fit_excesses(excesses)
+    own = genpareto.logpdf(excesses, found.gamma, scale=found.sigma).sum()
+    expected_gamma, expected_sigma = scipy_fit(excesses)
+    assert found.log_likelihood == pytest.approx(own, rel=1e-9)
+    assert found.log_likelihood >= genpareto.logpdf(excesses, expected_gamma, scale=expected_sigma).sum() - 1e-6
+
+
+@pytest.mark.parametrize("gamma", [-0.3, 0.2, 0.4])
+def test_threshold_is_scipys_tail_quantile(gamma: float) -> None:
+    scores = pareto(gamma, 20_000, seed=1)
+    found = pot.fit(scores, level=0.98, q=1e-4)
+    t = float(np.quantile(scores, 0.98))
+    excesses = scores[scores > t] - t
+    expected_gamma, expected_sigma = scipy_fit(excesses)
+    ratio = 1e-4 * len(scores) / len(excesses)
+    assert found.value == pytest.approx(t + genpareto.isf(ratio, expected_gamma, scale=expected_sigma), rel=1e-3)
+    assert (found.method, found.status, found.t, found.level, found.q) == ("pot", "ok", t, 0.98, 1e-4)
+    assert (found.n, found.excesses) == (20_000, len(excesses)) == (20_000, 400)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 100.0])
+def test_a_heavy_tail_is_found_at_every_scale(scale: float) -> None:
+    # Other implementations take the exponential distribution here or not, by the unit of the score.
+    scores = scale * genpareto.ppf((np.arange(20_000) + 0.5) / 20_000, 0.4)
+    found = pot.fit(scores, level=0.98, q=1e-4)
+    assert found.gamma == pytest.approx(0.4, abs=0.03)
+    assert found.value == pytest.approx(scale * genpareto.isf(1e-4, 0.4), rel=0.1)
+
+
+def test_about_the_share_q_of_new_normal_scores_is_flagged() -> None:
+    rng = np.random.default_rng(0)
+    threshold = pot.fit(rng.gamma(2.0, size=50_000), q=1e-3)
+    flagged = np.mean(rng.gamma(2.0, size=1_000_000) > threshold.value)
+    assert 0.7e-3 < flagged < 1.4e-3
+
+
+# -- one degenerate case a test -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-16, -1e-16, 1e-12, -1e-12, 9e-9, 2e-8, -2e-8])
+def test_tail_quantile_keeps_its_digits_near_gamma_zero(gamma: float) -> None:
+    assert pot.tail_quantile(0.0, gamma, 1.0, 0.005) == pytest.approx(-math.log(0.005), rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [-0.5, -0.1, 0.3, 1.0])
+def test_tail_quantile_is_the_distributions_quantile(gamma: float) -> None:
+    expected = 2.0 + genpareto.isf(0.05, gamma, scale=3.0)
+    assert pot.tail_quantile(2.0, gamma, 3.0, 0.05) == pytest.approx(expected, rel=1e-12)
+
+
+def test_constant_scores_give_the_largest_one_and_no_fit() -> None:
+    scores = np.full(1000, 0.3)
+    found = pot.fit(scores)
+    assert (found.value, found.status, found.excesses, found.level) == (0.3, "degenerate", 0, 0.9)
+    assert no_fit(found)
+    assert not (scores > found.value).any()
+
+
+def test_no_score_above_the_initial_threshold_gives_the_largest_score() -> None:
+    found = pot.fit(np.concatenate([np.zeros(800), np.ones(200)]))  # t = 1 down to level .90
+    assert (found.value, found.status, found.t) == (1.0, "degenerate", 1.0)
+
+
+def test_a_single_score_is_its_own_threshold() -> None:
+    assert (pot.fit(np.array([2.5])).value, pot.fit(np.array([2.5])).status) == (2.5, "degenerate")
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "excesses"),
+    [(1600, 0.98, 32), (1500, 0.98, 30), (1450, 0.97, 44), (1000, 0.97, 30), (500, 0.94, 30), (310, 0.9, 31)],
+)
+def test_level_falls_until_thirty_excesses(n: int, level: float, excesses: int) -> None:
+    found = pot.fit(-np.log(np.arange(1, n + 1) / (n + 1)))
+    assert (found.level, found.excesses, found.status) == (level, excesses, "ok")
+
+
+def test_level_stops_at_ninety_hundredths_and_few_excesses_are_still_fitted() -> None:
+    found = pot.fit(np.random.default_rng(0).exponential(size=200))
+    assert (found.level, found.excesses, found.status) == (0.9, 20, "ok")
+
+
+def test_a_level_of_at_most_ninety_hundredths_is_left_alone() -> None:
+    assert pot.fit(np.random.default_rng(0).exponential(size=50), level=0.8, q=0.01).level == 0.8
+
+
+def test_fewer_than_ten_excesses_give_the_empirical_quantile() -> None:
+    scores = np.random.default_rng(0).exponential(size=60)
+    found = pot.fit(scores, q=0.01)
+    assert (found.value, found.status, found.excesses) == (np.quantile(scores, 0.99), "quantile", 6)
+    assert no_fit(found)
+
+
+@pytest.mark.parametrize(("distinct", "status"), [(9, "quantile"), (10, "ok")])
+def test_ten_distinct_excesses_are_needed_however_many_there_are(distinct: int, status: str) -> None:
+    above = 1.5 ** np.arange(distinct)  # 50 of each lie above t = 0
+    scores = np.concatenate([np.zeros(98 * distinct * 50), np.repeat(above, 50)])
+    found = pot.fit(scores, level=0.95, q=1e-3)
+    assert (found.status, found.t, found.excesses) == (status, 0.0, 50 * distinct)
+    if status == "quantile":
+        assert found.value == np.quantile(scores, 0.999) == above[-1]
+
+
+def test_integer_scores_give_the_empirical_quantile() -> None:
+    scores = np.random.default_rng(0).poisson(1.0, size=5000).astype(np.float64)
+    found = pot.fit(scores)
+    assert (found.status, found.value) == ("quantile", np.quantile(scores, 0.999))
+
+
+def test_a_bounded_tail_reports_its_end_point_and_some_training_scores_may_lie_above() -> None:
+    scores = 1 - np.linspace(1, 0, 20_000, endpoint=False) ** (1 / 3)  # GPD-like tail with gamma = -1/3, end 1
+    found = pot.fit(scores, q=1e-3)
+    assert found.gamma == pytest.approx(-1 / 3, abs=0.03)
+    assert found.endpoint == pytest.approx(1.0, abs=0.01)
+    assert found.endpoint == pytest.approx(found.t - found.sigma / found.gamma)
+    assert found.t < found.value < scores.max() < found.endpoint + 0.01
+
+
+def test_an_unbounded_tail_has_no_end_point() -> None:
+    assert pot.fit(pareto(0.3, 5000)).endpoint is None
+
+
+def test_a_uniform_tail_is_clamped_at_the_lower_bound() -> None:
+    found = pot.fit(np.linspace(0, 1, 5000))
+    assert (found.status, found.gamma) == ("clamped", -0.5)
+    assert found.t < found.value < found.endpoint
+
+
+def test_a_very_heavy_tail_is_clamped_at_the_upper_bound() -> None:
+    found = pot.fit(pareto(2.0, 5000))
+    assert (found.status, found.gamma, found.endpoint) == ("clamped", 1.0, None)
+    assert math.isfinite(found.value)
+
+
+@pytest.mark.parametrize(("true", "bound"), [(-1.0, -0.5), (-0.6, -0.5), (1.2, 1.0), (3.0, 1.0)])
+def test_a_clamped_fit_is_the_likeliest_with_gamma_at_the_bound(true: float, bound: float) -> None:
+    excesses = pareto(true, 2000, scale=0.01)
+    found = pot.fit_excesses(excesses)
+
+    def log_likelihood(gamma: float, sigma: float) -> float:
+        return float(genpareto.logpdf(excesses, gamma, scale=sigma).sum())
+
+    assert (found.gamma, found.clamped) == (bound, True)
+    assert found.log_likelihood == pytest.approx(log_likelihood(bound, found.sigma))
+    for gamma in (bound, bound * 0.99):
+        for factor in (0.9, 0.999, 1.001, 1.1):
+            assert found.log_likelihood > log_likelihood(gamma, found.sigma * factor)
+
+
+def test_infinite_variance_alone_is_no_reason_to_clamp() -> None:
+    found = pot.fit_excesses(pareto(0.7, 5000))
+    assert found.gamma == pytest.approx(0.7, abs=0.08)
+    assert not found.clamped
+
+
+@pytest.mark.parametrize("data", [[0.3] * 49 + [0.31], [0.1] * 40 + [0.2] * 10])
+def test_the_unbounded_likelihood_below_minus_one_is_not_entered(data: list[float]) -> None:
+    found = pot.fit_excesses(np.array(data))
+    assert (found.gamma, found.clamped) == (-0.5, True)
+
+
+@pytest.mark.parametrize("q", [0.02, 0.05, 0.5, 1.0, 0.0, -1e-3, math.nan])
+def test_a_risk_outside_zero_to_one_minus_level_is_a_usage_error(q: float) -> None:
+    with pytest.raises(UsageError, match=r"^q must lie between 0 and 1 - level = 0\.02"):
+        pot.fit(np.arange(1000.0), level=0.98, q=q)
+
+
+@pytest.mark.parametrize("hundredths", range(1, 100))
+def test_a_risk_of_exactly_one_minus_level_is_a_usage_error(hundredths: int) -> None:
+    with pytest.raises(UsageError, match="q must lie"):
+        pot.check_options(hundredths / 100, (100 - hundredths) / 100)
+    pot.check_options(hundredths / 100, (99.999 - hundredths) / 100)
+
+
+def test_a_level_that_leaves_less_than_the_risk_is_a_usage_error() -> None:
+    # As MTAD-GAT is published for one group of SMD: three excesses, and a threshold below the initial one.
+    with pytest.raises(UsageError, match="q must lie"):
+        pot.fit(np.arange(28_000.0), level=0.9999, q=1e-3)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 98.0, math.nan])
+def test_a_level_outside_zero_to_one_is_a_usage_error(level: float) -> None:
+    with pytest.raises(UsageError, match="^level must lie between 0 and 1"):
+        pot.fit(np.arange(1000.0), level=level, q=1e-3)
+
+
+def test_ties_that_leave_no_more_than_the_risk_above_give_the_initial_threshold() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([np.zeros(99_950), rng.exponential(size=50)])  # 50 of 100,000 above: half of q
+    found = pot.fit(scores, q=1e-3)
+    assert (found.value, found.t, found.status, found.excesses) == (0.0, 0.0, "quantile", 50)
+    assert found.value == np.quantile(scores, 0.999)
+    assert no_fit(found)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_not_finite_are_an_error(bad: float) -> None:
+    with pytest.raises(DataError, match="expected finite scores.* found 1 of 101"):
+        pot.fit(np.append(np.arange(100.0), bad))
+
+
+def test_a_spread_beyond_float64_is_an_error() -> None:
+    with pytest.raises(DataError, match="spread"):
+        pot.fit(np.array([-1.7e308, 0.0, 1.7e308]))
+
+
+def test_no_score_is_an_error() -> None:
+    with pytest.raises(DataError, match="at least one score"):
+        pot.fit(np.empty(0))
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 1e-8, 1e8, 1e30, 1e290])
+def test_tiny_and_huge_scores_give_the_same_shape(factor: float) -> None:
+    scores = pareto(0.2, 3000, seed=5)
+    found, scaled = pot.fit(scores), pot.fit(factor * scores)
+    assert scaled.gamma == pytest.approx(found.gamma, abs=1e-6)
+    assert scaled.value == pytest.approx(factor * found.value, rel=1e-6)
+
+
+def test_autocorrelation_does_not_matter_only_the_scores_do() -> None:
+    noise = np.random.default_rng(0).exponential(size=5000)
+    smooth = np.convolve(noise, np.ones(30) / 30, mode="valid")
+    assert pot.fit(smooth) == pot.fit(np.random.default_rng(1).permutation(smooth))
+
+
+def test_training_scores_are_not_trimmed() -> None:
+    scores = np.random.default_rng(0).exponential(size=5000)
+    contaminated = np.concatenate([scores, np.full(20, 50.0) + np.arange(20)])
+    assert pot.fit(contaminated).value > pot.fit(scores).value
+
+
+# -- properties -----------------------------------------------------------------------------------------------------
+
+with_ties = arrays(np.float64, st.integers(1, 300), elements=st.integers(-60, 60).map(float))
+spread = arrays(np.float64, st.integers(1, 300), elements=st.floats(-1e9, 1e9, allow_subnormal=False))
+tails = st.builds(pareto, st.floats(-0.8, 1.5), st.integers(100, 3000), st.integers(0, 99))
+risks = st.floats(1e-7, 0.0199)
+unhurried = settings(deadline=None, max_examples=150)
+
+
+@unhurried
+@given(st.one_of(with_ties, spread, tails), risks, risks)
+def test_a_smaller_risk_never_gives_a_lower_threshold(scores: FloatArray, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert pot.fit(scores, q=low).value >= pot.fit(scores, q=high).value
+
+
+@unhurried
+@given(st.one_of(with_ties, spread, tails), risks)
+def test_the_threshold_is_never_below_the_initial_one(scores: FloatArray, q: float) -> None:
+    found = pot.fit(scores, q=q)
+    assert found.value >= found.t
+    assert math.isfinite(found.value)
+    if found.gamma is not None:
+        assert -0.5 <= found.gamma <= 1
+        assert found.sigma > 0
+        assert found.endpoint is None or found.value <= found.endpoint
+
+
+@unhurried
+@given(st.one_of(with_ties, spread, tails), st.integers(0, 99))
+def test_the_order_of_the_scores_does_not_matter(scores: FloatArray, seed: int) -> None:
+    assert pot.fit(np.random.default_rng(seed).permutation(scores)) == pot.fit(scores)
+
+
+@unhurried
+@given(st.one_of(with_ties, tails), st.sampled_from([2.0**-20, 0.5, 3.0, 1e-6, 1e6]), st.integers(-1000, 1000))
+def test_the_threshold_follows_scale_and_origin(scores: FloatArray, scale: float, origin: int) -> None:
+    found, moved = pot.fit(scores), pot.fit(scale * (scores + origin))
+    assert (moved.status, moved.level, moved.excesses) == (found.status, found.level, found.excesses)
+    extent = scale * (np.ptp(scores) + abs(found.value) + abs(origin))
+    assert moved.value == pytest.approx(scale * (found.value + origin), abs=1e-5 * extent)
+
+
+@given(st.floats(-100, 100), st.floats(-0.5, 1), st.floats(1e-6, 1e6))
+def test_the_quantile_at_the_initial_risk_is_the_initial_threshold(t: float, gamma: float, sigma: float) -> None:
+    assert pot.tail_quantile(t, gamma, sigma, 1.0) == t
+
+
+def test_the_threshold_reaches_the_initial_one_as_the_risk_reaches_the_share_of_excesses() -> None:
+    scores = np.random.default_rng(0).exponential(size=1000)
+    share = 50 / 1000
+    found = pot.fit(scores, level=0.9505, q=0.0494)  # interpolation leaves 50 scores above t
+    assert (found.excesses, found.status) == (50, "ok")
+    nearly = pot.tail_quantile(found.t, found.gamma, found.sigma, 0.999999 * share * 1000 / 50)
+    assert nearly == pytest.approx(found.t, abs=1e-5)
+    assert found.value > nearly

@@ -1,0 +1,5 @@
+"""``python -m tsadbench``."""
+
+from tsadbench.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The command line: the only room that prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import tsadbench
+from tsadbench.cli import catalogue, data, leaderboard, run
+from tsadbench.errors import TsadbenchError
+
+app = typer.Typer(
+    name="tsadbench",
+    help="Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command("list")(catalogue.list_all)
+app.command()(catalogue.info)
+app.command()(leaderboard.leaderboard)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(tsadbench.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."""
+
+
+def main() -> None:
+    """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
+    try:
+        app()
+    except TsadbenchError as error:
+        print(f"tsadbench: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,83 @@
+"""``tsadbench run``: plan, run with progress, show the table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tsadbench.cli.output import Format, show
+
+if TYPE_CHECKING:
+    from tsadbench.plan import Plan
+    from tsadbench.record import Record
+    from tsadbench.store import Store
+
+
+def run(
+    detector: Annotated[
+        list[str],
+        typer.Option(
+            "--detector",
+            "-d",
+            help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
+        ),
+    ],
+    dataset: Annotated[str, typer.Option(help="Name of the data set.")] = "skab",
+    protocol: Annotated[
+        str, typer.Option(help="Name of the protocol: strict (the default) or published (the paper's).")
+    ] = "strict",
+    split: Annotated[
+        list[str] | None, typer.Option(help="Rows of the table to show: overall, valve1, ... Repeat for several; all.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.")] = 5,
+    threads: Annotated[int, typer.Option(help="Threads of each trial's libraries; part of the trial's identity.")] = 1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol. Repeat for several."),
+    ] = None,
+    floors: Annotated[bool, typer.Option("--floors/--no-floors", help="Whether the floors take part.")] = True,
+    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
+    allow_changed_data: Annotated[
+        bool, typer.Option("--allow-changed-data", help="Go on where files differ from the published ones.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Run store that keeps every trial.")] = Path("runs"),
+    form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+) -> None:
+    """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
+    from tsadbench.dataset import DataOptions
+    from tsadbench.leaderboard import Leaderboard
+    from tsadbench.plan import make_plan
+    from tsadbench.store import Store
+
+    plan = make_plan(
+        detector,
+        dataset=dataset,
+        protocol=protocol,
+        splits=split or (),
+        seeds=seeds,
+        threads=threads,
+        settings=settings or (),
+        floors=floors,
+        data=DataOptions(directory=data, allow_changed=allow_changed_data),
+    )
+    store = Store.create(out)
+    try:
+        records = _run_watched(plan, store)
+    except KeyboardInterrupt:
+        print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    show(Leaderboard.from_records(records, plan.splits), form)
+    print(f"{len(records)} trials are kept in {out}", file=sys.stderr)
+    if any(record.status != "ok" for record in records):
+        raise typer.Exit(1)
+
+
+def _run_watched(plan: Plan, store: Store) -> tuple[Record, ...]:
+    from tsadbench.cli.progress import watching
+    from tsadbench.engine import run_plan
+
+    with watching(len(plan.trials)) as observer:
+        return run_plan(plan, store, observer)

@@ -1,0 +1,81 @@
+"""What determines a trial, and what is needed to do it again: hashes, versions, platform, command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import tsadbench
+from tsadbench.parameters import JsonValue, as_json
+from tsadbench.plan import Plan, Trial
+from tsadbench.prior import Prior
+
+# Another release of one of these may change a score's last digits, or more.
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
+
+
+def identity(trial: Trial, plan: Plan) -> str:
+    """Return the hash of all that determines a trial's scores and metrics."""
+    determinants: dict[str, JsonValue] = {
+        "label": trial.contender.label,
+        "priors": {
+            name: value.content_hash
+            for name, value in trial.contender.construction.arguments.items()
+            if isinstance(value, Prior)
+        },
+        "code": code_hash(trial.contender.construction.cls),
+        "dataset": plan.data.dataset.name,
+        "data": plan.data.dataset.content_hash,
+        "labels": plan.data.labels.content_hash,
+        "protocol": plan.protocol_label,
+        "protocol_code": code_hash(type(plan.protocol)),
+        "seed": trial.seed,
+        "threads": trial.threads,
+        "libraries": dict(_versions()),
+    }
+    return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def manifest(trial: Trial, plan: Plan, started: datetime) -> dict[str, JsonValue]:
+    """Return what a reader needs to do the trial again, or to see why it came out otherwise."""
+    return {
+        "command": [as_json(word) for word in sys.argv],
+        "started": started.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cpu_count": os.cpu_count(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "code_hash": code_hash(trial.contender.construction.cls),
+        "data_hash": plan.data.dataset.content_hash,
+        "labels_hash": plan.data.labels.content_hash,
+    }
+
+
+@cache
+def code_hash(cls: type) -> str:
+    """SHA-256 over the source files of a class and its bases, the standard library's and scikit-learn's left out."""
+    digest = hashlib.sha256(tsadbench.__version__.encode())
+    for base in cls.__mro__:
+        file = getattr(sys.modules.get(base.__module__), "__file__", None)
+        if file is not None and base.__module__.partition(".")[0] not in {"abc", "sklearn", "typing"}:
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _versions() -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {"tsadbench": tsadbench.__version__}
+    for library in _LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = None
+    return found

@@ -1,0 +1,138 @@
+"""Constructor parameters of detectors and protocols: what there are, parsed from text, written as a label."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import get_args, get_type_hints
+
+from typing_extensions import TypeAliasType
+
+from tsadbench.errors import UsageError
+
+# A TypeAliasType, not a TypeAlias: pydantic follows no other recursion when it reads records.
+JsonValue = TypeAliasType("JsonValue", "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One constructor parameter: its name, type annotation, default, and meaning from the class docstring."""
+
+    name: str
+    annotation: object
+    default: object
+    meaning: str
+
+    @property
+    def accepts_none(self) -> bool:
+        """Whether None is among the annotated types."""
+        return self.annotation is None or type(None) in get_args(self.annotation)
+
+
+def parameters_of(cls: type) -> tuple[Parameter, ...]:
+    """Return the constructor's parameters in order.
+
+    Raises
+    ------
+    UsageError
+        Where a parameter has no default: a name alone must be enough to construct it.
+    """
+    constructor = inspect.getattr_static(cls, "__init__")
+    hints = get_type_hints(constructor)
+    meanings = _meanings(inspect.getdoc(cls) or "")
+    signature = inspect.signature(constructor)
+    found = []
+    for name, parameter in list(signature.parameters.items())[1:]:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.default is parameter.empty:
+            raise UsageError(f"{cls.__name__}: parameter {name!r} has no default; every parameter needs one")
+        found.append(Parameter(name, hints.get(name, str), parameter.default, meanings.get(name, "")))
+    return tuple(found)
+
+
+def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str, object]:
+    """Return the texts as values of the constructor's annotated types.
+
+    Parameters
+    ----------
+    cls
+        The class to be constructed.
+    texts
+        Value as text for each parameter named.
+    owner
+        What messages call the class.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such parameter (the nearest names are offered) or the text is not of its type.
+    """
+    known = {parameter.name: parameter for parameter in parameters_of(cls)}
+    for name in texts:
+        if name not in known:
+            raise UsageError(f"{owner} has no parameter {name!r}{nearest(name, known)}")
+    return {name: _parse(known[name], text, owner) for name, text in texts.items()}
+
+
+def format_label(name: str, cls: type, arguments: Mapping[str, object]) -> str:
+    """Return ``NAME`` or ``NAME[key=value,...]``: keys sorted, defaults left out."""
+    defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+    parts = [f"{key}={format_value(arguments[key])}" for key in sorted(arguments) if arguments[key] != defaults[key]]
+    return f"{name}[{','.join(parts)}]" if parts else name
+
+
+def format_value(value: object) -> str:
+    """Return a parameter's value as one writes it on the command line."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def as_json(value: object) -> JsonValue:
+    """Return a parameter's value as JSON knows it; what JSON does not know becomes text."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return str(value)
+
+
+def nearest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+    """Return the end of a message on an unknown name: the nearest known names, or all of them."""
+    close = get_close_matches(name, list(known), n=3, cutoff=0.5)
+    if close:
+        return f"; did you mean {' or '.join(repr(one) for one in close)}?"
+    return f"; there are: {', '.join(sorted(known)) or 'none'}"
+
+
+def _parse(parameter: Parameter, text: str, owner: str) -> object:
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
+    if text.lower() == "none" and parameter.accepts_none:
+        return None
+    try:
+        return adapter.validate_strings(text)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """Return each parameter's text from a numpydoc "Parameters" section."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}|\Z)", docstring, re.MULTILINE | re.DOTALL)
+    meanings: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.group(1).splitlines() if section else ():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(":")[0].split(",")]
+        elif line.strip():
+            for name in names:
+                meanings[name] = f"{meanings.get(name, '')} {line.strip()}".strip()
+    return meanings

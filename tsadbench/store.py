@@ -1,0 +1,158 @@
+"""The run store: a folder, one folder a trial in it, each there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.errors import StoreError, UsageError
+from tsadbench.record import SCHEMA, Record
+from tsadbench.trial import Outcome
+
+_MARKER = "store.json"
+_UNFINISHED = ".unfinished-"
+
+
+class Store:
+    """A folder of trials.
+
+    Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
+    (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
+    episode) and, where the trial failed, ``log.txt``.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """Return the store at this path, made where there is none.
+
+        Raises
+        ------
+        UsageError
+            Where the path cannot be written to, or is a folder of something else.
+        StoreError
+            Where it is a store of another schema.
+        """
+        store = cls(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if not (path / _MARKER).exists():
+                if any(path.iterdir()):
+                    raise UsageError(
+                        f"--out {path}: expected a new folder or a run store, found a folder of other files"
+                    )
+                (path / _MARKER).write_text(json.dumps({"schema": SCHEMA}) + "\n", encoding="utf-8")
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as error:
+            raise UsageError(f"--out {path}: cannot be written to ({error.strerror}); choose another folder") from error
+        store._check_schema()
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Return the store at this path.
+
+        Raises
+        ------
+        UsageError
+            Where there is none.
+        StoreError
+            Where it is of another schema.
+        """
+        if not (path / _MARKER).is_file():
+            raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
+        store = cls(path)
+        store._check_schema()
+        return store
+
+    def add(self, outcome: Outcome) -> None:
+        """Write a trial; one of the same identity is replaced.
+
+        Raises
+        ------
+        StoreError
+            Where it cannot be written (a full disk); nothing of it remains then.
+        """
+        try:
+            unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.path))
+            try:
+                self._write(unfinished, outcome)
+                self._replace(unfinished, self.path / outcome.record.trial)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+        except OSError as error:
+            raise StoreError(f"{self.path}: a trial cannot be written ({error.strerror or error})") from error
+
+    def records(self) -> tuple[Record, ...]:
+        """Return all trials' records, oldest first.
+
+        Raises
+        ------
+        StoreError
+            Where one of them is not a record.
+        """
+        records = [Record.from_json(file.read_bytes(), str(file)) for file in self._record_files()]
+        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+
+    def scores(self, trial: str) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+        try:
+            with np.load(self.path / trial / "scores.npz") as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{self.path / trial}: its scores cannot be read ({error})") from error
+
+    def _record_files(self) -> Iterator[Path]:
+        for folder in sorted(self.path.iterdir()):
+            if folder.is_dir() and not folder.name.startswith("."):
+                yield folder / "record.json"
+
+    def _write(self, folder: Path, outcome: Outcome) -> None:
+        folder.chmod(0o755)  # mkdtemp's folders are its maker's alone
+        (folder / "record.json").write_text(outcome.record.to_json(), encoding="utf-8")
+        thresholds = np.array([one.threshold.value for one in outcome.record.thresholds], dtype=np.float64)
+        if outcome.scores:
+            arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
+            np.savez(folder / "scores.npz", **arrays)
+        if outcome.log:
+            (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
+
+    @staticmethod
+    def _replace(unfinished: Path, final: Path) -> None:
+        try:
+            unfinished.rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
+            # A folder cannot be renamed over one that is not empty: the old one steps aside first.
+            aside = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=final.parent))
+            os.replace(final, aside / final.name)
+            unfinished.rename(final)
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _check_schema(self) -> None:
+        marker = self.path / _MARKER
+        try:
+            schema = json.loads(marker.read_text(encoding="utf-8"))["schema"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{marker}: cannot be read ({error}); choose another --out") from error
+        if schema != SCHEMA:
+            raise StoreError(
+                f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
+            )
