@@ -20,10 +20,13 @@ def run(
     seeds: int = 5,
     splits: Sequence[str] = (),
     threads: int = 1,
+    jobs: int = 1,
     settings: Sequence[str] = (),
     floors: bool = True,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    timeout: float | None = None,
+    memory_mib: float | None = None,
 ) -> Leaderboard:
     """Run detectors on a data set under a protocol and rank them, the floors beside them.
 
@@ -41,6 +44,8 @@ def run(
         Splits to show; none given: all.
     threads
         How many threads a detector's libraries may use.
+    jobs
+        Trials at a time; the results do not depend on it.
     settings
         ``NAME.key=value`` for a detector's or the protocol's parameter.
     floors
@@ -49,6 +54,8 @@ def run(
         Folder of a run store that keeps every trial; None keeps none.
     data
         Folder with the data sets' files; None searches as the documentation says.
+    timeout, memory_mib
+        What one trial may use: wall-clock seconds, resident MiB.
 
     Returns
     -------
@@ -90,6 +97,9 @@ def run(
         settings=settings,
         floors=floors,
         data=DataOptions(directory=None if data is None else Path(data)),
+        timeout=timeout,
+        memory_mib=memory_mib,
+        contributions=out is not None,
     )
     store = None if out is None else Store.create(Path(out))
-    return Leaderboard.from_records(run_plan(plan, store), plan.splits)
+    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs), plan.splits)

@@ -39,6 +39,8 @@ class Dataset:
         Whom to cite, what one may do with it.
     notes
         What every table over this data set has to say ("2 files differ from the published ones").
+    folder
+        Where its files lie: a detector that opens one of them while it is in the box is invalid.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Dataset:
     citation: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         if not self.train or not self.test:

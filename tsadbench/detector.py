@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, final
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.arrays import FloatArray
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.recording import Recording, Series, as_recording, as_recordings, check_sensors
+from tsadbench.scores import checked_scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     Examples
     --------
+    >>> import numpy as np
     >>> class Distance(Detector):
     ...     '''Distance of a row to the training mean.'''
     ...
@@ -136,7 +137,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             Where the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
         """
         ready = self._ready(recording)
-        return _checked(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
+        return checked_scores(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
 
     @final
     def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
@@ -162,7 +163,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
                 f"found {len(scores)}"
             )
         return [
-            _checked(score, (recording.n_rows,), f"{type(self).__name__}.training_scores")
+            checked_scores(score, (recording.n_rows,), f"{type(self).__name__}.training_scores")
             for score, recording in zip(scores, training, strict=True)
         ]
 
@@ -181,7 +182,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
         ready = self._ready(recording)
         where = f"{type(self).__name__}.contributions"
-        return _checked(self._contributions(ready), ready.values.shape, where)
+        return checked_scores(self._contributions(ready), ready.values.shape, where)
 
     @final
     @classmethod
@@ -237,29 +238,3 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         parameters = set(self._get_param_names())
         for name in [name for name in vars(self) if name not in parameters]:
             delattr(self, name)
-
-
-def _checked(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
-    """Return the scores where they keep the contract, else raise a ContractError that says what is wrong."""
-    if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
-        found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
-        raise ContractError(f"{where}: expected a float64 array {list(shape)}, found {found}")
-    if scores.shape != shape:
-        raise ContractError(f"{where}: expected shape {list(shape)}, found {list(scores.shape)}")
-    by_row = scores.reshape(len(scores), -1)
-    infinite = _any_in_row(np.isinf(by_row))
-    if infinite.any():
-        raise ContractError(f"{where}: scores must not be infinite, row {int(infinite.argmax())} is")
-    missing = _any_in_row(np.isnan(by_row))
-    present = np.flatnonzero(~missing)
-    if len(present) and missing[present[0] : present[-1]].any():
-        row = int(present[0] + missing[present[0] :].argmax())
-        raise ContractError(
-            f"{where}: NaN is allowed as one leading and one trailing run of a recording, row {row} is NaN "
-            f"between scored rows"
-        )
-    return scores
-
-
-def _any_in_row(mask: BoolArray) -> BoolArray:
-    return np.asarray(mask.any(axis=1), dtype=np.bool_)

@@ -21,6 +21,9 @@ from tsadbench.registry import (
     registered_name,
 )
 
+# Values [rows x sensors] of contributions that a trial may keep.
+MAX_CONTRIBUTIONS = 10**7
+
 Wanted: TypeAlias = str | type[Detector] | Detector
 
 
@@ -80,6 +83,10 @@ class Plan:
         In the order in which they are done.
     splits
         The splits that tables show, in order.
+    timeout, memory_mib
+        What one trial may use: wall-clock seconds, resident MiB; None does not limit it.
+    contributions
+        Whether to ask detectors that offer them for each sensor's contribution.
     """
 
     data: LabelledDataset
@@ -88,6 +95,9 @@ class Plan:
     episodes: tuple[Episode, ...]
     trials: tuple[Trial, ...]
     splits: tuple[str, ...]
+    timeout: float | None = None
+    memory_mib: float | None = None
+    contributions: bool = True
 
 
 def make_plan(
@@ -101,6 +111,9 @@ def make_plan(
     settings: Sequence[str] = (),
     floors: bool = True,
     data: DataOptions | None = None,
+    timeout: float | None = None,
+    memory_mib: float | None = None,
+    contributions: bool = True,
 ) -> Plan:
     """Return the trials that answer a request.
 
@@ -125,6 +138,10 @@ def make_plan(
         Whether the floors take part.
     data
         Where to look for the data set's files.
+    timeout, memory_mib
+        What one trial may use: wall-clock seconds, resident MiB.
+    contributions
+        Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values a trial.
 
     Raises
     ------
@@ -134,6 +151,7 @@ def make_plan(
         Where the data set cannot be found or read.
     """
     _require_at_least_one(seeds=seeds, threads=threads)
+    _require_positive(timeout=timeout, memory=memory_mib)
     given = _parse_settings(settings)
     wanted = _wanted([*detectors, *(FLOORS if floors else ())], given)
     chosen, protocol_label = _protocol(protocol, given.pop(protocol, {}))
@@ -142,18 +160,22 @@ def make_plan(
         unknown = next(iter(given))
         raise UsageError(f"--set {unknown}...: this run has no {unknown!r}{nearest(unknown, names)}")
     loaded = load_dataset(dataset)(data or DataOptions()) if isinstance(dataset, str) else dataset
+    episodes = tuple(chosen.episodes(loaded.dataset))
     contenders = {one.label: one for one in (_contender(*want, loaded.dataset) for want in wanted)}
     return Plan(
         data=loaded,
         protocol=chosen,
         protocol_label=protocol_label,
-        episodes=tuple(chosen.episodes(loaded.dataset)),
+        episodes=episodes,
         trials=tuple(
             Trial(contender, seed, threads)
             for contender in contenders.values()
             for seed in range(seeds if contender.traits.stochastic else 1)
         ),
         splits=_splits(splits, loaded.dataset),
+        timeout=timeout,
+        memory_mib=memory_mib,
+        contributions=contributions and _n_values(episodes) <= MAX_CONTRIBUTIONS,
     )
 
 
@@ -161,6 +183,12 @@ def _require_at_least_one(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
             raise UsageError(f"--{name} must be at least 1, found {number}")
+
+
+def _require_positive(**numbers: float | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and not number > 0:
+            raise UsageError(f"--{name} must be positive, found {number}")
 
 
 def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -219,6 +247,10 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
     return Contender(name, label, Construction(cls, arguments), traits)
+
+
+def _n_values(episodes: Sequence[Episode]) -> int:
+    return sum(recording.values.size for episode in episodes for recording in episode.test)
 
 
 def _splits(wanted: Sequence[str], dataset: Dataset) -> tuple[str, ...]:

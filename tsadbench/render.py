@@ -20,7 +20,7 @@ ALL_BELOW = "⇊"
 LEGEND = (
     f"mean(std) over seeds. Best bold, second underlined, floors left out. {BELOW} does not beat the best floor; "
     f"{ALL_BELOW} in none of AUROC, AUPRC, Prac-F1. * chosen with the test labels: an upper bound, not a result. "
-    "Flagged: share of rows above the threshold; the share that is anomalous stands in the title."
+    "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
 )
 # The metrics that a narrow terminal gives up first.
 _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")
@@ -111,7 +111,8 @@ def terminal(leaderboard: Leaderboard, width: int) -> list[Table]:
 def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
     metrics = [metric for metric in _metrics(rows) if metric.name not in without]
     places = {metric.name: _places(rows, metric) for metric in metrics}
-    header = ("detector", *(f"{m.title}{'*' if m.oracle else ''}" for m in metrics), "look-ahead", "coverage", "seeds")
+    titles = (f"{metric.title}{'*' if metric.oracle else ''}" for metric in metrics)
+    header = ("detector", *titles, "Anomalous", "look-ahead", "coverage", "seeds")
 
     def cells(row: Row) -> tuple[Cell, ...]:
         below = row.below_floor or ()
@@ -119,7 +120,8 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         shown = [
             Cell(_mean_std(row, m.name, decimals), places[m.name].get(row.label, 0), m.name in below) for m in metrics
         ]
-        return (Cell(name), *shown, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
+        anomalous = Cell("-" if not row.n_rows else _number((row.n_anomalous or 0) / row.n_rows, decimals))
+        return (Cell(name), *shown, anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
 
     return Grid(
         title=_title(rows),

@@ -26,7 +26,8 @@ class Store:
 
     Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
     (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
-    episode) and, where the trial failed, ``log.txt``.
+    episode), where they were asked for ``contributions.npz`` (``<episode>/<recording>``: [n_rows, n_sensors] float32),
+    and ``log.txt``: what the detector printed, and its traceback where it failed.
 
     Parameters
     ----------
@@ -130,6 +131,8 @@ class Store:
         if outcome.scores:
             arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
             np.savez(folder / "scores.npz", **arrays)
+        if outcome.contributions:
+            np.savez(folder / "contributions.npz", **dict[str, Any](outcome.contributions))
         if outcome.log:
             (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tsadbench.arrays import FloatArray
-from tsadbench.box import Box, Costs
+import numpy as np
+
+from tsadbench.arrays import Float32Array, FloatArray
+from tsadbench.box import Box, BoxFailure, Costs, Limits
 from tsadbench.errors import ContractError
 from tsadbench.manifest import identity, manifest
 from tsadbench.parameters import as_json, parameters_of
 from tsadbench.plan import Plan, Trial
 from tsadbench.progress import Listener
 from tsadbench.protocol import Episode, Judgement, Scored
-from tsadbench.record import SCHEMA, Record, Status
+from tsadbench.record import SCHEMA, Record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,23 +30,31 @@ class Outcome:
         The result.
     scores
         ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] each; empty unless ok.
+    contributions
+        ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, where they were offered and asked for.
     log
-        What there is to read where it failed.
+        What the detector printed, and its traceback where it failed.
     """
 
     record: Record
     scores: Mapping[str, FloatArray]
+    contributions: Mapping[str, Float32Array] = field(default_factory=dict)
     log: str = ""
 
 
-@dataclass(slots=True)
-class _Failure:
-    status: Status
-    reason: str
-    log: str
+class _Course:
+    """What a trial has gathered so far, whether or not it came to its end."""
+
+    def __init__(self) -> None:
+        self.costs = Costs()
+        self.scored: list[Scored] = []
+        self.contributions: dict[str, Float32Array] = {}
+        self.log = ""
 
 
-def run_trial(trial: Trial, plan: Plan, listener: Listener | None = None) -> Outcome:
+def run_trial(
+    trial: Trial, plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+) -> Outcome:
     """Run one trial; whatever a detector does wrong becomes a status, never an exception.
 
     Parameters
@@ -52,38 +62,56 @@ def run_trial(trial: Trial, plan: Plan, listener: Listener | None = None) -> Out
     trial
         What to run.
     plan
-        The plan it belongs to: data and protocol.
+        The plan it belongs to: data, protocol, limits.
     listener
         Receives the detector's progress reports.
+    stop
+        Set by whoever wants the trial to end; it raises `Interrupted` then.
     """
     started = datetime.now(UTC)
-    costs = Costs()
-    scored: tuple[Scored, ...] = ()
+    course = _Course()
+    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
     judgement: Judgement | None = None
-    failure: _Failure | None = None
+    failure: BoxFailure | None = None
     try:
-        scored = tuple(_score_episode(trial, episode, costs, listener) for episode in plan.episodes)
-        judgement = plan.protocol.judge(scored, plan.data.labels)
+        for episode in plan.episodes:
+            _score_episode(trial, plan, episode, course, limits, listener)
+        judgement = plan.protocol.judge(course.scored, plan.data.labels)
+    except BoxFailure as broken:
+        failure = broken
     except ContractError as error:
-        failure = _Failure("invalid", str(error), traceback.format_exc())
-    except Exception as error:  # a detector may raise anything; the other trials go on
-        failure = _Failure("error", f"{type(error).__name__}: {error}", traceback.format_exc())
-    record = _record(trial, plan, costs, judgement, failure, started)
-    return Outcome(record, {} if failure else _named_scores(scored), failure.log if failure else "")
+        failure = BoxFailure("invalid", str(error))
+    record = _record(trial, plan, course.costs, judgement, failure, started)
+    if failure is not None:
+        return Outcome(record, {}, log=course.log + failure.traceback)
+    return Outcome(record, _named_scores(course.scored), course.contributions, course.log)
 
 
-def _score_episode(trial: Trial, episode: Episode, costs: Costs, listener: Listener | None) -> Scored:
-    construction = trial.contender.seeded(trial.seed)
-    with Box(construction, threads=trial.threads, listener=listener) as box:
+def _score_episode(
+    trial: Trial, plan: Plan, episode: Episode, course: _Course, limits: Limits, listener: Listener | None
+) -> None:
+    dataset = plan.data.dataset
+    box = Box(
+        trial.contender.seeded(trial.seed),
+        threads=trial.threads,
+        limits=limits,
+        listener=listener,
+        forbidden=() if dataset.folder is None else (dataset.folder,),
+    )
+    with box:
         try:
             box.fit(episode.train)
             train = box.training_scores()
-            test = tuple(box.score(recording) for recording in episode.test)
+            test = []
+            for recording in episode.test:
+                test.append(box.score(recording))
+                if plan.contributions and box.offers_contributions:
+                    values = box.contributions(recording).astype(np.float32)
+                    course.contributions[f"{episode.id}/{recording.id}"] = values
         finally:
-            costs.fit_seconds += box.costs.fit_seconds
-            costs.score_seconds += box.costs.score_seconds
-    costs.peak_memory_mib = max(costs.peak_memory_mib, box.costs.peak_memory_mib)
-    return Scored(episode, train, test, fixed_threshold=trial.contender.traits.fixed_threshold)
+            course.costs.add(box.costs)
+            course.log += box.log()
+    course.scored.append(Scored(episode, train, tuple(test), trial.contender.traits.fixed_threshold))
 
 
 def _record(
@@ -91,7 +119,7 @@ def _record(
     plan: Plan,
     costs: Costs,
     judgement: Judgement | None,
-    failure: _Failure | None,
+    failure: BoxFailure | None,
     started: datetime,
 ) -> Record:
     contender = trial.contender
@@ -124,7 +152,7 @@ def _record(
     )
 
 
-def _named_scores(scored: tuple[Scored, ...]) -> dict[str, FloatArray]:
+def _named_scores(scored: Sequence[Scored]) -> dict[str, FloatArray]:
     named = {}
     for one in scored:
         for role, recordings, arrays in (

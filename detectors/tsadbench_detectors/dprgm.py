@@ -6,9 +6,10 @@ What the forecasts miss, on the sensors that run steadily in normal operation ab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from itertools import pairwise
+from numbers import Real
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ from tsadbench.prior import Prior
 from tsadbench.recording import Recording
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.extras import needs_extra
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.standardise import pooled_rows
 
 with needs_extra("dprgm", "deep"):
     import torch
@@ -144,6 +145,8 @@ class DPRGM(Forecaster):
         super()._check(sensors)
         self._require(self.backbone in get_args(Backbone), "backbone", f"one of {list(get_args(Backbone))}")
         self._require(self.graph in get_args(Graph), "graph", f"one of {list(get_args(Graph))}")
+        for parameter in ("edge_weights", "node_weights"):
+            self._require(isinstance(getattr(self, parameter), bool), parameter, "True or False")
         for parameter in ("hidden_size", "layers", "embedding_size"):
             self._require_integer(parameter, at_least=1)
         self._require(isinstance(self.alpha, Real) and 0 <= self.alpha <= 1, "alpha", "a number from 0 to 1")
@@ -156,24 +159,41 @@ class DPRGM(Forecaster):
             self._known_prior().check(sensors)
 
     def _known_prior(self) -> Prior:
-        if self.prior is None:
+        if not isinstance(self.prior, Prior):
             raise UsageError(
-                f"DPRGM: expected a prior for graph {self.graph!r}, found none; give one as prior (docs/priors.md says "
-                f"how to get one), or choose graph 'none', 'complete' or 'correlation'"
+                f"DPRGM: expected a Prior for graph {self.graph!r}, found {self.prior!r}; give one as prior "
+                f"(docs/priors.md says how to get one), or choose graph 'none', 'complete' or 'correlation'"
             )
         return self.prior
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        standardiser, rows = Standardiser.of(recordings), pooled_rows(recordings)
-        couplings = self._couplings(recordings[0].sensors)
-        correlation = sensor_graph.correlations(standardiser, rows)
-        self.adjacency_ = sensor_graph.weighted(couplings, correlation) if self.edge_weights else couplings
-        weights = sensor_graph.node_weights(standardiser)
-        self.node_weights_ = weights if self.node_weights else sensor_graph.equal_node_weights(len(weights))
         self._train(recordings)
+        self.node_weights_ = self._node_weights(recordings[0].n_sensors)
         errors = self._training_errors(recordings)
         first, self.error_median_, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
         self.error_iqr_ = _floored(third - first)
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        self.adjacency_ = self._adjacency(recordings)
+        return Network(
+            torch.from_numpy(self.adjacency_).float(),
+            backbone=self.backbone,
+            horizon=self.horizon,
+            hidden_size=self.hidden_size,
+            layers=self.layers,
+            embedding_size=self.embedding_size,
+        )
+
+    def _node_weights(self, n_sensors: int) -> FloatArray:
+        if self.node_weights:
+            return sensor_graph.node_weights(self.standardiser_)
+        return sensor_graph.equal_node_weights(n_sensors)
+
+    def _adjacency(self, recordings: Sequence[Recording]) -> FloatArray:
+        couplings = self._couplings(recordings[0].sensors)
+        if not self.edge_weights:
+            return couplings
+        return sensor_graph.weighted(couplings, sensor_graph.correlations(self.standardiser_, pooled_rows(recordings)))
 
     def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
         """Return D [n_sensors, n_sensors], zeros and ones."""
@@ -185,23 +205,15 @@ class DPRGM(Forecaster):
             return np.zeros((len(sensors), len(sensors)))
         return sensor_graph.complete_graph(len(sensors))
 
-    def _build_network(self, n_sensors: int) -> nn.Module:  # noqa: ARG002 - the adjacency matrix knows
-        return Network(
-            torch.from_numpy(self.adjacency_).float(),
-            backbone=self.backbone,
-            horizon=self.horizon,
-            hidden_size=self.hidden_size,
-            layers=self.layers,
-            embedding_size=self.embedding_size,
-        )
-
     def _contributions(self, recording: Recording) -> FloatArray:
         normalised = (self._errors(recording) - self.error_median_) / self.error_iqr_
-        return self.node_weights_ * np.maximum(0.0, normalised)
+        contributions: FloatArray = self.node_weights_ * np.maximum(0.0, normalised)
+        return contributions
 
     def _score(self, recording: Recording) -> FloatArray:
         contributions = self._contributions(recording)
-        return (1 - self.alpha) * contributions.mean(axis=1) + self.alpha * contributions.max(axis=1)
+        scores: FloatArray = (1 - self.alpha) * contributions.mean(axis=1) + self.alpha * contributions.max(axis=1)
+        return scores
 
 
 def _floored(spread: FloatArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,10 +25,7 @@ def needs_extra(feature: str, extra: str) -> Iterator[None]:
         Where a package other than this project's own cannot be found.
     """
     try:
-        with warnings.catch_warnings():
-            # Packages deprecate parts of each other; whoever imports a detector can do nothing about it.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            yield
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("tsadbench"):
             raise

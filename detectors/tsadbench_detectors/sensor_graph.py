@@ -76,7 +76,8 @@ def node_weights(standardiser: Standardiser) -> FloatArray:
     reliability = np.where(standardiser.varies, 1.0 / (variation + _EPSILON), 0.0)
     if not reliability.any():
         return equal_node_weights(len(reliability))
-    return reliability / reliability.sum()
+    weights: FloatArray = reliability / reliability.sum()
+    return weights
 
 
 def equal_node_weights(n_sensors: int) -> FloatArray:

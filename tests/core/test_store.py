@@ -36,7 +36,7 @@ def test_a_trial_comes_back_as_it_was(tmp_path, outcome):
 def test_a_trial_of_the_same_identity_is_replaced_and_nothing_unfinished_is_left(tmp_path, outcome):
     store = Store.create(tmp_path)
     store.add(outcome)
-    store.add(Outcome(replace(outcome.record, status="error", reason="r"), {}, "log"))
+    store.add(Outcome(replace(outcome.record, status="error", reason="r"), {}, log="log"))
     assert [record.status for record in store.records()] == ["error"]
     assert sorted(os.listdir(tmp_path)) == sorted([outcome.record.trial, "store.json"])
     assert sorted(os.listdir(tmp_path / outcome.record.trial)) == ["log.txt", "record.json"]

@@ -15,19 +15,17 @@ from tsadbench.trial import run_trial
 
 
 class Spy(Detector):
-    """Remembers everything it is handed."""
-
-    seen: list
+    """Tells the log everything it is handed."""
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
 
     def _fit(self, recordings):
         progress(1, 2, "half")
-        Spy.seen = [("fit", [(one.id, one.n_rows, one.time[0]) for one in recordings])]
+        print("fit", [(one.id, one.n_rows, float(one.time[0])) for one in recordings])
 
     def _score(self, recording):
-        Spy.seen.append(("score", recording.id, recording.time[0]))
+        print("score", recording.id, recording.time[0])
         return recording.values.sum(axis=1)
 
 
@@ -67,13 +65,13 @@ def test_a_detector_sees_training_rows_then_test_rows_under_opaque_ids_and_times
     plan = plan_of(Spy, small_data)
     reports = []
     outcome = run_trial(plan.trials[0], plan, lambda *report: reports.append(report))
-    assert Spy.seen[0] == ("fit", [("train-0", 200, 0.0), ("train-1", 200, 0.0)])
-    assert Spy.seen[1:] == [
-        ("score", "train-0", 0.0),
-        ("score", "train-1", 0.0),
-        ("score", "recording-0", 0.0),
-        ("score", "recording-1", 0.0),
-        ("score", "recording-2", 0.0),
+    assert outcome.log.splitlines() == [
+        "fit [('train-0', 200, 0.0), ('train-1', 200, 0.0)]",
+        "score train-0 0.0",
+        "score train-1 0.0",
+        "score recording-1 0.0",
+        "score recording-2 0.0",
+        "score recording-3 0.0",
     ]
     assert reports == [(1, 2, "half")]
     assert outcome.record.status == "ok"
@@ -119,7 +117,7 @@ def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(smal
     assert reason in outcome.record.reason
     assert outcome.record.splits == {}
     assert outcome.scores == {}
-    assert "Traceback" in outcome.log
+    assert ("Traceback" in outcome.log) == (how != "nothing")
 
 
 def test_the_other_trials_go_on(small_data):

@@ -65,6 +65,11 @@ class TestSmall:
         assert labels.rows["other/14"].tolist() == [False, False, True]
         assert dataset.notes == ()
 
+    def test_the_folder_is_absolute(self, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The box, which forbids to open it, runs in another working directory."""
+        monkeypatch.chdir(published.parent)
+        assert skab.load(DataOptions(directory=Path())).dataset.folder == published.resolve()
+
     def test_downloads_where_the_cache_is_empty(self, published: Path, cache: Path, server: Server) -> None:
         dataset, _ = skab.load(DataOptions())
         assert server.fetched == [*FILES]

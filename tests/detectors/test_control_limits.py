@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.preprocessing import StandardScaler
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Detector
+from tsadbench.errors import DataError, UsageError
 from tsadbench_detectors.all_positive import AllPositive
 from tsadbench_detectors.l2_z import L2Z
 from tsadbench_detectors.max_z import MaxZ
 from tsadbench_detectors.nearest_neighbour import NearestNeighbour
 from tsadbench_detectors.random import Random
 from tsadbench_detectors.sensor_range import SensorRange
-
-from tsadbench.arrays import FloatArray
-from tsadbench.detector import Detector
-from tsadbench.errors import DataError, UsageError
 
 FLOORS: list[type[Detector]] = [AllPositive, Random, MaxZ, L2Z, SensorRange, NearestNeighbour]
 FLOORS_IN_Z: list[type[Detector]] = [MaxZ, L2Z, SensorRange, NearestNeighbour]

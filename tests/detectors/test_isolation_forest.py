@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 from sklearn.preprocessing import StandardScaler
-from tsadbench_detectors.isolation_forest import IsolationForest
 
 from tsadbench.errors import UsageError
+from tsadbench_detectors.isolation_forest import IsolationForest
 
 RNG = np.random.default_rng(0)
 TRAIN, TEST = RNG.normal(5.0, [1.0, 30.0, 0.1], size=(500, 3)), RNG.normal(5.0, [1.0, 30.0, 0.1], size=(50, 3))

@@ -12,6 +12,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+
+from tsadbench.arrays import BoolArray
+from tsadbench.detector import Detector
+from tsadbench.recording import Recording
 from tsadbench_detectors.all_positive import AllPositive
 from tsadbench_detectors.isolation_forest import IsolationForest
 from tsadbench_detectors.l2_z import L2Z
@@ -21,10 +25,6 @@ from tsadbench_detectors.random import Random
 from tsadbench_detectors.sensor_range import SensorRange
 from tsadbench_detectors.t2 import T2
 from tsadbench_detectors.t2_q import T2Q
-
-from tsadbench.arrays import BoolArray
-from tsadbench.detector import Detector
-from tsadbench.recording import Recording
 
 pytestmark = pytest.mark.skab
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 from tsadbench.errors import DataError
 from tsadbench.recording import Recording
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 
 def _recording(values: object, id: str = "a") -> Recording:  # noqa: A002

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.covariance import EmpiricalCovariance
-from tsadbench_detectors.t2 import T2
 
 from tsadbench.arrays import FloatArray
 from tsadbench.errors import DataError, UsageError
+from tsadbench_detectors.t2 import T2
 
 
 def _correlated(n_rows: int, seed: int = 0) -> FloatArray:

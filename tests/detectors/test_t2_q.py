@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
-from tsadbench_detectors.control_limits import q_limit, t2_limit
-from tsadbench_detectors.t2 import T2
-from tsadbench_detectors.t2_q import T2Q
 
 from tsadbench.arrays import FloatArray
 from tsadbench.errors import DataError, UsageError
+from tsadbench_detectors.control_limits import q_limit, t2_limit
+from tsadbench_detectors.t2 import T2
+from tsadbench_detectors.t2_q import T2Q
 
 
 def _few_causes(n_rows: int, seed: int = 0) -> FloatArray:

@@ -37,7 +37,7 @@ def tied_rows(draw: st.DrawFn) -> tuple[FloatArray, BoolArray, float]:
 # -- against scikit-learn -------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(tied_rows())
 def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray, float]) -> None:
     scores, anomalous, threshold = rows

@@ -159,12 +159,12 @@ def test_integer_scores_give_the_empirical_quantile() -> None:
 
 
 def test_a_bounded_tail_reports_its_end_point_and_some_training_scores_may_lie_above() -> None:
-    scores = 1 - np.linspace(1, 0, 20_000, endpoint=False) ** (1 / 3)  # GPD-like tail with gamma = -1/3, end 1
+    scores = 1 - ((np.arange(20_000) + 0.5) / 20_000) ** (1 / 3)  # its tail has gamma = -1/3 and ends at 1
     found = pot.fit(scores, q=1e-3)
     assert found.gamma == pytest.approx(-1 / 3, abs=0.03)
-    assert found.endpoint == pytest.approx(1.0, abs=0.01)
+    assert found.endpoint == pytest.approx(1.0, abs=0.02)
     assert found.endpoint == pytest.approx(found.t - found.sigma / found.gamma)
-    assert found.t < found.value < scores.max() < found.endpoint + 0.01
+    assert found.t < found.value < scores.max() < found.endpoint
 
 
 def test_an_unbounded_tail_has_no_end_point() -> None:
@@ -231,7 +231,7 @@ def test_a_level_that_leaves_less_than_the_risk_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 98.0, math.nan])
 def test_a_level_outside_zero_to_one_is_a_usage_error(level: float) -> None:
-    with pytest.raises(UsageError, match="^level must lie between 0 and 1"):
+    with pytest.raises(UsageError, match=r"^level must lie between 0 and 1"):
         pot.fit(np.arange(1000.0), level=level, q=1e-3)
 
 
@@ -246,7 +246,7 @@ def test_ties_that_leave_no_more_than_the_risk_above_give_the_initial_threshold(
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_scores_that_are_not_finite_are_an_error(bad: float) -> None:
-    with pytest.raises(DataError, match="expected finite scores.* found 1 of 101"):
+    with pytest.raises(DataError, match=r"expected finite scores.* found 1 of 101"):
         pot.fit(np.append(np.arange(100.0), bad))
 
 
@@ -286,7 +286,7 @@ with_ties = arrays(np.float64, st.integers(1, 300), elements=st.integers(-60, 60
 spread = arrays(np.float64, st.integers(1, 300), elements=st.floats(-1e9, 1e9, allow_subnormal=False))
 tails = st.builds(pareto, st.floats(-0.8, 1.5), st.integers(100, 3000), st.integers(0, 99))
 risks = st.floats(1e-7, 0.0199)
-unhurried = settings(deadline=None, max_examples=150)
+unhurried = settings(deadline=None, max_examples=80)
 
 
 @unhurried

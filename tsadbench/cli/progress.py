@@ -1,4 +1,4 @@
-"""Progress bars on standard error: trials, and the epochs of the one that runs. Quiet when not a terminal."""
+"""Progress bars on standard error: trials, and the epochs of those that run. Quiet when not a terminal."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from tsadbench.plan import Trial
 from tsadbench.record import Record
 
 
 class ProgressBars:
-    """Shows a run's trials, and below them the steps of the trial in hand.
+    """Shows a run's trials, and below them the steps of those in hand.
 
     Parameters
     ----------
@@ -25,27 +25,30 @@ class ProgressBars:
 
     def __init__(self, bars: Progress, n_trials: int) -> None:
         self._bars = bars
-        self._trials = bars.add_task("trials", total=n_trials, note="")
-        self._steps = bars.add_task("", total=None, visible=False, note="")
+        self._all = bars.add_task("trials", total=n_trials, note="")
+        self._running: dict[tuple[str, int], TaskID] = {}
 
     def started(self, trial: Trial) -> None:
-        """Name the trial that begins."""
-        self._bars.reset(self._steps, total=None, visible=False, note="")
-        name = f"{trial.contender.label}, seed {trial.seed}"
-        self._bars.update(self._steps, description=name)
-        self._bars.update(self._trials, note=name)
+        """Give the trial that begins a bar."""
+        self._running[_key(trial)] = self._bars.add_task(
+            f"{trial.contender.label}, seed {trial.seed}", total=None, note=""
+        )
 
-    def progressed(self, done: int, total: int, note: str) -> None:
+    def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
         """Move the trial's bar."""
-        self._bars.update(self._steps, completed=done, total=total, note=note, visible=True)
+        self._bars.update(self._running[_key(trial)], completed=done, total=total, note=note)
 
-    def finished(self, record: Record) -> None:
-        """Count the trial."""
+    def finished(self, trial: Trial, record: Record) -> None:
+        """Count the trial and take its bar away."""
+        self._bars.remove_task(self._running.pop(_key(trial)))
         if record.status != "ok":
-            self._bars.console.print(
-                f"{record.label}, seed {record.seed}: {record.status}: {record.reason}", markup=False
-            )
-        self._bars.update(self._trials, advance=1)
+            line = f"{record.label}, seed {record.seed}: {record.status}: {record.reason}"
+            self._bars.console.print(line, markup=False)
+        self._bars.update(self._all, advance=1)
+
+
+def _key(trial: Trial) -> tuple[str, int]:
+    return trial.contender.label, trial.seed
 
 
 @contextmanager

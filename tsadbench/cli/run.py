@@ -34,11 +34,20 @@ def run(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.")] = 5,
     threads: Annotated[int, typer.Option(help="Threads of each trial's libraries; part of the trial's identity.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Trials at a time; the results do not depend on it.")] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol. Repeat for several."),
     ] = None,
     floors: Annotated[bool, typer.Option("--floors/--no-floors", help="Whether the floors take part.")] = True,
+    timeout: Annotated[float | None, typer.Option(help="Seconds that one trial may take.")] = None,
+    memory: Annotated[
+        float | None, typer.Option(help="MiB that one trial's process and its children may hold.")
+    ] = None,
+    contributions: Annotated[
+        bool,
+        typer.Option("--contributions/--no-contributions", help="Keep each sensor's contribution where it is offered."),
+    ] = True,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
     allow_changed_data: Annotated[
         bool, typer.Option("--allow-changed-data", help="Go on where files differ from the published ones.")
@@ -48,10 +57,13 @@ def run(
 ) -> None:
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
     from tsadbench.dataset import DataOptions
+    from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
     from tsadbench.plan import make_plan
     from tsadbench.store import Store
 
+    if jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, found {jobs}")
     plan = make_plan(
         detector,
         dataset=dataset,
@@ -62,10 +74,13 @@ def run(
         settings=settings or (),
         floors=floors,
         data=DataOptions(directory=data, allow_changed=allow_changed_data),
+        timeout=timeout,
+        memory_mib=memory,
+        contributions=contributions,
     )
     store = Store.create(out)
     try:
-        records = _run_watched(plan, store)
+        records = _run_watched(plan, store, jobs)
     except KeyboardInterrupt:
         print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -75,9 +90,9 @@ def run(
         raise typer.Exit(1)
 
 
-def _run_watched(plan: Plan, store: Store) -> tuple[Record, ...]:
+def _run_watched(plan: Plan, store: Store, jobs: int) -> tuple[Record, ...]:
     from tsadbench.cli.progress import watching
     from tsadbench.engine import run_plan
 
     with watching(len(plan.trials)) as observer:
-        return run_plan(plan, store, observer)
+        return run_plan(plan, store, observer, jobs=jobs)

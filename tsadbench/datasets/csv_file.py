@@ -6,6 +6,7 @@ A good file is read at C speed; only where that fails are its lines searched for
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.datasets.csv_faults import header_fault, row_fault
 from tsadbench.datasets.csv_layout import Layout
 from tsadbench.errors import DataError
+
+# numpy takes some of them for white space and would read on.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +92,15 @@ def _lines(path: Path, content: bytes) -> list[str]:
         line = _with_lf(content[: error.start].decode("latin-1")).count("\n") + 1
         byte = f"0x{content[error.start]:02x}"
         raise DataError(f"{path}, line {line}: expected UTF-8, found the byte {byte}; convert the file") from error
-    return _with_lf(text).removesuffix("\n").split("\n")
+    text = _with_lf(text)
+    control = _CONTROL.search(text)
+    if control is not None:
+        line = text.count("\n", 0, control.start()) + 1
+        raise DataError(
+            f"{path}, line {line}: found the control character {control[0]!r}; "
+            "the file seems to be damaged: fetch or copy it again"
+        )
+    return text.removesuffix("\n").split("\n")
 
 
 def _with_lf(text: str) -> str:

@@ -87,6 +87,7 @@ def load(options: DataOptions) -> LabelledDataset:
         citation=_CITATION,
         licence="GPL-3.0",
         notes=notes,
+        folder=folder.resolve(),
     )
     labels = Labels(rows={name: _labels(table) for name, table in tests.items()}, splits=splits)
     return LabelledDataset(dataset, labels)

@@ -24,5 +24,5 @@ def find_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if len(here) > 1 else "cpu")
     if name not in here and not (name == "cuda" and len(here) > 1):
-        raise UsageError(f"device: expected 'auto' or one of this machine's, {here}, found {name!r}; choose one of them")
+        raise UsageError(f"device must be 'auto' or one of this machine's, {here}, found {name!r}; choose one of these")
     return torch.device(name)

@@ -6,6 +6,7 @@ what it makes of the errors: it writes `_build_network`, calls `_train` in ``_fi
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -60,21 +61,27 @@ class Forecaster(Detector):
     device_: torch.device
 
     @abstractmethod
-    def _build_network(self, n_sensors: int) -> nn.Module:
-        """Return a new network: standardised rows [batch, window, n_sensors] to [batch, horizon, n_sensors]."""
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        """Return a new network for these training recordings, whose ``standardiser_`` is set already.
+
+        It maps standardised rows [batch, window, n_sensors] to their forecast [batch, horizon, n_sensors].
+        """
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
         for parameter in ("window", "horizon", "epochs", "batch_size"):
             self._require_integer(parameter, at_least=1)
         self._require_integer("seed", at_least=0)
         rate = self.learning_rate
-        self._require(isinstance(rate, Real) and 0 < rate < np.inf, "learning_rate", "a number above 0")
+        self._require(isinstance(rate, Real) and 0.0 < rate < math.inf, "learning_rate", "a number above 0")
         find_device(self.device)
 
     def _require_integer(self, parameter: str, at_least: int) -> None:
         value = getattr(self, parameter)
-        is_one = isinstance(value, Integral) and at_least <= value < 2**63
-        self._require(is_one, parameter, f"an integer of at least {at_least}")
+        self._require(
+            isinstance(value, Integral) and at_least <= int(value) < 2**63,
+            parameter,
+            f"an integer of at least {at_least}",
+        )
 
     def _train(self, recordings: Sequence[Recording]) -> None:
         """Set ``standardiser_`` and train ``network_``.
@@ -98,7 +105,7 @@ class Forecaster(Detector):
         # The initial weights are drawn on the CPU, so that they are the same on every device.
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
-            self.network_ = self._build_network(recordings[0].n_sensors).to(self.device_)
+            self.network_ = self._build_network(recordings).to(self.device_)
         self._run_epochs(Windows([self._rows(recording) for recording in recordings], length))
         self.network_.eval()
 
@@ -106,9 +113,9 @@ class Forecaster(Detector):
         optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
         order = torch.Generator().manual_seed(self.seed)
         for epoch in range(1, self.epochs + 1):
-            batches = torch.randperm(len(windows), generator=order).split(self.batch_size)
+            batches = torch.split(torch.randperm(len(windows), generator=order), self.batch_size)
             loss = sum(self._step(optimiser, windows[batch]) * len(batch) for batch in batches) / len(windows)
-            if not np.isfinite(loss):
+            if not math.isfinite(loss):
                 raise UsageError(
                     f"{type(self).__name__}: the loss became {loss} in epoch {epoch} of {self.epochs}; "
                     f"make learning_rate smaller, it is {self.learning_rate}"
@@ -137,7 +144,7 @@ class Forecaster(Detector):
         rows = self._rows(recording, missing=self.horizon - 1)
         windows = Windows([rows], self.window + self.horizon)
         with torch.inference_mode():
-            for batch in torch.arange(len(windows)).split(_WINDOWS_AT_ONCE):
+            for batch in torch.split(torch.arange(len(windows)), _WINDOWS_AT_ONCE):
                 past, future = self._past_and_future(windows[batch])
                 squared = (self.network_(past) - future).square()
                 errors[self.window + batch.numpy()] = squared.nanmean(dim=1).cpu().numpy()

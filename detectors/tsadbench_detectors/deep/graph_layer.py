@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
+
+with warnings.catch_warnings():
+    # It still uses parts of PyTorch that are deprecated; whoever imports a detector can do nothing about that.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
 
 Backbone: TypeAlias = Literal["sage", "gcn", "gat", "transformer"]
 

@@ -52,8 +52,8 @@ class GRU(nn.Module):
         these two stay apart because the reset gate acts on the first alone.
         """
         gru, gates = self.gru, 2 * self.gru.hidden_size
-        by_state, by_input = gru.weight_hh_l0, gru.weight_ih_l0
-        state_bias, input_bias = gru.bias_hh_l0[:, None], gru.bias_ih_l0[:, None]
+        by_state, by_input = gru.get_parameter("weight_hh_l0"), gru.get_parameter("weight_ih_l0")
+        state_bias, input_bias = gru.get_parameter("bias_hh_l0")[:, None], gru.get_parameter("bias_ih_l0")[:, None]
         no_state, no_input = torch.zeros_like(by_state[gates:]), torch.zeros_like(by_input[gates:])
         return torch.cat(
             [
@@ -91,7 +91,7 @@ class _Recurrence(torch.autograd.Function):
         return states
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: FunctionCtx, by_states: Tensor) -> tuple[Tensor | None, Tensor]:
         weight, columns, gates = ctx.saved_tensors  # type: ignore[attr-defined]
         n_steps, hidden = by_states.shape[:2]

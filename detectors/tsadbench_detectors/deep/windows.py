@@ -24,7 +24,7 @@ class Windows:
     def __init__(self, recordings: Sequence[Tensor], length: int) -> None:
         self._rows = recordings[0] if len(recordings) == 1 else torch.cat(list(recordings))
         self._offsets = torch.arange(length)
-        self._starts = torch.cat(list(_starts([len(rows) for rows in recordings], length)))
+        self._starts = torch.cat(_starts([len(rows) for rows in recordings], length))
 
     def __len__(self) -> int:
         return len(self._starts)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import tsadbench as package
+
+
+def test_list_names_all_that_is_registered(tsadbench):
+    done = tsadbench("list")
+    assert done.code == 0
+    for name in ("dprgm", "t2-q", "nearest-neighbour", "strict", "published", "skab"):
+        assert f"  {name} " in done.out
+
+
+def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbench):
+    done = tsadbench("info", "dprgm")
+    assert done.code == 0
+    for text in ("window=30", "horizon=10", "look_ahead", "family", "graph", "paper"):
+        assert text in done.out
+    for kind, text in (("strict", "q=0.001"), ("published", "paper"), ("skab", "water")):
+        assert text in tsadbench("info", kind).out
+
+
+def test_every_parameter_of_everything_that_ships_has_its_meaning():
+    from tsadbench.parameters import parameters_of
+    from tsadbench.registry import entries, load_detector, load_protocol
+
+    for entry in entries("detectors"):
+        if entry.package == "tsadbench":
+            assert [p.name for p in parameters_of(load_detector(entry.name)) if not p.meaning] == [], entry.name
+    for entry in entries("protocols"):
+        assert [p.name for p in parameters_of(load_protocol(entry.name)) if not p.meaning] == [], entry.name
+
+
+def test_unknown_names_offer_the_nearest(tsadbench):
+    done = tsadbench("info", "dprmg")
+    assert (done.code, "did you mean 'dprgm'" in done.err) == (2, True)
+
+
+def test_version(tsadbench):
+    assert tsadbench("--version").out.strip() == package.__version__

@@ -1,0 +1,250 @@
+"""What detectors that train a network share: the recurrent layer, training, errors, devices, the pip extra."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tsadbench import DataError, MissingExtraError, Recording, UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench.progress import listening
+from tsadbench_detectors.deep.device import find_device
+from tsadbench_detectors.deep.forecaster import Forecaster
+from tsadbench_detectors.deep.gru import GRU
+from tsadbench_detectors.extras import needs_extra
+
+
+class LevelNetwork(nn.Module):
+    """Forecasts the window's last row, plus a level a sensor that training finds."""
+
+    def __init__(self, n_sensors: int, horizon: int) -> None:
+        super().__init__()
+        self.level = nn.Parameter(torch.rand(n_sensors) / 100)
+        self.horizon = horizon
+        self.seen: list[Tensor] = []
+
+    def forward(self, past: Tensor) -> Tensor:
+        if self.training:
+            self.seen.append(past.clone())
+        return (past[:, -1:] + self.level).expand(-1, self.horizon, -1)
+
+
+class Level(Forecaster):
+    """The smallest forecaster there is."""
+
+    def __init__(
+        self,
+        *,
+        window: int = 2,
+        horizon: int = 3,
+        epochs: int = 1,
+        batch_size: int = 4,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.horizon = horizon
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.seed = seed
+        self.device = device
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        return LevelNetwork(recordings[0].n_sensors, self.horizon)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self._train(recordings)
+        self.training_errors_ = self._training_errors(recordings)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._errors(recording).sum(axis=1))
+
+
+def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
+    return slope * np.arange(n_rows, dtype=np.float64)[:, None]
+
+
+def noise(n_rows: int, n_sensors: int = 2, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
+
+
+@pytest.mark.parametrize(("input_size", "hidden_size"), [(1, 4), (3, 5)])
+def test_the_recurrent_layer_is_pytorchs(input_size: int, hidden_size: int) -> None:
+    ours = GRU(input_size, hidden_size).double()
+    inputs = torch.randn(6, input_size, 7, dtype=torch.float64, requires_grad=True)
+    upstream = torch.randn(6, hidden_size, 7, dtype=torch.float64)
+    leaves = [inputs, *ours.parameters()]
+
+    states = ours(inputs)
+    gradients = torch.autograd.grad(states, leaves, upstream)
+    expected = ours.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
+    expected_gradients = torch.autograd.grad(expected, leaves, upstream)
+
+    torch.testing.assert_close(states, expected)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient)
+
+
+def test_the_recurrent_layers_gradient_against_differences() -> None:
+    gru = GRU(2, 3).double()
+    assert torch.autograd.gradcheck(gru, torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True))
+
+
+def test_the_recurrent_layer_gives_the_same_states_without_a_gradient() -> None:
+    gru, inputs = GRU(1, 4), torch.randn(5, 1, 3)
+    with torch.inference_mode():
+        without = gru(inputs)
+    torch.testing.assert_close(without, gru(inputs))
+
+
+def test_errors_by_hand() -> None:
+    detector = Level(learning_rate=1e-30).fit(ramp(9))
+    level = detector.network_.get_parameter("level").item()
+    deviation = ramp(9).std()
+    errors = detector.score(ramp(6, slope=2.0))
+    # One row on, a slope of 2 has moved by 2 / deviation, two rows on by twice that, and so on.
+    misses = [(steps * 2.0 / deviation - level) ** 2 for steps in (1, 2, 3)]
+    expected = [np.nan, np.nan, np.mean(misses), np.mean(misses), np.mean(misses[:2]), misses[0]]
+    np.testing.assert_allclose(errors, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_training_errors_are_those_of_full_horizons(horizon: int) -> None:
+    recordings = [noise(9), noise(7, seed=1), noise(2, seed=2)]
+    detector = Level(horizon=horizon).fit(recordings)
+    errors = [detector._errors(Recording("a", rows, ("x0", "x1")))[2 : len(rows) - horizon + 1] for rows in recordings]
+    np.testing.assert_array_equal(detector.training_errors_, np.concatenate(errors))
+    assert len(detector.training_errors_) == (7 - horizon + 1) + (5 - horizon + 1)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_a_recording_without_a_row_after_its_first_window_is_not_scored(n_rows: int) -> None:
+    assert np.isnan(Level().fit(ramp(9)).score(ramp(n_rows))).all()
+
+
+def test_one_row_after_the_first_window_is_scored() -> None:
+    assert np.isfinite(Level().fit(ramp(9)).score(ramp(3))).tolist() == [False, False, True]
+
+
+def test_every_training_window_is_seen_once_an_epoch_in_another_order() -> None:
+    detector = Level(epochs=2, batch_size=5).fit([noise(9), noise(11, seed=1)])
+    seen = detector.network_.seen
+    assert [len(past) for past in seen] == [5, 5, 2, 5, 5, 2]
+    first, second = torch.cat(seen[:3]).flatten(1), torch.cat(seen[3:]).flatten(1)
+    assert not torch.equal(first, second)
+    assert torch.equal(first[first[:, 0].argsort()], second[second[:, 0].argsort()])
+    assert len(first.unique(dim=0)) == (9 - 5 + 1) + (11 - 5 + 1)
+
+
+def test_training_lowers_the_loss_and_reports_it() -> None:
+    reports: list[tuple[int, int, str]] = []
+    with listening(lambda done, total, note: reports.append((done, total, note))):
+        Level(epochs=5, learning_rate=0.01, batch_size=100).fit(ramp(30))
+    assert [(done, total) for done, total, _ in reports] == [(epoch, 5) for epoch in range(1, 6)]
+    losses = [float(note.removeprefix("loss ")) for _, _, note in reports]
+    assert losses == sorted(set(losses), reverse=True)
+    assert len(losses) == 5
+
+
+def test_the_seed_alone_decides() -> None:
+    rows = noise(20)
+    first = Level(seed=3).fit(rows).score(rows)
+    torch.manual_seed(99)
+    np.testing.assert_array_equal(Level(seed=3).fit(rows).score(rows), first)
+    assert not np.array_equal(Level(seed=4).fit(rows).score(rows), first, equal_nan=True)
+
+
+def test_global_random_states_are_left_alone() -> None:
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # type: ignore[index,union-attr]
+    Level().fit(noise(20)).score(noise(20))
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # type: ignore[index,union-attr]
+    assert random.getstate() == before[2]
+
+
+def test_scoring_does_not_depend_on_how_many_windows_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = noise(40)
+    detector = Level().fit(rows)
+    at_once = detector.score(rows)
+    monkeypatch.setattr("tsadbench_detectors.deep.forecaster._WINDOWS_AT_ONCE", 1)
+    np.testing.assert_allclose(detector.score(rows), at_once, rtol=1e-6)
+
+
+def test_values_far_outside_keep_scores_finite() -> None:
+    rows = noise(20)
+    detector = Level().fit(rows)
+    rows[10] = [1e300, -1e300]
+    scores = detector.score(rows)
+    assert np.isfinite(scores[2:]).all()
+    assert scores[10] > 1e20
+
+
+def test_too_few_training_rows() -> None:
+    with pytest.raises(DataError, match=r"at least 5 rows \(window \+ horizon\), the longest has 4"):
+        Level().fit([ramp(4), ramp(3)])
+
+
+def test_a_loss_that_runs_away() -> None:
+    with pytest.raises(UsageError, match="the loss became (inf|nan) in epoch 1 of 5; make learning_rate smaller"):
+        Level(epochs=5, learning_rate=1e30).fit(noise(20))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"window": 0}, "window must be an integer of at least 1, found 0"),
+        ({"horizon": 2.5}, "horizon must be an integer of at least 1, found 2.5"),
+        ({"epochs": 0}, "epochs must be an integer of at least 1, found 0"),
+        ({"batch_size": -1}, "batch_size must be an integer of at least 1, found -1"),
+        ({"seed": -1}, "seed must be an integer of at least 0, found -1"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0, found 0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a number above 0, found nan"),
+        ({"device": "cuda:77"}, "device must be 'auto' or one of this machine's, .*'cpu'.*, found 'cuda:77'"),
+        ({"device": "quantum"}, "found 'quantum'"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Level(**parameters).check(("x0",))  # type: ignore[arg-type]
+
+
+def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert find_device("auto") == find_device("cpu") == torch.device("cpu")
+    with pytest.raises(UsageError, match="found 'cuda'"):
+        find_device("cuda")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert find_device("auto") == find_device("cuda") == torch.device("cuda")
+    assert find_device("cuda:1") == torch.device("cuda", 1)
+
+
+def test_a_missing_package_names_the_extra() -> None:
+    message = r"^dprgm needs .* pip install 'tsadbench\[deep\]'$"
+    with pytest.raises(MissingExtraError, match=message), needs_extra("dprgm", "deep"):
+        importlib.import_module("a_package_that_nobody_has")
+
+
+def test_a_missing_module_of_our_own_is_a_defect_not_an_extra() -> None:
+    with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), needs_extra("dprgm", "deep"):
+        importlib.import_module("tsadbench_detectors.nothing")
+
+
+@pytest.mark.parametrize("missing", ["torch", "torch_geometric"])
+def test_dprgm_without_its_packages(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; import tsadbench_detectors.dprgm"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "tsadbench.errors.MissingExtraError: dprgm needs packages that are not installed: "
+        "run  pip install 'tsadbench[deep]'"
+    )

@@ -1,0 +1,52 @@
+"""Small data sets and scores for the protocols' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.dataset import Dataset, LabelledDataset, Labels
+from tsadbench.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.recording import Recording
+
+SENSORS = ("pressure", "flow")
+
+
+def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0) -> Recording:
+    """Return random values, with a row a second from the start, or without time."""
+    values = np.random.default_rng([seed, n_rows]).normal(size=(n_rows, len(SENSORS)))
+    return Recording(name, values, SENSORS, None if start is None else start + np.arange(n_rows))
+
+
+def plant(
+    train: tuple[Recording, ...],
+    test: tuple[Recording, ...],
+    anomalous: Mapping[str, slice] | None = None,
+    splits: Mapping[str, tuple[str, ...]] | None = None,
+) -> LabelledDataset:
+    """Return a data set whose rows are normal but for one stretch in each of the recordings named."""
+    rows: dict[str, BoolArray] = {one.id: np.zeros(one.n_rows, dtype=np.bool_) for one in test}
+    for name, stretch in (anomalous or {}).items():
+        rows[name][stretch] = True
+    splits = {"overall": tuple(rows)} if splits is None else splits
+    return LabelledDataset(Dataset("plant", train, test, splits), Labels(rows, splits))
+
+
+def scores_of(episode: Episode, rule: Callable[[Recording], FloatArray], fixed: float | None = None) -> Scored:
+    """Return what a detector with that rule gives for the episode."""
+    return Scored(episode, tuple(rule(one) for one in episode.train), tuple(rule(one) for one in episode.test), fixed)
+
+
+def trial(
+    protocol: Protocol, data: LabelledDataset, rule: Callable[[Recording], FloatArray], fixed: float | None = None
+) -> Judgement:
+    """Return what the protocol finds of a detector with that rule."""
+    scored = [scores_of(episode, rule, fixed) for episode in protocol.episodes(data.dataset)]
+    return protocol.judge(scored, data.labels)
+
+
+def pressure(one: Recording) -> FloatArray:
+    """Score a row by its first sensor."""
+    return one.values[:, 0].copy()

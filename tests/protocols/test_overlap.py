@@ -1,0 +1,112 @@
+"""Training rows that recur in the test: found exactly, and cut out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.protocols.small_plant import SENSORS, recording
+from tsadbench.recording import Recording
+from tsadbench_protocols import overlap
+from tsadbench_protocols.overlap import without_shared_rows
+
+
+def joined(name: str, *parts: Recording) -> Recording:
+    return Recording(
+        name,
+        np.concatenate([part.values for part in parts]),
+        SENSORS,
+        np.concatenate([part.time for part in parts if part.time is not None]),
+    )
+
+
+def test_shared_rows_are_cut_out_and_the_pieces_named_after_their_rows() -> None:
+    train = recording("free", 100, start=0)
+    test = (
+        joined("a", recording("x", 7, start=500), train.rows(40, 60)),
+        joined("b", train.rows(75, 76), recording("y", 5, start=900)),
+    )
+    pieces = without_shared_rows([train], test)
+    assert [piece.id for piece in pieces] == ["free[0:40]", "free[60:75]", "free[76:100]"]
+    for piece, (start, stop) in zip(pieces, [(0, 40), (60, 75), (76, 100)], strict=True):
+        np.testing.assert_array_equal(piece.values, train.values[start:stop])
+        np.testing.assert_array_equal(piece.time, train.time[start:stop])
+
+
+def test_a_shared_end_leaves_one_piece_as_on_skab() -> None:
+    train = recording("free", 50, start=0)
+    (piece,) = without_shared_rows([train], [train.rows(30, 50, id="test")])
+    assert (piece.id, piece.n_rows) == ("free[0:30]", 30)
+
+
+def test_a_recording_that_loses_nothing_is_left_as_it_is() -> None:
+    train = (recording("one", 20, start=0), recording("two", 20, start=100, seed=1))
+    kept = without_shared_rows(train, [train[0].rows(5, 6, id="test")])
+    assert [piece.id for piece in kept] == ["one[0:5]", "one[6:20]", "two"]
+    assert kept[-1] is train[1]
+
+
+def test_a_recording_wholly_in_the_test_disappears() -> None:
+    train = (recording("one", 20, start=0), recording("two", 20, start=100, seed=1))
+    assert without_shared_rows(train, [train[0].rows(0, 20, id="test")]) == (train[1],)
+
+
+def test_same_values_at_another_time_are_another_row() -> None:
+    train, test = recording("free", 20, start=0), recording("test", 20, start=100)
+    np.testing.assert_array_equal(train.values, test.values)
+    assert without_shared_rows([train], [test]) == (train,)
+
+
+def test_other_values_at_the_same_time_are_another_row() -> None:
+    train, test = recording("free", 20, start=0), recording("test", 20, start=0, seed=1)
+    assert without_shared_rows([train], [test]) == (train,)
+
+
+@pytest.mark.parametrize(("train_start", "test_start"), [(None, None), (None, 0), (0, None)])
+def test_rows_without_time_are_never_the_same(train_start: float | None, test_start: float | None) -> None:
+    train, test = recording("free", 20, start=train_start), recording("test", 20, start=test_start)
+    assert without_shared_rows([train], [test]) == (train,)
+
+
+def test_rows_without_time_do_not_hide_those_with_time() -> None:
+    timed, untimed = recording("timed", 20, start=0), recording("untimed", 20, seed=1)
+    kept = without_shared_rows([untimed, timed], [recording("c", 20, seed=1), timed.rows(10, 20, id="test")])
+    assert [piece.id for piece in kept] == ["untimed", "timed[0:10]"]
+
+
+def test_minus_zero_equals_zero() -> None:
+    time = np.arange(3.0)
+    train = Recording("free", np.array([[0.0, 1.0], [-0.0, 2.0], [3.0, 3.0]]), SENSORS, time)
+    test = Recording("test", np.array([[-0.0, 1.0], [0.0, 2.0], [4.0, 3.0]]), SENSORS, time)
+    (piece,) = without_shared_rows([train], [test])
+    assert piece.id == "free[2:3]"
+
+
+def rows_as_recording(name: str, rows: list[tuple[int, int, int]]) -> Recording:
+    table = np.array(rows, dtype=np.float64)
+    return Recording(name, table[:, 1:], SENSORS, table[:, 0])
+
+
+few_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize("digests_collide", [False, True])
+def test_what_remains_is_what_a_set_of_rows_says(digests_collide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if digests_collide:
+        monkeypatch.setattr(overlap, "_digests", lambda one: np.zeros(one.n_rows, dtype=np.uint64))
+
+    @settings(deadline=None)
+    @given(few_rows, few_rows, few_rows)
+    def compare(
+        one: list[tuple[int, int, int]], two: list[tuple[int, int, int]], test: list[tuple[int, int, int]]
+    ) -> None:
+        train = [rows_as_recording("one", one), rows_as_recording("two", two)]
+        kept = without_shared_rows(train, [rows_as_recording("test", test)])
+        expected = [row for row in one + two if row not in set(test)]
+        assert [
+            (t, *row) for piece in kept for t, row in zip(piece.time, piece.values.tolist(), strict=True)
+        ] == expected
+
+    compare()

@@ -1,0 +1,181 @@
+"""The protocol `published`, on small systems worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
+from tsadbench.arrays import FloatArray
+from tsadbench.dataset import LabelledDataset, Labels
+from tsadbench.errors import ContractError, DataError, UsageError
+from tsadbench.protocol import Scored, Threshold
+from tsadbench.recording import Recording
+from tsadbench_protocols import pot
+from tsadbench_protocols.metrics import METRICS
+from tsadbench_protocols.published import Published
+
+SPLITS = {"overall": ("a", "b", "c"), "a": ("a",), "b": ("b",), "c": ("c",), "ends": ("c", "a")}
+
+
+def three(n_a: int, n_b: int, n_c: int) -> LabelledDataset:
+    test = (recording("a", n_a, start=0), recording("b", n_b, start=0, seed=1), recording("c", n_c, seed=2))
+    return plant((recording("free", 300, start=0),), test, splits=SPLITS)
+
+
+def test_the_test_recordings_are_one_series_without_time_in_their_order() -> None:
+    data = three(50, 20, 60)
+    (episode,) = Published().episodes(data.dataset)
+    (series,) = episode.test
+    assert series.time is None
+    assert series.sensors == data.dataset.sensors
+    np.testing.assert_array_equal(series.values, np.concatenate([one.values for one in data.dataset.test]))
+
+
+def test_training_rows_that_recur_in_the_test_are_kept() -> None:
+    train = recording("free", 100, start=0)
+    (episode,) = Published().episodes(plant((train,), (train.rows(60, 80, id="a"),)).dataset)
+    assert episode.train == (train,)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "counted"),
+    [
+        ((50, 20, 60), (20, 20, 51)),  # the first 30 rows and the last 9 of the series do not count
+        ((30, 20, 9), (0, 20, 0)),
+        ((10, 25, 12), (0, 5, 3)),  # the first 30 rows reach into b
+        ((60, 10, 4), (30, 5, 0)),  # the last 9 rows reach into b
+        ((20, 10, 10), (0, 0, 1)),  # one window of 30 + 10 rows
+    ],
+)
+def test_as_many_rows_count_as_there_are_windows(lengths: tuple[int, int, int], counted: tuple[int, int, int]) -> None:
+    found = trial(Published(), three(*lengths), pressure).splits
+    assert tuple(found[name].n_rows for name in "abc") == counted
+    assert found["overall"].n_rows == sum(counted) == sum(lengths) - (30 + 10 - 1)
+    assert found["ends"].n_rows == counted[0] + counted[2]
+
+
+@pytest.mark.parametrize("n", [1, 30, 36])
+def test_a_series_shorter_than_a_window_has_no_row_that_counts(n: int) -> None:
+    found = trial(Published(), three(n, 1, 2), pressure).splits["overall"]
+    assert (found.n_rows, found.n_anomalous, found.coverage) == (0, 0, 0.0)
+    assert found.metrics == dict.fromkeys((metric.name for metric in METRICS), None)
+
+
+def test_a_splits_rows_are_its_recordings_slices_of_the_series() -> None:
+    data = three(8, 4, 6)
+    rows = {
+        "a": np.array([1, 1, 0, 1, 1, 0, 0, 0], dtype=np.bool_),
+        "b": np.array([0, 0, 1, 0], dtype=np.bool_),
+        "c": np.array([0, 1, 0, 0, 1, 1], dtype=np.bool_),
+    }
+    #         a: 3 rows of input | 5 count     b: 4 count     c: 4 count | 2 do not
+    scores = [9.0, 9.0, 9.0, 5.0, 1.0, 3.0, 2.0, 1.0, 7.0, 1.0, 6.0, 1.0, 2.0, 8.0, 1.0, 1.0, 9.0, 9.0]
+    protocol = Published(window=3, horizon=3)
+    (episode,) = protocol.episodes(data.dataset)
+    scored = Scored(episode, (np.zeros(300),), (np.array(scores),), fixed_threshold=4.0)
+    found = protocol.judge([scored], Labels(rows, SPLITS)).splits
+    assert {name: (split.n_rows, split.n_anomalous) for name, split in found.items()} == {
+        "overall": (13, 4),
+        "a": (5, 2),
+        "b": (4, 1),
+        "c": (4, 1),
+        "ends": (9, 3),
+    }
+    # Flagged: 5 in a (right); 7 in b (wrong) and 6 (right); 8 in c (right). Missed: 1 in a.
+    assert {name: (split.metrics["precision"], split.metrics["recall"]) for name, split in found.items()} == {
+        "overall": (3 / 4, 3 / 4),
+        "a": (1.0, 1 / 2),
+        "b": (1 / 2, 1.0),
+        "c": (1.0, 1.0),
+        "ends": (1.0, 2 / 3),
+    }
+    assert found["c"].metrics["auroc"] == 1.0
+    assert found["b"].metrics["auroc"] == 2 / 3
+
+
+def test_the_threshold_comes_from_the_same_rows_of_each_training_recording() -> None:
+    train = (recording("one", 300), recording("two", 400, seed=1), recording("short", 39, seed=2))
+    data = plant(train, (recording("a", 50),))
+    (found,) = trial(Published(), data, pressure).thresholds
+    pooled = np.concatenate([one.values[30 : one.n_rows - 10 + 1, 0] for one in train])
+    assert found.threshold == pot.fit(pooled, level=0.98, q=1e-3)
+    assert (found.episode, found.threshold.n) == ("all", 261 + 361 + 0)
+
+
+def test_a_fixed_threshold_replaces_peaks_over_threshold() -> None:
+    found = trial(Published(), three(50, 20, 60), pressure, fixed=0.25)
+    assert found.thresholds[0].threshold == Threshold(value=0.25, method="fixed", status="fixed")
+
+
+def test_coverage_is_the_share_of_evaluated_rows_with_a_score() -> None:
+    def with_gaps(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        rows[:40] = rows[-19:] = math.nan  # ten rows more than the protocol leaves out, at both ends
+        return rows
+
+    found = trial(Published(), three(50, 20, 60), with_gaps).splits
+    assert {name: split.coverage for name, split in found.items()} == {
+        "overall": 71 / 91,
+        "a": 10 / 20,
+        "b": 1.0,
+        "c": 41 / 51,
+        "ends": 51 / 71,
+    }
+
+
+def test_nothing_scored_breaks_the_contract() -> None:
+    def outside_only(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        rows[30:-9] = math.nan if one.id != "free" else 0.0
+        return rows
+
+    with pytest.raises(ContractError, match="not one of the 91 evaluated test rows has a score"):
+        trial(Published(), three(50, 20, 60), outside_only)
+
+
+def test_no_training_score_to_set_the_threshold_on_breaks_the_contract() -> None:
+    data = plant((recording("free", 39),), (recording("a", 50),))
+    with pytest.raises(ContractError, match="not one of the 0 training rows"):
+        trial(Published(), data, pressure)
+
+
+@pytest.mark.parametrize("lengths", [(49, 20, 60), (50, 20, 61)])
+def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int, int]) -> None:
+    data = three(50, 20, 60)
+    with pytest.raises(DataError, match=r"found \[130\] scored rows"):
+        trial(Published(), LabelledDataset(data.dataset, three(*lengths).labels), pressure)
+
+
+def test_another_number_of_episodes_is_an_error() -> None:
+    data = three(50, 20, 60)
+    (episode,) = Published().episodes(data.dataset)
+    with pytest.raises(DataError, match="expected the scores of one, found 2"):
+        Published().judge([scores_of(episode, pressure)] * 2, data.labels)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"window": 0}, "published: window must be an integer of at least 1, found 0"),
+        ({"horizon": 0}, "published: horizon must be an integer of at least 1, found 0"),
+        ({"horizon": 1.5}, "published: horizon must be an integer of at least 1, found 1.5"),
+        ({"level": 0.0}, "level must lie between 0 and 1"),
+        ({"q": 0.02}, "q must lie between 0 and 1 - level"),
+    ],
+)
+def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dict[str, float], message: str) -> None:
+    protocol = Published(**parameters)  # the constructor only stores
+    with pytest.raises(UsageError, match=message):
+        protocol.check()
+
+
+def test_the_default_parameters_are_in_range() -> None:
+    Published().check()
+    assert vars(Published()) == {"window": 30, "horizon": 10, "level": 0.98, "q": 1e-3}
+
+
+def test_its_summary_says_that_it_is_the_papers_protocol() -> None:
+    assert Published.summary.startswith("the paper's protocol")

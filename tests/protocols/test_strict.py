@@ -1,0 +1,252 @@
+"""The protocol `strict`, on small systems worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.protocols.small_plant import SENSORS, plant, pressure, recording, scores_of, trial
+from tsadbench.arrays import FloatArray
+from tsadbench.dataset import LabelledDataset, Labels
+from tsadbench.errors import ContractError, DataError, UsageError
+from tsadbench.protocol import Scored, Threshold
+from tsadbench.recording import Recording
+from tsadbench_protocols import pot
+from tsadbench_protocols.metrics import METRICS
+from tsadbench_protocols.strict import Strict
+
+
+def given_scores(scores: dict[str, list[float]]) -> LabelledDataset:
+    """Return recordings whose first sensor is the score."""
+    test = tuple(
+        Recording(name, np.column_stack([np.nan_to_num(rows), np.zeros(len(rows))]), SENSORS)
+        for name, rows in scores.items()
+    )
+    return plant((recording("free", 500),), test)
+
+
+def test_it_trains_on_what_the_test_does_not_hold() -> None:
+    train = recording("free", 100, start=0)
+    data = plant((train,), (train.rows(60, 80, id="a"), recording("b", 40, start=1000)))
+    (episode,) = Strict().episodes(data.dataset)
+    assert [(one.id, one.n_rows) for one in episode.train] == [("free[0:60]", 60), ("free[80:100]", 20)]
+    assert episode.test == data.dataset.test
+
+
+def test_no_training_row_left_is_an_error_that_says_so() -> None:
+    train = recording("free", 100, start=0)
+    data = plant((train,), (train.rows(0, 100, id="a"),))
+    with pytest.raises(DataError, match="every training row also occurs in a test recording"):
+        list(Strict().episodes(data.dataset))
+
+
+def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
+    data = given_scores({"a": [9, 9, 1, 5, 2, 6], "b": [9, 9, 7, 3], "short": [9, 9], "shorter": [9]})
+    splits = {"overall": ("a", "b", "short", "shorter"), "b": ("b",), "short": ("shorter", "short")}
+    # After two rows: a 1 5 2 6, of which 5 2 are anomalous; b 7 3, of which 7 is. Flagged, above 4: 5 6 7.
+    rows = {"a": [0, 1, 0, 1, 1, 0], "b": [1, 1, 1, 0], "short": [1, 1], "shorter": [1]}
+    labels = Labels({name: np.array(one, dtype=np.bool_) for name, one in rows.items()}, splits)
+    found = trial(Strict(warm_up=2), LabelledDataset(data.dataset, labels), pressure, fixed=4.0)
+    overall, b, short = found.splits["overall"], found.splits["b"], found.splits["short"]
+    assert (overall.n_rows, overall.n_anomalous, overall.coverage) == (6, 3, 1.0)
+    assert overall.metrics == pytest.approx(
+        {
+            "precision": 2 / 3,
+            "recall": 2 / 3,
+            "prac_f1": 2 / 3,
+            "mcc": (2 * 2 - 1 * 1) / 9,
+            "auroc": (3 + 2 + 1) / 9,  # 7 beats 6 3 1, 5 beats 3 1, 2 beats 1
+            "auprc": (1 + 2 / 3 + 3 / 5) / 3,
+            "bf_f1": 3 / 4,  # the first five: 7 6 5 3 2
+            "flagged": 1 / 2,
+        }
+    )
+    assert (b.n_rows, b.n_anomalous, b.metrics["auroc"], b.metrics["prac_f1"]) == (2, 1, 1.0, 1.0)
+    assert (short.n_rows, short.n_anomalous, short.coverage) == (0, 0, 0.0)
+    assert short.metrics == dict.fromkeys((metric.name for metric in METRICS), None)
+
+
+def test_every_split_is_judged_and_metrics_keep_their_order() -> None:
+    data = plant(
+        (recording("free", 200),),
+        (recording("a", 50), recording("b", 60)),
+        splits={"overall": ("a", "b"), "one": ("a",), "other": ("b",)},
+    )
+    found = trial(Strict(), data, pressure)
+    assert {name: split.n_rows for name, split in found.splits.items()} == {"overall": 50, "one": 20, "other": 30}
+    assert all(list(split.metrics) == [metric.name for metric in METRICS] for split in found.splits.values())
+    assert found.splits["one"].metrics["auroc"] is None  # no anomalous row in it
+    assert found.splits["one"].metrics["flagged"] is not None
+
+
+def test_the_threshold_comes_from_all_training_recordings_after_their_warm_up() -> None:
+    train = (recording("one", 300), recording("two", 400, seed=1), recording("short", 30, seed=2))
+    data = plant(train, (recording("a", 50),))
+    (found,) = trial(Strict(), data, pressure).thresholds
+    pooled = np.concatenate([one.values[30:, 0] for one in train])
+    assert found.threshold == pot.fit(pooled, level=0.98, q=1e-3)
+    assert (found.episode, found.threshold.n) == ("all", 270 + 370 + 0)
+
+
+def test_level_and_risk_are_passed_on() -> None:
+    data = plant((recording("free", 3000),), (recording("a", 50),))
+    (found,) = trial(Strict(warm_up=0, level=0.95, q=0.01), data, pressure).thresholds
+    assert found.threshold == pot.fit(data.dataset.train[0].values[:, 0], level=0.95, q=0.01)
+
+
+def test_the_threshold_depends_on_neither_test_scores_nor_labels() -> None:
+    data = plant((recording("free", 500),), (recording("a", 80),), {"a": slice(40, 60)})
+    labels = Labels({"a": np.ones(80, dtype=np.bool_)}, data.labels.splits)
+    (episode,) = Strict().episodes(data.dataset)
+    scored = scores_of(episode, pressure)
+    louder = Scored(episode, scored.train, tuple(1e6 * rows for rows in scored.test))
+    thresholds = [
+        Strict().judge([scored], data.labels).thresholds,
+        Strict().judge([louder], data.labels).thresholds,
+        Strict().judge([scored], labels).thresholds,
+    ]
+    assert thresholds[0] == thresholds[1] == thresholds[2]
+
+
+def test_training_rows_without_score_are_left_out_of_the_threshold() -> None:
+    data = plant((recording("free", 500),), (recording("a", 80),))
+
+    def late(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        rows[:40] = rows[-9:] = math.nan
+        return rows
+
+    (found,) = trial(Strict(), data, late).thresholds
+    assert found.threshold == pot.fit(data.dataset.train[0].values[40:-9, 0])
+
+
+def test_a_fixed_threshold_replaces_peaks_over_threshold() -> None:
+    data = plant((recording("free", 500),), (recording("a", 80),))
+    found = trial(Strict(), data, lambda one: np.ones(one.n_rows), fixed=0.0)
+    assert found.thresholds[0].threshold == Threshold(value=0.0, method="fixed", status="fixed")
+    assert found.splits["overall"].metrics["flagged"] == 1.0
+
+
+def test_a_fixed_threshold_needs_no_training_score() -> None:
+    data = plant((recording("free", 10),), (recording("a", 80),))
+    assert trial(Strict(), data, pressure, fixed=0.5).thresholds[0].threshold.value == 0.5
+
+
+def test_coverage_is_the_share_of_evaluated_rows_with_a_score() -> None:
+    data = plant(
+        (recording("free", 500),),
+        (recording("a", 50), recording("b", 50, seed=1)),
+        {"a": slice(45, 50), "b": slice(30, 35)},
+        {"overall": ("a", "b"), "a": ("a",), "b": ("b",)},
+    )
+
+    def only_a(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        rows[:35] = math.nan
+        return np.full(50, math.nan) if one.id == "b" else rows
+
+    found = trial(Strict(), data, only_a).splits
+    assert {name: split.coverage for name, split in found.items()} == {"overall": 15 / 40, "a": 15 / 20, "b": 0.0}
+    assert (found["b"].metrics["auroc"], found["b"].metrics["flagged"]) == (0.5, 0.0)
+    a = data.dataset.test[0].values[30:, 0].copy()
+    a[:5] = a[5:].min() - 1
+    anomalous, normal = a[15:], a[:15]
+    assert found["a"].metrics["auroc"] == pytest.approx(np.mean(anomalous[:, None] > normal[None, :]))
+
+
+def test_nothing_scored_breaks_the_contract() -> None:
+    data = plant((recording("free", 500),), (recording("a", 50), recording("b", 20)))
+
+    def warm_up_only(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        if one.id != "free":
+            rows[30:] = math.nan
+        return rows
+
+    with pytest.raises(ContractError, match="not one of the 20 evaluated test rows has a score"):
+        trial(Strict(), data, warm_up_only)
+
+
+@pytest.mark.parametrize(("n_train", "silent"), [(500, True), (30, False)])
+def test_no_training_score_to_set_the_threshold_on_breaks_the_contract(n_train: int, silent: bool) -> None:
+    data = plant((recording("free", n_train),), (recording("a", 50),))
+
+    def rule(one: Recording) -> FloatArray:
+        return np.full(one.n_rows, math.nan) if silent and one.id == "free" else pressure(one)
+
+    with pytest.raises(ContractError, match=f"not one of the {n_train - 30} training rows"):
+        trial(Strict(), data, rule)
+
+
+@pytest.mark.parametrize("where", ["free", "a"])
+def test_an_infinite_score_breaks_the_contract(where: str) -> None:
+    data = plant((recording("free", 100),), (recording("a", 50),))
+
+    def rule(one: Recording) -> FloatArray:
+        rows = pressure(one)
+        rows[40] = math.inf if one.id == where else 0.0
+        return rows
+
+    with pytest.raises(ContractError, match="must not be infinite"):
+        trial(Strict(), data, rule)
+
+
+@pytest.mark.parametrize("lengths", [{"a": 49}, {"a": 51}, {"b": 50}, {"a": 50, "b": 50}, {}])
+def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: dict[str, int]) -> None:
+    data = plant((recording("free", 100),), (recording("a", 50),))
+    labels = Labels({name: np.zeros(n, dtype=np.bool_) for name, n in lengths.items()}, {"overall": ("a",)})
+    with pytest.raises(DataError, match="expected one label for each scored row"):
+        trial(Strict(), LabelledDataset(data.dataset, labels), pressure)
+
+
+@pytest.mark.parametrize("role", ["train", "test"])
+def test_scores_that_do_not_fit_the_recordings_are_an_error(role: str) -> None:
+    data = plant((recording("free", 100),), (recording("a", 50),))
+    (episode,) = Strict().episodes(data.dataset)
+    scores = {"train": (np.zeros(100),), "test": (np.zeros(50),)} | {role: (np.zeros(49),)}
+    with pytest.raises(DataError, match=r"expected one score for every .* row, .* found \[49\]"):
+        Strict().judge([Scored(episode, **scores)], data.labels)
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_another_number_of_episodes_is_an_error(copies: int) -> None:
+    data = plant((recording("free", 100),), (recording("a", 50),))
+    (episode,) = Strict().episodes(data.dataset)
+    with pytest.raises(DataError, match=f"expected the scores of one, found {copies}"):
+        Strict().judge([scores_of(episode, pressure)] * copies, data.labels)
+
+
+def test_a_split_that_names_an_unknown_recording_is_an_error() -> None:
+    data = plant((recording("free", 100),), (recording("a", 50),))
+    labels = Labels(data.labels.rows, {"overall": ("a",), "valves": ("a", "valve1")})
+    with pytest.raises(DataError, match=r"split 'valves' names recordings that were not scored: \['valve1'\]"):
+        trial(Strict(), LabelledDataset(data.dataset, labels), pressure)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"warm_up": -1}, "strict: warm_up must be an integer of at least 0, found -1"),
+        ({"warm_up": 2.5}, "strict: warm_up must be an integer of at least 0, found 2.5"),
+        ({"warm_up": True}, "strict: warm_up must be an integer of at least 0, found True"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+        ({"q": 0.02}, "q must lie between 0 and 1 - level"),
+        ({"level": 0.9999}, "q must lie between 0 and 1 - level"),
+    ],
+)
+def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dict[str, float], message: str) -> None:
+    protocol = Strict(**parameters)  # the constructor only stores
+    with pytest.raises(UsageError, match=message):
+        protocol.check()
+
+
+def test_the_default_parameters_are_in_range() -> None:
+    Strict().check()
+    assert vars(Strict()) == {"warm_up": 30, "level": 0.98, "q": 1e-3}
+
+
+def test_its_summary_says_which_protocol_is_the_papers() -> None:
+    assert "published" in Strict.summary
+    assert "not the paper's" in Strict.summary

@@ -1,0 +1,11 @@
+"""The box: the only place where a detector runs, a child process behind a socket.
+
+Through the box's own channels no label and, before fit ends, no test row can reach a detector. This guards against
+mistakes and lazy cheating, not against hostile native code.
+"""
+
+from tsadbench.box.construction import Construction
+from tsadbench.box.limits import BoxFailure, Limits
+from tsadbench.box.parent import Box, Costs
+
+__all__ = ["Box", "BoxFailure", "Construction", "Costs", "Limits"]

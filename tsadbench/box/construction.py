@@ -1,0 +1,50 @@
+"""How a detector's class and arguments reach the process that constructs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from tsadbench.detector import Detector
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """How to construct a detector: its class and its constructor's arguments."""
+
+    cls: type[Detector]
+    arguments: Mapping[str, object]
+
+    def dumps(self) -> bytes:
+        """Return it as bytes that another process with the same import path can read.
+
+        A class that such a process can import crosses by name; one from a notebook or a script crosses by value.
+        """
+        import cloudpickle
+
+        reference = _reference(self.cls)
+        named = reference if reference is not None else self.cls
+        return cast("bytes", cloudpickle.dumps((named, dict(self.arguments))))
+
+    @classmethod
+    def loads(cls, data: bytes) -> Construction:
+        """Read what `dumps` wrote; imports the detector's module."""
+        from tsadbench.registry import load_detector
+
+        named, arguments = pickle.loads(data)  # the parent wrote it, in this run
+        return cls(load_detector(named) if isinstance(named, str) else named, arguments)
+
+
+def _reference(cls: type) -> str | None:
+    module = sys.modules.get(cls.__module__)
+    if "<locals>" in cls.__qualname__ or module is None or cls.__module__ == "__main__":
+        return None
+    if importlib.util.find_spec(cls.__module__.partition(".")[0]) is not None:
+        return f"{cls.__module__}:{cls.__qualname__}"
+    file = getattr(module, "__file__", None)
+    return f"{file}:{cls.__qualname__}" if file and file.endswith(".py") else None

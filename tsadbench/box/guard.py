@@ -1,0 +1,73 @@
+"""Inside the box: opening a file under the data's folder ends the trial. Against mistakes, not against native code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+# Events of Python's audit hooks whose arguments may name a file that is opened, listed or handed to a program.
+_EVENTS = frozenset(
+    {
+        "open",
+        "os.listdir",
+        "os.scandir",
+        "os.chdir",
+        "os.exec",
+        "os.link",
+        "os.posix_spawn",
+        "os.rename",
+        "os.spawn",
+        "os.startfile",
+        "os.symlink",
+        "os.system",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "shutil.move",
+        "sqlite3.connect",
+        "subprocess.Popen",
+    }
+)
+
+
+def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
+    """Call ``violated(what)`` as soon as this process opens, lists or hands on anything below one of the folders.
+
+    Parameters
+    ----------
+    folders
+        Absolute, without links.
+    violated
+        Must not return.
+    """
+    if not folders:
+        return
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event in _EVENTS:
+            for text in _texts(arguments):
+                for folder in folders:
+                    if folder in text or _below(text, folder):
+                        violated(f"the detector reached for the data's folder ({event}: {text[:200]})")
+
+    sys.addaudithook(hook)
+
+
+def _texts(values: object) -> list[str]:
+    if isinstance(values, str):
+        return [values]
+    if isinstance(values, bytes):
+        return [os.fsdecode(values)]
+    if isinstance(values, os.PathLike):
+        return _texts(os.fspath(values))
+    if isinstance(values, list | tuple):
+        return [text for value in values for text in _texts(value)]
+    return []
+
+
+def _below(path: str, folder: str) -> bool:
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        return False
+    return real == folder or real.startswith(folder + os.sep)
