@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -42,13 +43,14 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
     """
     if not folders:
         return
+    # As a whole path inside a command line or a URI: "/data" is not in "/database".
+    named = re.compile("|".join(re.escape(folder) + r"(?![\w.-])" for folder in folders))
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS:
             for text in _texts(arguments):
-                for folder in folders:
-                    if folder in text or _below(text, folder):
-                        violated(f"the detector reached for the data's folder ({event}: {text[:200]})")
+                if named.search(text) or _below(text, folders):
+                    violated(f"the detector reached for the data's folder ({event}: {text[:200]})")
 
     sys.addaudithook(hook)
 
@@ -65,9 +67,9 @@ def _texts(values: object) -> list[str]:
     return []
 
 
-def _below(path: str, folder: str) -> bool:
+def _below(path: str, folders: Sequence[str]) -> bool:
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError):
         return False
-    return real == folder or real.startswith(folder + os.sep)
+    return any(real == folder or real.startswith(folder + os.sep) for folder in folders)

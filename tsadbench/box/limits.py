@@ -43,7 +43,7 @@ class Interrupted(BaseException):
 
 @dataclass(slots=True)
 class Limits:
-    """What one trial may use; its clock starts when this is made.
+    """What one trial may use; its clock starts with its first box.
 
     Parameters
     ----------
@@ -58,16 +58,20 @@ class Limits:
     timeout: float | None = None
     memory_mib: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
-    _start: float = field(default_factory=time.monotonic)
+    _start: float | None = None
 
     def watch(self, pid: int, log: BinaryIO) -> Watch:
         """Return a watch over a process and the log it writes, under these limits."""
+        if self._start is None:
+            self._start = time.monotonic()
         return Watch(self, pid, log)
 
     @property
     def over_time(self) -> bool:
         """Whether the trial's time is up."""
-        return self.timeout is not None and time.monotonic() - self._start > self.timeout
+        if self.timeout is None or self._start is None:
+            return False
+        return time.monotonic() - self._start > self.timeout
 
 
 class Watch:
