@@ -125,6 +125,20 @@ class LabelledDataset(NamedTuple):
     labels: Labels
 
 
+def check_labels(data: LabelledDataset) -> None:
+    """Raise a DataError unless there is one label for each row of each test recording, in the data set's order."""
+    expected = {recording.id: recording.n_rows for recording in data.dataset.test}
+    found = {name: len(rows) for name, rows in data.labels.rows.items()}
+    if list(expected.items()) != list(found.items()):
+        wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
+        raise DataError(
+            f"data set {data.dataset.name!r}: expected one label for each row of each test recording, in their order; "
+            f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
+        )
+    if dict(data.labels.splits) != dict(data.dataset.splits):
+        raise DataError(f"data set {data.dataset.name!r}: its splits and those of its labels differ")
+
+
 @dataclass(frozen=True, slots=True)
 class DataOptions:
     """Where a loader may look, and how strict it is.

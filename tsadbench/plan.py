@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from tsadbench.box import Construction
-from tsadbench.dataset import DataOptions, Dataset, LabelledDataset
+from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, check_labels
 from tsadbench.detector import Detector, Traits
 from tsadbench.errors import UsageError
 from tsadbench.parameters import format_label, nearest, parameters_of, parse_arguments
@@ -160,6 +160,7 @@ def make_plan(
         unknown = next(iter(given))
         raise UsageError(f"--set {unknown}...: this run has no {unknown!r}{nearest(unknown, names)}")
     loaded = load_dataset(dataset)(data or DataOptions()) if isinstance(dataset, str) else dataset
+    check_labels(loaded)
     episodes = tuple(chosen.episodes(loaded.dataset))
     contenders = {one.label: one for one in (_contender(*want, loaded.dataset) for want in wanted)}
     return Plan(

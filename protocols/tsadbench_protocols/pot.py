@@ -221,7 +221,7 @@ def _solve(grows: Callable[[float, FloatArray], float], target: float, y: FloatA
         high *= 10
         if high > 1e300:
             return high
-    return float(brentq(lambda x: grows(x, y) - target, low, high, xtol=1e-300, rtol=1e-14))
+    return float(brentq(lambda x: grows(x, y) - target, low, high, xtol=1e-300, rtol=1e-14, maxiter=1000))
 
 
 def _grid(first: float, last: float, largest: float) -> list[float]:

@@ -101,4 +101,4 @@ class Published(Protocol):
 
     def _evaluated(self, n_rows: int) -> slice:
         """Return the rows that count in a series of so many rows."""
-        return slice(self.window, max(self.window, n_rows - self.horizon + 1))
+        return slice(self.window, max(0, n_rows - self.horizon + 1))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tsadbench import DataError, Dataset, Labels, Recording
+from tsadbench.dataset import LabelledDataset, check_labels
 
 
 def recording(name: str, value: float = 1.0) -> Recording:
@@ -61,3 +62,24 @@ def test_the_labels_hash_changes_with_a_label():
         Labels({"f": np.array([True, False])}, {}).content_hash
         != Labels({"f": np.array([False, True])}, {}).content_hash
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "splits", "message"),
+    [
+        ({"f": 2}, {"overall": ("f",)}, "'f' has 3 rows and 2 labels"),
+        ({}, {"overall": ("f",)}, "'f' has 3 rows and no labels"),
+        ({"f": 3, "x": 3}, {"overall": ("f",)}, "'x' has no rows and 3 labels"),
+        ({"f": 3}, {}, "splits"),
+    ],
+)
+def test_labels_must_fit_the_recordings(rows, splits, message):
+    labels = Labels({name: np.zeros(n, dtype=bool) for name, n in rows.items()}, splits)
+    with pytest.raises(DataError, match=message):
+        check_labels(LabelledDataset(dataset(), labels))
+
+
+def test_labels_must_be_in_the_order_of_the_recordings():
+    two = dataset(test=(recording("f"), recording("g")), splits={})
+    with pytest.raises(DataError, match="in their order"):
+        check_labels(LabelledDataset(two, Labels({name: np.zeros(3, dtype=bool) for name in "gf"}, {})))

@@ -94,7 +94,7 @@ def test_tail_quantile_keeps_its_digits_near_gamma_zero(gamma: float) -> None:
     assert pot.tail_quantile(0.0, gamma, 1.0, 0.005) == pytest.approx(-math.log(0.005), rel=1e-6)
 
 
-@pytest.mark.parametrize("gamma", [-0.5, -0.1, 0.3, 1.0])
+@pytest.mark.parametrize("gamma", [-0.5, -0.1, -1e-4, -1e-7, 1e-6, 1e-3, 0.3, 1.0])
 def test_tail_quantile_is_the_distributions_quantile(gamma: float) -> None:
     expected = 2.0 + genpareto.isf(0.05, gamma, scale=3.0)
     assert pot.tail_quantile(2.0, gamma, 3.0, 0.05) == pytest.approx(expected, rel=1e-12)
@@ -321,6 +321,18 @@ def test_the_threshold_follows_scale_and_origin(scores: FloatArray, scale: float
     assert (moved.status, moved.level, moved.excesses) == (found.status, found.level, found.excesses)
     extent = scale * (np.ptp(scores) + abs(found.value) + abs(origin))
     assert moved.value == pytest.approx(scale * (found.value + origin), abs=1e-5 * extent)
+
+
+@unhurried
+@given(
+    arrays(np.float64, st.integers(10, 80), elements=st.floats(-10, 10), unique=True).map(np.exp),
+    st.floats(-0.5, 1),
+    st.floats(-3, 3).map(math.exp),
+)
+def test_no_distribution_within_the_bounds_is_likelier(excesses: FloatArray, gamma: float, factor: float) -> None:
+    found = pot.fit_excesses(excesses)
+    other = genpareto.logpdf(excesses, gamma, scale=found.sigma * factor).sum()
+    assert found.log_likelihood >= other - 1e-6 * abs(other)
 
 
 @given(st.floats(-100, 100), st.floats(-0.5, 1), st.floats(1e-6, 1e6))

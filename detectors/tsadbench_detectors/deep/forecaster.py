@@ -144,7 +144,8 @@ class Forecaster(Detector):
         rows = self._rows(recording, missing=self.horizon - 1)
         windows = Windows([rows], self.window + self.horizon)
         with torch.inference_mode():
-            for batch in torch.split(torch.arange(len(windows)), _WINDOWS_AT_ONCE):
+            for first in range(0, len(windows), _WINDOWS_AT_ONCE):
+                batch = torch.arange(first, min(first + _WINDOWS_AT_ONCE, len(windows)))
                 past, future = self._past_and_future(windows[batch])
                 squared = (self.network_(past) - future).square()
                 errors[self.window + batch.numpy()] = squared.nanmean(dim=1).cpu().numpy()

@@ -1,0 +1,57 @@
+"""Ctrl-C: exit code 130, what had ended is kept, no process is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from tsadbench.store import Store
+
+SLEEPS = """
+import os, time
+from pathlib import Path
+import numpy as np
+from tsadbench import Detector
+
+class Sleeps(Detector):
+    '''Sleeps while it is fitted.'''
+    def __init__(self, *, pid_file: str = ""):
+        self.pid_file = pid_file
+    def _fit(self, recordings):
+        Path(self.pid_file).write_text(str(os.getpid()))
+        time.sleep(600)
+    def _score(self, recording):
+        return np.zeros(recording.n_rows)
+"""
+
+
+@pytest.mark.skab
+def test_an_interrupt_ends_the_run_keeps_what_had_ended_and_leaves_no_process(skab_directory, tmp_path):
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    pid_file = tmp_path / "pid"
+    detectors = ("-d", "t2", "-d", f"{tmp_path}/sleeps.py:Sleeps[pid_file={pid_file}]")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "tsadbench", "run", *detectors, "--no-floors", "--out", str(tmp_path / "runs")],
+        env={**os.environ, "TSADBENCH_DATA": str(skab_directory)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not pid_file.exists():
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    inside = psutil.Process(int(pid_file.read_text()))
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "interrupted" in told
+    assert "Traceback" not in told
+    assert [record.label for record in Store.open(tmp_path / "runs").records()] == ["t2"]
+    inside.wait(timeout=10)

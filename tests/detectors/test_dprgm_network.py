@@ -1,0 +1,181 @@
+"""DPR-GM's network, against the formulas written out with dense matrices."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer, repeated
+from tsadbench_detectors.dprgm import Network
+
+BACKBONES = get_args(Backbone)
+# Weighted, directed: 0 -> 1, 0 -> 2, 1 -> 2, 3 -> 2, 2 -> 3. Sensor 0 drives only, sensor 4 stands alone.
+ADJACENCY = torch.zeros(5, 5, dtype=torch.float64)
+ADJACENCY[0, 1], ADJACENCY[0, 2], ADJACENCY[1, 2], ADJACENCY[3, 2], ADJACENCY[2, 3] = 0.9, 0.4, 0.7, 0.2, 1.0
+
+
+def made(backbone: Backbone, adjacency: Tensor = ADJACENCY, n_in: int = 3, n_out: int = 4) -> GraphLayer:
+    torch.manual_seed(0)
+    return GraphLayer(backbone, n_in, n_out, adjacency).double()
+
+
+def nodes_of(n_windows: int = 6, n_sensors: int = 5, n_features: int = 3) -> Tensor:
+    return torch.randn(
+        n_windows, n_sensors, n_features, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+    )
+
+
+def sage(layer: GraphLayer, nodes: Tensor) -> Tensor:
+    weight = layer.get_parameter
+    n_drivers = (ADJACENCY > 0).sum(dim=0).clamp(min=1)
+    message = ADJACENCY.T @ nodes / n_drivers[:, None]
+    return (
+        nodes @ weight("layer.lin_root.weight").T
+        + message @ weight("layer.lin_rel.weight").T
+        + weight("layer.lin_rel.bias")
+    )
+
+
+def gcn(layer: GraphLayer, nodes: Tensor) -> Tensor:
+    looped = ADJACENCY + torch.eye(5)
+    degree = looped.sum(dim=0)
+    normalised = looped / (degree[:, None] * degree[None, :]).sqrt()
+    return normalised.T @ nodes @ layer.get_parameter("layer.lin.weight").T + layer.get_parameter("layer.bias")
+
+
+def softmax_over_drivers(logits: Tensor, support: Tensor) -> Tensor:
+    """Of logits [batch, from, to]; a sensor that nobody drives gets zeros."""
+    shares = torch.where(support > 0, logits, -torch.inf).softmax(dim=1)
+    return shares.nan_to_num(0.0)
+
+
+def gat(layer: GraphLayer, nodes: Tensor) -> Tensor:
+    mapped = nodes @ layer.get_parameter("layer.lin.weight").T
+    by_source = mapped @ layer.get_parameter("layer.att_src").flatten()
+    by_target = mapped @ layer.get_parameter("layer.att_dst").flatten()
+    logits = torch.nn.functional.leaky_relu(by_source[:, :, None] + by_target[:, None, :], 0.2)
+    shares = softmax_over_drivers(logits, ADJACENCY + torch.eye(5))
+    return shares.transpose(1, 2) @ mapped + layer.get_parameter("layer.bias")
+
+
+def transformer(layer: GraphLayer, nodes: Tensor) -> Tensor:
+    maps = [layer.layer.get_submodule(f"lin_{name}") for name in ("query", "key", "value", "skip")]
+    query, key, value, skip = (linear(nodes) for linear in maps)
+    logits = key @ query.transpose(1, 2) / query.shape[-1] ** 0.5
+    return skip + softmax_over_drivers(logits, ADJACENCY).transpose(1, 2) @ value
+
+
+@pytest.mark.parametrize("formula", [sage, gcn, gat, transformer], ids=lambda formula: formula.__name__)
+def test_a_layer_is_its_formula(formula) -> None:
+    layer, nodes = made(formula.__name__), nodes_of()
+    torch.testing.assert_close(layer(nodes), formula(layer, nodes))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_messages_go_from_driver_to_driven(backbone: Backbone) -> None:
+    layer, nodes = made(backbone), nodes_of()
+    changed = nodes.clone()
+    changed[:, 0] += 1.0
+    moved = (layer(changed) - layer(nodes)).abs().amax(dim=(0, 2)) > 1e-9
+    assert moved.tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_windows_at_once_are_windows_one_by_one(backbone: Backbone) -> None:
+    layer, nodes = made(backbone), nodes_of(7)
+    torch.testing.assert_close(layer(nodes), torch.cat([layer(window[None]) for window in nodes]))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("n_sensors", [1, 5])
+def test_without_edges_sensors_do_not_hear_of_each_other(backbone: Backbone, n_sensors: int) -> None:
+    layer, nodes = made(backbone, torch.zeros(n_sensors, n_sensors)), nodes_of(n_sensors=n_sensors)
+    alone = torch.cat([made(backbone, torch.zeros(1, 1))(nodes[:, [i]]) for i in range(n_sensors)], dim=1)
+    torch.testing.assert_close(layer(nodes), alone)
+
+
+def test_with_unit_weights_the_weighted_layer_is_graphsage() -> None:
+    from torch_geometric.nn import SAGEConv  # not before the detector's module, which keeps its warnings quiet
+
+    support = (ADJACENCY > 0).double()
+    layer, nodes = made("sage", support), nodes_of()
+    reference = SAGEConv(3, 4, aggr="mean").double()
+    own = layer.get_parameter
+    weights = {"lin_l.weight": "lin_rel.weight", "lin_l.bias": "lin_rel.bias", "lin_r.weight": "lin_root.weight"}
+    reference.load_state_dict({theirs: own(f"layer.{ours}") for theirs, ours in weights.items()})
+    torch.testing.assert_close(layer(nodes), reference(nodes, support.nonzero().T))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
+    nodes = nodes_of()
+    weighted, support = made(backbone)(nodes), made(backbone, (ADJACENCY > 0).double())(nodes)
+    assert torch.equal(weighted, support) is (backbone in ("gat", "transformer"))
+
+
+def test_repeated_edges_by_hand() -> None:
+    edges = torch.tensor([[0, 1], [2, 0]])
+    assert repeated(edges, n_nodes=3, times=2).tolist() == [[0, 1, 3, 4], [2, 0, 5, 3]]
+
+
+def network_of(backbone: Backbone, adjacency: Tensor = ADJACENCY) -> Network:
+    torch.manual_seed(0)
+    return Network(adjacency, backbone=backbone, horizon=2, hidden_size=4, layers=2, embedding_size=3).double()
+
+
+def past_of(n_windows: int = 6) -> Tensor:
+    return torch.randn(n_windows, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_renumbering_the_sensors_renumbers_the_forecast(backbone: Backbone) -> None:
+    order = [3, 0, 4, 2, 1]
+    network, renumbered = network_of(backbone), network_of(backbone, ADJACENCY[order][:, order])
+    state = {name: value for name, value in network.state_dict().items() if not name.endswith(("edges", "weights"))}
+    state["identity.weight"] = state["identity.weight"][order]
+    renumbered.load_state_dict(state, strict=False)
+    past = past_of()
+    torch.testing.assert_close(renumbered(past[:, :, order]), network(past)[:, :, order])
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_forecasts_at_once_are_forecasts_one_by_one(backbone: Backbone) -> None:
+    network, past = network_of(backbone), past_of()
+    forecast = network(past)
+    assert forecast.shape == (6, 2, 5)
+    torch.testing.assert_close(forecast, torch.cat([network(window[None]) for window in past]))
+
+
+def test_a_forecast_written_out() -> None:
+    network, past = network_of("sage"), past_of(1)
+    nodes = []
+    for sensor in range(5):
+        states = network.encoder.gru(past[0, :, sensor, None])[0]
+        pooled = torch.cat([states[-1], states.mean(dim=0), states.max(dim=0).values])
+        nodes.append(torch.cat([network.summary(pooled), network.identity.weight[sensor]]))
+    features = torch.stack(nodes)[None]
+    for layer in network.graph_layers:
+        features = sage(layer, features).clamp(min=0)
+    expected = torch.stack([network.head(features[0, sensor]) for sensor in range(5)], dim=1)
+    torch.testing.assert_close(network(past)[0], expected)
+
+
+def test_all_sensors_share_one_recurrent_layer() -> None:
+    network = network_of("sage", torch.zeros(5, 5))
+    with torch.no_grad():
+        network.identity.weight[:] = network.identity.weight[0].clone()
+    past = past_of()[:, :, :1].expand(-1, -1, 5)
+    forecast = network(past)
+    torch.testing.assert_close(forecast, forecast[:, :, :1].expand(-1, -1, 5))
+
+
+def test_parameters_by_number() -> None:
+    network = Network(torch.ones(8, 8), backbone="sage", horizon=10, hidden_size=32, layers=2, embedding_size=8)
+    gru = 3 * 32 * (1 + 32) + 2 * 3 * 32
+    graph = (40 * 32 * 2 + 32) + (32 * 32 * 2 + 32)
+    expected = gru + (96 * 32 + 32) + 8 * 8 + graph + (32 * 10 + 10)
+    assert sum(np.prod(parameter.shape) for parameter in network.parameters()) == expected
