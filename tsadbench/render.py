@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.leaderboard import FLOOR_METRICS, Leaderboard, Row
+from tsadbench.leaderboard import Leaderboard
 from tsadbench.protocol import Metric
 from tsadbench.registry import load_protocol
+from tsadbench.rows import FLOOR_METRICS, Row
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +21,7 @@ ALL_BELOW = "⇊"
 LEGEND = (
     f"mean(std) over seeds. Best bold, second underlined, floors left out. {BELOW} does not beat the best floor; "
     f"{ALL_BELOW} in none of AUROC, AUPRC, Prac-F1. * chosen with the test labels: an upper bound, not a result. "
+    "All metrics are point-wise, without point adjustment. "
     "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
 )
 # The metrics that a narrow terminal gives up first.

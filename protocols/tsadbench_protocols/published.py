@@ -43,10 +43,7 @@ class Published(Protocol):
     """
 
     metrics = METRICS
-    summary = (
-        "the paper's protocol: the test recordings concatenated into one series, windows across their borders, "
-        "point-wise metrics without point adjustment"
-    )
+    summary = "the paper's: the test recordings concatenated into one series, windows across their borders"
 
     def __init__(self, *, window: int = 30, horizon: int = 10, level: float = 0.98, q: float = 1e-3) -> None:
         self.window = window

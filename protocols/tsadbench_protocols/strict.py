@@ -37,10 +37,7 @@ class Strict(Protocol):
     """
 
     metrics = METRICS
-    summary = (
-        "the default, not the paper's protocol (that is `published`): each recording by itself, no training row "
-        "that recurs in the test, point-wise metrics without point adjustment"
-    )
+    summary = "the default, not the paper's: each recording by itself, no training row that recurs in the test"
 
     def __init__(self, *, warm_up: int = 30, level: float = 0.98, q: float = 1e-3) -> None:
         self.warm_up = warm_up

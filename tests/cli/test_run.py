@@ -56,7 +56,7 @@ def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, tmp_path):
     done = tsadbench("run", "-d", "t2", "--split", "overall", "--protocol", "published", "--out", tmp_path)
     assert done.code == 0
     assert "37,362 rows, 35.0% anomalous" in done.out
-    assert "the paper's protocol" in done.out
+    assert "the paper's: " in done.out
     for name in ("t2", "max-z", "all-positive", "AUROC", "Flagged", "look-ahead", "coverage", "does not beat"):
         assert name in done.out
 
