@@ -260,4 +260,4 @@ class Network(nn.Module):
         states = self.encoder(past.transpose(0, 1).reshape(n_steps, 1, n_windows * n_sensors))
         pooled = torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
         encoded: Tensor = self.summary(pooled.t())
-        return encoded.unflatten(0, (n_windows, n_sensors))
+        return encoded.view(n_windows, n_sensors, encoded.shape[-1])

@@ -40,7 +40,8 @@ def plant(n_rows: int, seed: int = 0, broken: slice = slice(0, 0)) -> Recording:
     heard[broken] = rng.normal(size=len(heard[broken]))
     flow = np.roll(heard, 3) + 0.1 * rng.normal(size=n_rows + 5)
     heat = np.roll(flow, 2) + 0.1 * rng.normal(size=n_rows + 5)
-    return Recording(f"plant-{seed}", np.stack([drive, flow, heat], axis=1)[5:] + [10.0, 20.0, 30.0], SENSORS)
+    values = np.stack([10 + drive, 20 + flow, 30 + heat], axis=1)
+    return Recording(f"plant-{seed}", values[5:], SENSORS)
 
 
 def changed(recording: Recording, start: int, stop: int | None = None) -> Recording:
@@ -87,10 +88,8 @@ def test_the_score_from_the_forecasts(node_weights: bool, alpha: float) -> None:
         [errors_one_by_one(detector, (recording.values - mean) / deviation)[:-2] for recording in training]
     )
     first, median, third = np.quantile(calibration, [0.25, 0.5, 0.75], axis=0)
-    normalised = np.maximum(
-        0, (errors_one_by_one(detector, (test.values - mean) / deviation) - median) / (third - first)
-    )
-    weighted = weights * normalised
+    errors = errors_one_by_one(detector, (test.values - mean) / deviation)
+    weighted = weights * np.maximum(0, (errors - median) / (third - first))
     expected = (1 - alpha) * weighted.sum(axis=1) / 3 + alpha * weighted.max(axis=1)
 
     scores = detector.score(test)
@@ -274,14 +273,14 @@ def test_fitting_again_forgets(fitted: DPRGM) -> None:
 
 
 def test_a_broken_coupling_is_found_by_the_graph_alone() -> None:
-    training, broken = plant(1500), slice(300, 600)
+    training, broken = plant(800), slice(300, 600)
     test = plant(900, seed=1, broken=broken)
     # Row 300 of the drive is row 295 of the recording and is heard three rows later.
     rows = np.arange(900)
     labels = (rows >= 298) & (rows < 598)
 
     def auroc(graph: str) -> float:
-        detector = small(graph=graph, epochs=20, hidden_size=16, embedding_size=4, window=8).fit(training)
+        detector = small(graph=graph, epochs=15, hidden_size=16, embedding_size=4, window=8).fit(training)
         return float(roc_auc_score(labels[8:], detector.score(test)[8:]))
 
     assert auroc("domain") > 0.9
@@ -316,9 +315,7 @@ def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
 
 
 def test_too_few_training_rows() -> None:
-    with pytest.raises(
-        DataError, match=r"DPRGM: expected a training recording of at least 9 rows \(window \+ horizon\)"
-    ):
+    with pytest.raises(DataError, match="DPRGM: expected a training recording of at least 9 rows"):
         small().fit(plant(8))
     assert np.isnan(small().fit(plant(9)).score(plant(9))[:6]).all()
 
@@ -351,10 +348,8 @@ def test_skab_under_the_published_protocol(skab_directory: Path) -> None:
     def read(name: str) -> pd.DataFrame:
         return pd.read_csv(folder / f"{name}.csv", sep=";", index_col="datetime", parse_dates=True)
 
-    names = (
-        [f"valve1/{i}" for i in range(16)] + [f"valve2/{i}" for i in range(4)] + [f"other/{i}" for i in range(1, 15)]
-    )
-    test = pd.concat([read(name) for name in names])
+    files = {"valve1": range(16), "valve2": range(4), "other": range(1, 15)}
+    test = pd.concat([read(f"{group}/{number}") for group, numbers in files.items() for number in numbers])
     training = Recording.from_frame(read("anomaly-free/anomaly-free"))
     couplings = {
         "Voltage": ("Current", "Accelerometer1RMS", "Accelerometer2RMS"),

@@ -178,4 +178,4 @@ def test_the_default_parameters_are_in_range() -> None:
 
 
 def test_its_summary_says_that_it_is_the_papers_protocol() -> None:
-    assert Published.summary.startswith("the paper's protocol")
+    assert Published.summary.startswith("the paper's: ")

@@ -248,5 +248,4 @@ def test_the_default_parameters_are_in_range() -> None:
 
 
 def test_its_summary_says_which_protocol_is_the_papers() -> None:
-    assert "published" in Strict.summary
     assert "not the paper's" in Strict.summary

@@ -117,7 +117,8 @@ class ForkServer(Launcher):
             ours, theirs = socket.socketpair()
             ours.settimeout(_START_SECONDS)
             with theirs:
-                self._server = _popen("tsadbench.box.server", theirs, subprocess.DEVNULL, _heavy_modules())
+                self._server = _popen("tsadbench.box.server", theirs, subprocess.DEVNULL)
+            send(ours, {"preload": _heavy_modules()})
             self._control = ours
         return self._control
 
@@ -142,7 +143,7 @@ class PlainLauncher(Launcher):
         """Start a fresh interpreter."""
         ours, theirs = socket.socketpair()
         with theirs:
-            started = _popen("tsadbench.box.child", theirs, log, [])
+            started = _popen("tsadbench.box.child", theirs, log)
         self._started[started.pid] = started
         return Process(started.pid, ours, self)
 
@@ -166,10 +167,10 @@ def default_launcher() -> Launcher:
     return server
 
 
-def _popen(module: str, theirs: socket.socket, output: int, arguments: list[str]) -> subprocess.Popen[bytes]:
+def _popen(module: str, theirs: socket.socket, output: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         # -P: the working directory is not on the import path unless it is on ours.
-        [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments],
+        [sys.executable, "-P", "-m", module, str(theirs.fileno())],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
@@ -181,8 +182,14 @@ def _popen(module: str, theirs: socket.socket, output: int, arguments: list[str]
 
 def _environment() -> dict[str, str]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-    # One BLAS thread while importing: a process without threads forks safely. The box sets its own number later.
-    return {**passed_on, "PYTHONPATH": os.pathsep.join(import_path()), "OPENBLAS_NUM_THREADS": "1"}
+    return {
+        **passed_on,
+        "PYTHONPATH": os.pathsep.join(import_path()),
+        # One BLAS thread while importing: a process without threads forks safely. The box sets its own number later.
+        "OPENBLAS_NUM_THREADS": "1",
+        # Threads that spin while they wait bring each other to a standstill where boxes share their cores.
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
 
 
 def import_path() -> list[str]:

@@ -1,7 +1,7 @@
 """Forks boxes from a process that has the heavy imports behind it: a box is there in milliseconds, not in seconds.
 
-Runs as ``python -m tsadbench.box.server FD MODULE...`` in a session of its own. It serves one parent over a socket and
-ends, with all its boxes, when that socket closes: a killed parent leaves nothing behind.
+Runs as ``python -m tsadbench.box.server FD`` in a session of its own. It serves one parent over a socket and ends,
+with all its boxes, when that socket closes: a killed parent leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PATIENCE_SECONDS = 2.0
 _PR_SET_PDEATHSIG = 1
 
 
-def main(fd: int, modules: list[str]) -> None:
-    """Preload the modules, then fork, reap and kill as the parent says."""
-    for module in modules:
+def main(fd: int) -> None:
+    """Preload the modules that the parent names, then fork, reap and kill as it says."""
+    control = socket.socket(fileno=fd)
+    for module in receive(control)[0]["preload"]:
         with contextlib.suppress(Exception):  # the detector that needs it will say so itself
             importlib.import_module(module)
-    control = socket.socket(fileno=fd)
     living: set[int] = set()
     while True:
         try:
@@ -104,4 +104,4 @@ def _end(pid: int, living: set[int]) -> Header:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    main(int(sys.argv[1]))
