@@ -89,7 +89,7 @@ class DPRGM(Forecaster):
         stochastic=True,
         needs_prior=True,
         extra="deep",
-        paper="DPR-GM, the paper that the protocol `published` is behind",
+        paper="DPR-GM, whose tables follow the protocol `published`",
     )
 
     def __init__(

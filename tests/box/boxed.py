@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Tells(Sums):
     def _fit(self, recordings):
         print("environment", sorted(os.environ))
         print("directory", os.listdir(), os.getcwd())
+        print("temporary", tempfile.gettempdir())
         print("ids", [recording.id for recording in recordings], recordings[0].time[0])
         sys.stderr.write("to standard error\n")
 

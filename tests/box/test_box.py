@@ -81,6 +81,10 @@ def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch
         assert secret not in log
     assert "'PATH'" in log
     assert "directory [] " in log
+    assert "temporary " in log
+    temporary = Path(log.partition("temporary ")[2].splitlines()[0])
+    assert temporary.name == "temporary"
+    assert not temporary.exists()
     assert "ids ['train-0'] 0.0" in log
     assert "to standard error" in log
 

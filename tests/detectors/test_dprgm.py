@@ -232,6 +232,19 @@ def test_a_constant_sensor_weighs_nothing() -> None:
     np.testing.assert_array_equal(detector.contributions(test)[6:, 1], 0.0)
 
 
+def test_a_sensor_whose_error_never_varied_is_not_divided_by_nothing() -> None:
+    values = plant(60).values.copy()
+    values[:, 1] = 20.1
+    detector = small(graph="none", node_weights=False).fit(Recording("a", values, SENSORS))
+    floor = 1e-8 * detector.error_iqr_.max()
+    assert detector.error_iqr_[1] == pytest.approx(floor)
+    assert (detector.error_iqr_[[0, 2]] > floor).all()
+    values[30:, 1] = 25.0
+    scores = detector.score(Recording("b", values, SENSORS))
+    assert np.isfinite(scores[6:]).all()
+    assert scores[30:].min() > scores[6:27].max()
+
+
 @pytest.mark.parametrize("graph", ["none", "domain"])
 def test_where_all_sensors_are_constant_a_change_is_still_seen(graph: str) -> None:
     values = np.full((40, 3), [0.1, 20.0, -3.0])

@@ -11,6 +11,7 @@ import os
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -83,6 +84,8 @@ class _Inside:
 
     def _construct(self, header: Header, arrays: list[Array]) -> Header:
         os.chdir(header["directory"])
+        # What libraries leave among the temporary files goes with the box.
+        os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
         sys.path[:] = header["path"]
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))

@@ -89,7 +89,8 @@ class Box:
                 "kind": "construct",
                 "threads": threads,
                 "path": import_path(),
-                "directory": self._directory.name,
+                "directory": self._subfolder("empty"),
+                "temporary": self._subfolder("temporary"),
                 "forbidden": [str(folder.resolve()) for folder in forbidden],
             }
             reply, _ = self._ask(header, [np.frombuffer(construction.dumps(), dtype=np.uint8)])
@@ -152,6 +153,11 @@ class Box:
             self._process.end()
         self._log.close()
         self._directory.cleanup()
+
+    def _subfolder(self, name: str) -> str:
+        folder = Path(self._directory.name) / name
+        folder.mkdir()
+        return str(folder)
 
     def _unknown(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
         return _with_recordings(kind, [_opaque(recording, f"recording-{self._n_scored}")])

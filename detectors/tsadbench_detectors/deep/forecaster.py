@@ -110,6 +110,7 @@ class Forecaster(Detector):
         self.network_.eval()
 
     def _run_epochs(self, windows: Windows) -> None:
+        """Train ``network_``; the one place for whatever decides when training ends."""
         optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
         order = torch.Generator().manual_seed(self.seed)
         for epoch in range(1, self.epochs + 1):
