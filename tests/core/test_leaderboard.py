@@ -176,3 +176,9 @@ def test_rows_made_with_other_data_or_threads_are_noted():
     assert board.notes == ("d: these rows were not all made with the same number of threads",)
     board = Leaderboard.from_records([record("x"), replace(record("y"), manifest={"data_hash": "z"})])
     assert board.notes == ("d: these rows were not all made with the same data",)
+
+
+def test_seeds_of_one_row_made_with_other_code_are_noted():
+    records = [replace(record("x", seed), manifest={"code_hash": code}) for seed, code in ((0, "a"), (1, "b"))]
+    (note,) = Leaderboard.from_records(records).notes
+    assert note == "d: seeds of one row were made with different versions of its detector's code"
