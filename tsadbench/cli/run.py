@@ -56,6 +56,7 @@ def run(
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
 ) -> None:
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
+    from tsadbench.cli.data import progress_bar
     from tsadbench.dataset import DataOptions
     from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
@@ -64,20 +65,21 @@ def run(
 
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")
-    plan = make_plan(
-        detector,
-        dataset=dataset,
-        protocol=protocol,
-        splits=split or (),
-        seeds=seeds,
-        threads=threads,
-        settings=settings or (),
-        floors=floors,
-        data=DataOptions(directory=data, allow_changed=allow_changed_data),
-        timeout=timeout,
-        memory_mib=memory,
-        contributions=contributions,
-    )
+    with progress_bar(f"Reading {dataset}"):  # it may have to be downloaded first
+        plan = make_plan(
+            detector,
+            dataset=dataset,
+            protocol=protocol,
+            splits=split or (),
+            seeds=seeds,
+            threads=threads,
+            settings=settings or (),
+            floors=floors,
+            data=DataOptions(directory=data, allow_changed=allow_changed_data),
+            timeout=timeout,
+            memory_mib=memory,
+            contributions=contributions,
+        )
     store = Store.create(out)
     try:
         records = _run_watched(plan, store, jobs)
