@@ -1,0 +1,93 @@
+"""Whether it keeps the contract."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+
+from tsadbench.checks.check import Failed, Group, Skipped
+from tsadbench.checks.subject import Subject, difference
+from tsadbench.detector import Detector
+from tsadbench.recording import Recording
+
+group = Group("contract")
+
+_SEALED = ("fit", "score", "training_scores", "contributions", "check")
+
+
+@group.check("sealed", "The public methods that check and sequence the calls are the base class's own.")
+def sealed(subject: Subject) -> None:
+    """Compare the class's public methods with the base's."""
+    overridden = [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]
+    if overridden:
+        raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
+
+
+@group.check("constructor", "The constructor only stores its arguments, and neither fit nor score changes them.")
+def constructor(subject: Subject) -> None:
+    """Look at the attributes before and after a fit."""
+    detector = subject.make()
+    given = {**detector.get_params(deep=False), **subject.parameters}
+    extra = sorted(set(vars(detector)) - set(given))
+    if extra:
+        raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
+    detector.fit(subject.train()).score(subject.test())
+    changed = [name for name, value in given.items() if getattr(detector, name) is not value]
+    if changed:
+        raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
+
+
+@group.check("learned-names", "What it learns lies in attributes whose names end in an underscore.")
+def learned_names(subject: Subject) -> None:
+    """Look at the attributes that a fit adds."""
+    detector = subject.fitted
+    odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
+    if odd:
+        raise Failed(f"learned attributes must end in _, these do not: {odd}")
+
+
+@group.check("scores", "Every recording gets one finite score a row, NaN only as one leading and one trailing run.")
+def scores(subject: Subject) -> None:
+    """Let the base class check what comes out for recordings of several lengths, and for the training recordings."""
+    detector = subject.fitted
+    for n_rows in (240, 101, subject.warm_up + 1):
+        detector.score(subject.test(n_rows=n_rows))
+    detector.training_scores(subject.train())
+    if np.isnan(detector.score(subject.test())).all():
+        raise Failed("no row of a recording of 240 rows has a score")
+
+
+@group.check("contributions", "Contributions, where offered, are one value a row and sensor, with the scores' NaN.")
+def contributions(subject: Subject) -> None:
+    """Compare contributions with scores."""
+    if not subject.cls.offers_contributions():
+        raise Skipped("it does not offer contributions")
+    detector = subject.fitted
+    missing = np.isnan(detector.contributions(subject.test())).any(axis=1)
+    rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
+    if len(rows):
+        raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
+
+
+@group.check("copies", "A copied or pickled detector gives the same scores, to the bit.")
+def copies(subject: Subject) -> None:
+    """Copy, pickle and score."""
+    detector = subject.make().fit(subject.train())
+    expected = detector.score(subject.test())
+    for way, copied in (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector)))):
+        row, largest = difference(copied.score(subject.test()), expected, exact=True)
+        if row is not None:
+            raise Failed(f"the {way} detector gives other scores", first_row=row, largest_difference=largest)
+
+
+@group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.")
+def anonymous(subject: Subject) -> None:
+    """Score the same rows under another name, a day later."""
+    detector, known = subject.fitted, subject.test()
+    time = None if known.time is None else known.time + 86_400.0
+    other = Recording("another name", known.values, known.sensors, time)
+    row, largest = difference(detector.score(other), detector.score(known), exact=True)
+    if row is not None:
+        raise Failed("the same rows under another name get other scores", first_row=row, largest_difference=largest)

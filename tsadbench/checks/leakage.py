@@ -1,0 +1,199 @@
+"""Whether it sees what it must not see: test statistics, later rows, other recordings, labels."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.checks import material
+from tsadbench.checks.check import Failed, Group, Skipped
+from tsadbench.checks.subject import Subject, difference
+from tsadbench.errors import DataError
+
+group = Group("leakage")
+
+_HUGE = 1e4
+
+
+@group.check("scaling", "Scores change when all test rows are rescaled: they are measured against training rows.")
+def scaling(subject: Subject) -> None:
+    """Score 3 x + 5; who scales by the scored series' own statistics does not notice."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    if subject.traits.window_normalised:
+        raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
+    detector = subject.fitted
+    rescaled = material.changed(subject.test(), lambda values: 3.0 * values + 5.0)
+    row, largest = difference(detector.score(rescaled), detector.score(subject.test()))
+    if row is None:
+        raise Failed(
+            "3 x + 5 gets the scores of x: the scored series' own statistics scale it", largest_difference=largest
+        )
+
+
+@group.check("prefix", "A score depends on no row later than the declared look_ahead.")
+def prefix(subject: Subject) -> None:
+    """Cut the recording off, and poison it, from several rows on: the rows before must not notice."""
+    detector, look_ahead = subject.fitted, subject.traits.look_ahead
+    whole = subject.test()
+    expected = detector.score(whole)
+    for cut in (subject.warm_up + look_ahead + 2, 97, 128, 200, whole.n_rows - 1):
+        stop = max(0, cut - look_ahead)
+
+        def poison(values: FloatArray, cut: int = cut) -> None:
+            values[cut:] = values[cut:] * -_HUGE + _HUGE
+
+        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", material.changed(whole, poison))):
+            row, largest = difference(detector.score(other)[:stop], expected[:stop])
+            if row is not None:
+                raise Failed(
+                    f"row {row} is scored otherwise where the recording is {way} at row {cut}; "
+                    f"declared look_ahead: {look_ahead}",
+                    first_row=row,
+                    cut=cut,
+                    largest_difference=largest,
+                )
+
+
+@group.check("memory", "A score depends on no row earlier than the declared memory.")
+def memory(subject: Subject) -> None:
+    """Change one row: no row later than memory may notice."""
+    reach = subject.traits.memory
+    if reach is None:
+        raise Skipped("memory=None promises nothing")
+    detector, at = subject.fitted, 100
+
+    def impulse(values: FloatArray) -> None:
+        values[at] += 20.0 * material.SCALE
+
+    first = at + reach + 1
+    after = detector.score(material.changed(subject.test(), impulse))[first:]
+    row, largest = difference(after, detector.score(subject.test())[first:])
+    if row is not None:
+        raise Failed(
+            f"row {first + row} notices a change of row {at}; declared memory: {reach}",
+            first_row=first + row,
+            largest_difference=largest,
+        )
+
+
+@group.check("state", "Scoring changes nothing of what was learned, unless it is declared adaptive.")
+def state(subject: Subject) -> None:
+    """Pickle the attributes before and after scoring."""
+    if subject.traits.adaptive:
+        raise Skipped("it declares adaptive")
+    detector = subject.make().fit(subject.train())
+    try:
+        before = {name: pickle.dumps(value) for name, value in vars(detector).items()}
+    except Exception as error:
+        raise Skipped(f"its attributes cannot be pickled ({error}); the check `copies` says so") from error
+    detector.score(subject.test())
+    after = {name: pickle.dumps(value) for name, value in vars(detector).items()}
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if changed:
+        raise Failed(f"score changes {changed}; make _score pure, or declare adaptive")
+
+
+@group.check("pure", "A recording's scores depend on it alone: not on what was scored before, nor on chance.")
+def pure(subject: Subject) -> None:
+    """Score a, b, a again, and b with a detector that has seen nothing else."""
+    if subject.traits.adaptive:
+        raise Skipped("it declares adaptive")
+    detector = subject.fitted
+    first = detector.score(subject.test(seed=2))
+    other = detector.score(subject.test(seed=3, n_rows=150))
+    again = detector.score(subject.test(seed=2))
+    alone = subject.fitted.score(subject.test(seed=3, n_rows=150))
+    for what, found, expected in (("scored again", again, first), ("scored alone", alone, other)):
+        row, largest = difference(found, expected, exact=True)
+        if row is not None:
+            raise Failed(f"a recording gets other scores when {what}", first_row=row, largest_difference=largest)
+
+
+@group.check("borders", "It does not learn from windows that run from one training recording into the next.")
+def borders(subject: Subject) -> None:
+    """Train on recordings that are all shorter than a window; where there is no window, in another order."""
+    if subject.warm_up > 0:
+        pieces = [material.normal(subject.warm_up, seed) for seed in range(30)]
+        try:
+            subject.make().fit(pieces)
+        except DataError:
+            return
+        raise Failed(
+            f"it leaves {subject.warm_up} rows unscored, so its windows are longer than that, yet it learns from "
+            f"recordings of {subject.warm_up} rows without a DataError: its windows cross their borders"
+        )
+    if subject.traits.stochastic:
+        raise Skipped("it scores every row and is stochastic: the order of the recordings may matter")
+    one, two = subject.train()
+    shifted = material.changed(two, lambda values: values + 4.0 * material.SCALE)
+    found = subject.make().fit([shifted, one]).score(subject.test())
+    row, largest = difference(found, subject.make().fit([one, shifted]).score(subject.test()))
+    if row is not None:
+        raise Failed(
+            "the order of the training recordings changes the scores, as if it learned across their borders",
+            first_row=row,
+            largest_difference=largest,
+        )
+
+
+@group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
+def files(subject: Subject) -> None:
+    """Fit and score in a real box that ends at the first such attempt."""
+    from tsadbench.box import Box, BoxFailure, Construction
+
+    with tempfile.TemporaryDirectory() as decoy:
+        (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
+        with Box(Construction(subject.cls, subject.parameters), threads=1, forbidden=_data_folders(decoy)) as box:
+            try:
+                box.fit(subject.train())
+                box.score(subject.test())
+            except BoxFailure as failure:
+                if "the data's folder" in failure.reason:
+                    raise Failed(failure.reason) from failure
+                raise
+
+
+@group.check("bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.")
+def bystanders(subject: Subject) -> None:
+    """Score with true, with opposite and without labels lying about."""
+    if subject.traits.adaptive:
+        raise Skipped("it declares adaptive")
+    faulty, truth = material.with_fault(subject.test(), 120, 160)
+    expected = subject.fitted.score(faulty)
+    for labels in (truth, ~truth):  # a local variable of the caller, too
+        with _lying_about(labels):
+            found = subject.make().fit(subject.train()).score(faulty)
+        row, largest = difference(found, expected, exact=True)
+        if row is not None:
+            raise Failed("scores follow labels that lie about", first_row=row, largest_difference=largest)
+
+
+@contextmanager
+def _lying_about(labels: BoolArray) -> Iterator[None]:
+    places = (vars(builtins), vars(sys.modules["__main__"]), vars(np))
+    for place in places:
+        place["labels"] = labels
+    os.environ["TSADBENCH_LABELS"] = "".join(str(int(label)) for label in labels)
+    try:
+        yield
+    finally:
+        for place in places:
+            del place["labels"]
+        del os.environ["TSADBENCH_LABELS"]
+
+
+def _data_folders(decoy: str) -> list[Path]:
+    import pooch
+
+    named = os.environ.get("TSADBENCH_DATA")
+    return [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]
