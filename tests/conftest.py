@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tsadbench import Dataset, Labels, Recording
+from tsadbench.cli import main
 from tsadbench.dataset import LabelledDataset
 
 SENSORS = ("a", "b", "c")
@@ -51,3 +54,27 @@ def skab_directory() -> Path:
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tsadbench(monkeypatch, capsys):
+    """Runs the command line as a user does, but in this process: what it printed, and its exit code."""
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["tsadbench", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return call

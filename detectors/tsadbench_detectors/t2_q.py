@@ -73,8 +73,9 @@ class T2Q(Detector):
         variances, vectors = ascending[::-1], vectors[:, ::-1]
         k = _n_components(variances, self.variance)
         smallest = NEGLIGIBLE_VARIANCE * variances[0]
-        self.components_ = vectors[:, :k]
-        self.component_variances_ = variances[:k]
+        # A copy of a view with other strides sums in another order: pickled and fitted detector must agree to the bit.
+        self.components_ = np.ascontiguousarray(vectors[:, :k])
+        self.component_variances_ = np.ascontiguousarray(variances[:k])
         self.t2_limit_ = t2_limit(k, len(z), self.confidence)
         self.q_limit_ = q_limit(np.maximum(variances[k:], smallest), self.confidence)
 

@@ -5,7 +5,8 @@ mistakes and lazy cheating, not against hostile native code.
 """
 
 from tsadbench.box.construction import Construction
+from tsadbench.box.launch import default_launcher
 from tsadbench.box.limits import BoxFailure, Limits
 from tsadbench.box.parent import Box, Costs
 
-__all__ = ["Box", "BoxFailure", "Construction", "Costs", "Limits"]
+__all__ = ["Box", "BoxFailure", "Construction", "Costs", "Limits", "default_launcher"]

@@ -62,6 +62,9 @@ class Process:
 class Launcher(ABC):
     """Starts processes and tells how they ended."""
 
+    def warm(self) -> None:
+        """Begin whatever makes the first start slow, and do not wait for it."""
+
     @abstractmethod
     def start(self, log: int) -> Process:
         """Start a process whose standard output and error go to this file descriptor."""
@@ -78,6 +81,11 @@ class ForkServer(Launcher):
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start the server: it imports while this process goes on."""
+        with self._lock:
+            self._running()
 
     def start(self, log: int) -> Process:
         """Start a process; a server that is gone is started again."""

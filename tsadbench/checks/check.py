@@ -1,108 +1,123 @@
-"""What a check is, and the ways in which it can end."""
+"""What a check is, how it fails or skips, and what it leaves."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
+from tsadbench.checks.subject import Subject
 from tsadbench.parameters import JsonValue
 
-if TYPE_CHECKING:
-    from tsadbench.checks.bench import Bench
-
+CheckStatus: TypeAlias = Literal["pass", "fail", "skip", "expected-failure"]
 Evidence: TypeAlias = dict[str, JsonValue]
-Status: TypeAlias = Literal["pass", "fail", "skip", "expected-failure"]
-
-GROUPS = {
-    "C": "contract",
-    "L": "leakage",
-    "R": "reproducibility",
-    "N": "numerics",
-    "B": "robustness",
-    "D": "learning",
-    "P": "position",
-}
-
-# What must hold before a check can tell anything: a detector that scores at random fails R02, and not every check
-# that compares scores.
-SCORES = ("C05-fit-and-score",)
-COMPARES_SCORES = (*SCORES, "R02-repeated-score")
-COMPARES_FITS = (*COMPARES_SCORES, "R01-same-seed")
-ASKS_FOR_A_REACTION = (*COMPARES_SCORES, "D01-not-constant")
 
 
-class Failed(Exception):  # noqa: N818 - not an error of the suite: a result
+class Failed(Exception):  # noqa: N818 - a verdict
     """A promise is not kept.
 
     Parameters
     ----------
     reason
-        What was expected and what was found, one line.
+        What was expected and what was found.
     evidence
-        The first offending row, the largest difference, ...
+        Numbers: the first offending row, the largest difference.
     """
 
     def __init__(self, reason: str, **evidence: JsonValue) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.evidence = evidence
+        self.evidence: Evidence = evidence
 
 
-class Skipped(Exception):  # noqa: N818 - not an error of the suite: a result
-    """There is nothing to be held to: not promised, or not possible."""
+class Skipped(Exception):  # noqa: N818 - a verdict
+    """A check does not apply, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise that a detector is held to.
+    """One check.
 
     Parameters
     ----------
     id
-        Stable; its first letter is the group (`GROUPS`).
+        Stable: scripts and expected failures name it.
+    group
+        What kind of promise it is about.
+    sentence
+        What a pass shows.
     run
-        Returns evidence where the promise is kept, raises `Failed` or `Skipped` otherwise; whatever else it raises,
-        the detector raised. The first paragraph of its docstring is the check's sentence.
-    requires
-        Ids of checks without which this one cannot tell anything: where one of them fails, it is skipped.
+        Raises `Failed` or `Skipped`; any other exception is a failure too.
+    compares
+        What it compares: scores, or fits as well. Where those do not even repeat, it is skipped.
     """
 
     id: str
-    run: Callable[[Bench], Evidence]
-    requires: tuple[str, ...] = ()
+    group: str
+    sentence: str
+    run: Callable[[Subject], None]
+    compares: Literal["nothing", "scores", "fits"] = "nothing"
 
-    @property
-    def group(self) -> str:
-        """What kind of promise it is about."""
-        return GROUPS[self.id[0]]
-
-    @property
-    def sentence(self) -> str:
-        """What it shows."""
-        return " ".join((inspect.getdoc(self.run) or "").partition("\n\n")[0].split())
+    def require_repetition(self, subject: Subject) -> None:
+        """Raise `Skipped` where what it compares does not even repeat."""
+        if self.compares != "nothing" and not subject.repeats_scores:
+            raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
+        if self.compares == "fits" and not subject.repeats_fits:
+            raise Skipped("two fits with one seed differ: the check `repeat` says so")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a check ended for one detector.
+    """What a check found.
 
     Parameters
     ----------
     id, group, sentence
         The check's.
     status
-        "pass", "fail", "skip" or "expected-failure".
+        "pass", "fail", "skip", or "expected-failure": a failure that the table of expected failures explains.
     reason
-        Why it is not "pass"; "" where it is.
+        Why, where it is not a pass.
     evidence
-        What the check has measured.
+        Numbers behind a failure.
     """
 
     id: str
     group: str
     sentence: str
-    status: Status
-    reason: str
-    evidence: Evidence
+    status: CheckStatus
+    reason: str = ""
+    evidence: Evidence = field(default_factory=dict)
+
+    @property
+    def good(self) -> bool:
+        """Whether it does not speak against the detector."""
+        return self.status != "fail"
+
+
+class Group:
+    """Collects the checks of one kind, in order of definition.
+
+    Parameters
+    ----------
+    name
+        The kind.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.checks: list[Check] = []
+
+    def check(
+        self,
+        id: str,  # noqa: A002 - the check's field
+        sentence: str,
+        compares: Literal["nothing", "scores", "fits"] = "nothing",
+    ) -> Callable[[Callable[[Subject], None]], Callable[[Subject], None]]:
+        """Make a function a check of this group."""
+
+        def register(run: Callable[[Subject], None]) -> Callable[[Subject], None]:
+            self.checks.append(Check(id, self.name, sentence, run, compares))
+            return run
+
+        return register

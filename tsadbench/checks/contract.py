@@ -71,23 +71,24 @@ def contributions(subject: Subject) -> None:
         raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
 
 
-@group.check("copies", "A copied or pickled detector gives the same scores, to the bit.")
+@group.check("copies", "A copied or pickled detector gives the same scores, to the bit.", "scores")
 def copies(subject: Subject) -> None:
     """Copy, pickle and score."""
     detector = subject.make().fit(subject.train())
+    copies = (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector))))
     expected = detector.score(subject.test())
-    for way, copied in (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector)))):
+    for way, copied in copies:
         row, largest = difference(copied.score(subject.test()), expected, exact=True)
         if row is not None:
             raise Failed(f"the {way} detector gives other scores", first_row=row, largest_difference=largest)
 
 
-@group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.")
+@group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.", "scores")
 def anonymous(subject: Subject) -> None:
     """Score the same rows under another name, a day later."""
-    detector, known = subject.fitted, subject.test()
+    known = subject.test()
     time = None if known.time is None else known.time + 86_400.0
-    other = Recording("another name", known.values, known.sensors, time)
-    row, largest = difference(detector.score(other), detector.score(known), exact=True)
+    other = Recording("another name", known.values.copy(), known.sensors, time)
+    row, largest = difference(subject.fitted.score(other), subject.score(known), exact=True)
     if row is not None:
         raise Failed("the same rows under another name get other scores", first_row=row, largest_difference=largest)

@@ -21,31 +21,31 @@ from tsadbench.errors import DataError
 
 group = Group("leakage")
 
-_HUGE = 1e4
+_HUGE = 100.0
 
 
-@group.check("scaling", "Scores change when all test rows are rescaled: they are measured against training rows.")
+@group.check(
+    "scaling", "Scores change when all test rows are rescaled: they are measured against training rows.", "scores"
+)
 def scaling(subject: Subject) -> None:
     """Score 3 x + 5; who scales by the scored series' own statistics does not notice."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
     if subject.traits.window_normalised:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
-    detector = subject.fitted
     rescaled = material.changed(subject.test(), lambda values: 3.0 * values + 5.0)
-    row, largest = difference(detector.score(rescaled), detector.score(subject.test()))
+    row, largest = difference(subject.score(rescaled), subject.score(subject.test()))
     if row is None:
         raise Failed(
             "3 x + 5 gets the scores of x: the scored series' own statistics scale it", largest_difference=largest
         )
 
 
-@group.check("prefix", "A score depends on no row later than the declared look_ahead.")
+@group.check("prefix", "A score depends on no row later than the declared look_ahead.", "scores")
 def prefix(subject: Subject) -> None:
     """Cut the recording off, and poison it, from several rows on: the rows before must not notice."""
-    detector, look_ahead = subject.fitted, subject.traits.look_ahead
-    whole = subject.test()
-    expected = detector.score(whole)
+    look_ahead, whole = subject.traits.look_ahead, subject.test()
+    expected = subject.score(whole)
     for cut in (subject.warm_up + look_ahead + 2, 97, 128, 200, whole.n_rows - 1):
         stop = max(0, cut - look_ahead)
 
@@ -53,7 +53,7 @@ def prefix(subject: Subject) -> None:
             values[cut:] = values[cut:] * -_HUGE + _HUGE
 
         for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", material.changed(whole, poison))):
-            row, largest = difference(detector.score(other)[:stop], expected[:stop])
+            row, largest = difference(subject.score(other)[:stop], expected[:stop])
             if row is not None:
                 raise Failed(
                     f"row {row} is scored otherwise where the recording is {way} at row {cut}; "
@@ -64,20 +64,20 @@ def prefix(subject: Subject) -> None:
                 )
 
 
-@group.check("memory", "A score depends on no row earlier than the declared memory.")
+@group.check("memory", "A score depends on no row earlier than the declared memory.", "scores")
 def memory(subject: Subject) -> None:
     """Change one row: no row later than memory may notice."""
     reach = subject.traits.memory
     if reach is None:
         raise Skipped("memory=None promises nothing")
-    detector, at = subject.fitted, 100
+    at = 100
 
     def impulse(values: FloatArray) -> None:
         values[at] += 20.0 * material.SCALE
 
     first = at + reach + 1
-    after = detector.score(material.changed(subject.test(), impulse))[first:]
-    row, largest = difference(after, detector.score(subject.test())[first:])
+    after = subject.score(material.changed(subject.test(), impulse))[first:]
+    row, largest = difference(after, subject.score(subject.test())[first:])
     if row is not None:
         raise Failed(
             f"row {first + row} notices a change of row {at}; declared memory: {reach}",
@@ -119,7 +119,7 @@ def pure(subject: Subject) -> None:
             raise Failed(f"a recording gets other scores when {what}", first_row=row, largest_difference=largest)
 
 
-@group.check("borders", "It does not learn from windows that run from one training recording into the next.")
+@group.check("borders", "It does not learn from windows that run from one training recording into the next.", "fits")
 def borders(subject: Subject) -> None:
     """Train on recordings that are all shorter than a window; where there is no window, in another order."""
     if subject.warm_up > 0:
@@ -146,6 +146,21 @@ def borders(subject: Subject) -> None:
         )
 
 
+@group.check(
+    "bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.", "scores"
+)
+def bystanders(subject: Subject) -> None:
+    """Score with true, with opposite and without labels lying about."""
+    faulty, truth = material.with_fault(subject.test(), 120, 160)
+    expected = subject.score(faulty)
+    for labels in (truth, ~truth):  # a local variable of the caller, too
+        with _lying_about(labels):
+            found = subject.score(faulty)
+        row, largest = difference(found, expected, exact=True)
+        if row is not None:
+            raise Failed("scores follow labels that lie about", first_row=row, largest_difference=largest)
+
+
 @group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
 def files(subject: Subject) -> None:
     """Fit and score in a real box that ends at the first such attempt."""
@@ -161,21 +176,6 @@ def files(subject: Subject) -> None:
                 if "the data's folder" in failure.reason:
                     raise Failed(failure.reason) from failure
                 raise
-
-
-@group.check("bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.")
-def bystanders(subject: Subject) -> None:
-    """Score with true, with opposite and without labels lying about."""
-    if subject.traits.adaptive:
-        raise Skipped("it declares adaptive")
-    faulty, truth = material.with_fault(subject.test(), 120, 160)
-    expected = subject.fitted.score(faulty)
-    for labels in (truth, ~truth):  # a local variable of the caller, too
-        with _lying_about(labels):
-            found = subject.make().fit(subject.train()).score(faulty)
-        row, largest = difference(found, expected, exact=True)
-        if row is not None:
-            raise Failed("scores follow labels that lie about", first_row=row, largest_difference=largest)
 
 
 @contextmanager

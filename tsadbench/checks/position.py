@@ -16,16 +16,18 @@ _MOST_CORRELATION = 0.9
 _ROUNDING = 1e-9
 
 
-@group.check("position", "Rows get the same scores wherever in a recording they stand, beyond the declared memory.")
+@group.check(
+    "position", "Rows get the same scores wherever in a recording they stand, beyond the declared memory.", "scores"
+)
 def position(subject: Subject) -> None:
     """Leave the first rows out: the rest must not notice."""
     memory = subject.traits.memory
     if memory is None:
         raise Skipped("memory=None promises nothing; the check `no-trend` binds it")
-    detector, whole, start = subject.fitted, subject.test(), 60
+    whole, start = subject.test(), 60
     first = start + memory
-    found = detector.score(whole.rows(start, whole.n_rows))[memory:]
-    row, largest = difference(found, detector.score(whole)[first:])
+    found = subject.score(whole.rows(start, whole.n_rows))[memory:]
+    row, largest = difference(found, subject.score(whole)[first:])
     if row is not None:
         raise Failed(
             f"row {first + row} is scored otherwise where the first {start} rows are left out; "
@@ -39,7 +41,7 @@ def position(subject: Subject) -> None:
 def no_trend(subject: Subject) -> None:
     """Score a recording of identical periods; compare early and late ones."""
     repeated, length = material.periodic(_N_PERIODS, seed=5)
-    scores = subject.fitted.score(repeated)
+    scores = subject.score(repeated)
     if not np.isfinite(scores).any():
         raise Skipped("it scores no row of this recording")
     settled = scores[5 * length :].reshape(-1, length)[:-1]  # the last period may lack rows to look ahead to

@@ -16,7 +16,7 @@ from tsadbench.recording import Recording
 group = Group("reproducibility")
 
 
-@group.check("repeat", "Two fits with the same seed give the same scores, to the bit.")
+@group.check("repeat", "Two fits with the same seed give the same scores, to the bit.", "scores")
 def repeat(subject: Subject) -> None:
     """Fit twice."""
     row, largest = difference(_scores(subject), _scores(subject), exact=True)
@@ -24,7 +24,7 @@ def repeat(subject: Subject) -> None:
         raise Failed("two fits with one seed give different scores", first_row=row, largest_difference=largest)
 
 
-@group.check("seed", "Another seed gives other scores where stochastic is declared, and only there.")
+@group.check("seed", "Another seed gives other scores where stochastic is declared, and only there.", "fits")
 def seed(subject: Subject) -> None:
     """Fit with two seeds."""
     declared = subject.traits.stochastic
@@ -41,7 +41,7 @@ def seed(subject: Subject) -> None:
         )
 
 
-@group.check("global-random", "It neither uses nor moves the global random generators.")
+@group.check("global-random", "It neither uses nor moves the global random generators.", "fits")
 def global_random(subject: Subject) -> None:
     """Fit and score under two states of the generators; look at them before and after."""
     found = []
@@ -57,7 +57,7 @@ def global_random(subject: Subject) -> None:
         raise Failed("its scores depend on the global random generators", first_row=row, largest_difference=largest)
 
 
-@group.check("refit", "A second fit forgets the first.")
+@group.check("refit", "A second fit forgets the first.", "fits")
 def refit(subject: Subject) -> None:
     """Fit on A then on B; compare with a new detector fitted on B."""
     again = subject.make().fit(subject.train(seed=31)).fit(subject.train()).score(subject.test())

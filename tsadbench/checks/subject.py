@@ -1,63 +1,113 @@
-"""The detector under test: named, given as a class or as an instance."""
+"""The detector under check: constructed and fitted as often as a check needs, but not more often."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from functools import cached_property
 
-from tsadbench.detector import Detector
-from tsadbench.parameters import format_label, parameters_of, parse_arguments
-from tsadbench.registry import load_detector, parse_request, registered_name
+import numpy as np
 
-Wanted: TypeAlias = str | type[Detector] | Detector
+from tsadbench.arrays import FloatArray
+from tsadbench.checks import material
+from tsadbench.detector import Detector, Traits
+from tsadbench.parameters import parameters_of
+from tsadbench.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
 class Subject:
-    """A detector class with the caller's own parameters.
+    """A detector class with parameters, and the data that it is checked on.
 
     Parameters
     ----------
-    name
-        As registered, or as the caller named it.
     cls
-        The class.
-    arguments
-        What the caller set; `Detector.test_params` stand back behind it.
+        The detector's class.
+    parameters
+        Constructor arguments.
+    full
+        Whether to use more rows.
     """
 
-    name: str
-    cls: type[Detector]
-    arguments: Mapping[str, object]
-
-    @classmethod
-    def of(cls, wanted: Wanted) -> Subject:
-        """Return what a name as in ``tsadbench run``, a class or an instance stands for.
-
-        Of an instance's parameters those count as set that differ from their defaults.
-
-        Raises
-        ------
-        UsageError, PluginError, MissingExtraError
-            Where there is no such detector, or no such parameter.
-        """
-        if isinstance(wanted, str):
-            request = parse_request(wanted)
-            found = load_detector(request.target)
-            return cls(request.target, found, parse_arguments(found, request.arguments, request.target))
-        if isinstance(wanted, type):
-            return cls(registered_name(wanted), wanted, {})
-        given = cast("Detector", wanted)  # mypy loses it: Detector's base has no types
-        return cls(registered_name(type(given)), type(given), _set_by_hand(given))
+    def __init__(self, cls: type[Detector], parameters: Mapping[str, object], *, full: bool = False) -> None:
+        self.cls = cls
+        self.parameters = dict(parameters)
+        if cls.traits.needs_prior and self.parameters.get("prior") is None:
+            self.parameters["prior"] = material.PRIOR
+        self._n_rows = 2000 if full else 300
 
     @property
-    def label(self) -> str:
-        """``NAME`` or ``NAME[key=value,...]``."""
-        return format_label(self.name, self.cls, self.arguments) if self.arguments else self.name
+    def traits(self) -> Traits:
+        """What the detector promises with these parameters."""
+        return self.make().declared_traits()
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its constructor has a parameter ``seed``."""
+        return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
+
+    def train(self, seed: int = 1) -> tuple[Recording, Recording]:
+        """Return two normal recordings, fresh copies at each call."""
+        return material.normal(self._n_rows, seed), material.normal(self._n_rows, seed + 100)
+
+    def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
+        """Return a normal recording that no fit has seen, a fresh copy at each call."""
+        return material.normal(n_rows, seed + 1000)
+
+    def make(self, **changes: object) -> Detector:
+        """Return a new detector."""
+        return self.cls(**{**self.parameters, **changes})
+
+    @cached_property
+    def _fitted(self) -> Detector:
+        return self.make().fit(self.train())
+
+    @property
+    def fitted(self) -> Detector:
+        """A detector fitted on `train`; a copy, so that a check cannot spoil another's."""
+        try:
+            return copy.deepcopy(self._fitted)
+        except Exception:  # the check of copies says so; the others go on
+            return self.make().fit(self.train())
+
+    def score(self, recording: Recording) -> FloatArray:
+        """Return the scores of a copy of the recording, by a copy of the detector: no check can spoil another's."""
+        return self.fitted.score(material.changed(recording, np.copy))
+
+    @cached_property
+    def repeats_scores(self) -> bool:
+        """Whether it gives the same scores twice; where it does not, comparing scores says nothing."""
+        return difference(self.score(self.test()), self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def repeats_fits(self) -> bool:
+        """Whether two fits give the same scores; where they do not, comparing fits says nothing."""
+        again = self.make().fit(self.train()).score(self.test())
+        return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def warm_up(self) -> int:
+        """How many rows at a recording's start it leaves unscored."""
+        return int(np.isnan(self.score(self.test())).cumprod().sum())
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether it gives every row the same score, be it faulty or not."""
+        faulty, _ = material.with_fault(self.test(), 120, 160)
+        scores = self.score(faulty)
+        present = scores[np.isfinite(scores)]
+        return len(present) == 0 or bool(np.ptp(present) == 0.0)
 
 
-def _set_by_hand(detector: Detector) -> dict[str, object]:
-    defaults = {parameter.name: parameter.default for parameter in parameters_of(type(detector))}
-    values: dict[str, object] = detector.get_params(deep=False)
-    return {name: value for name, value in values.items() if value is not defaults[name] and value != defaults[name]}
+def difference(found: FloatArray, expected: FloatArray, *, exact: bool = False) -> tuple[int | None, float]:
+    """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
+
+    Differences up to 1e-5 of the scores' size (1 + median absolute score) are rounding, unless ``exact``; a row that
+    is scored in one and not in the other differs infinitely.
+    """
+    apart = np.abs(found - expected)
+    missing = np.isnan(found) != np.isnan(expected)
+    apart = np.where(missing, np.inf, np.where(np.isnan(apart), 0.0, apart))
+    present = expected[np.isfinite(expected)]
+    size = 0.0 if exact or not len(present) else 1e-5 * (1.0 + float(np.median(np.abs(present))))
+    rows = np.flatnonzero(apart > size)
+    return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))
