@@ -15,7 +15,7 @@ def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbe
     assert done.code == 0
     for text in ("window=30", "horizon=10", "look_ahead", "family", "graph", "paper"):
         assert text in done.out
-    for kind, text in (("strict", "q=0.001"), ("published", "paper"), ("skab", "water")):
+    for kind, text in (("strict", "q=0.001"), ("published", "paper"), ("skab", "water pump")):
         assert text in tsadbench("info", kind).out
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import tsadbench
-from tsadbench.cli import catalogue, check, data, leaderboard, run
+from tsadbench.cli import catalogue, check, data, leaderboard, new, run
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(check.check)
 app.add_typer(data.app, name="data")
+app.add_typer(new.app, name="new")
 
 
 def _version(wanted: bool) -> None:

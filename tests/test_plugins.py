@@ -1,0 +1,148 @@
+"""Plugins as their authors and users meet them: foreign packages, files, a real virtual environment, real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tsadbench.new import new_detector
+
+ROOT = Path(__file__).parents[1]
+
+DATA = """
+import numpy as np
+from tsadbench import Dataset, Labels, Recording
+from tsadbench.dataset import LabelledDataset
+from tsadbench_protocols.strict import Strict
+
+class Short(Strict):
+    '''As strict, with a short warm-up.
+
+    Parameters
+    ----------
+    warm_up, level, q
+        As for strict.
+    '''
+    def __init__(self, *, warm_up: int = 5, level: float = 0.98, q: float = 1e-3):
+        super().__init__(warm_up=warm_up, level=level, q=q)
+
+def load(options):
+    '''A tiny data set.'''
+    values = np.random.default_rng(0).normal(size=(400, 2))
+    values[300:320] += 9.0
+    labels = np.zeros(200, dtype=bool)
+    labels[100:120] = True
+    splits = {"overall": ("fault",)}
+    train, test = Recording("normal", values[:200], ("a", "b")), Recording("fault", values[200:], ("a", "b"))
+    return LabelledDataset(Dataset("tiny", (train,), (test,), splits), Labels({"fault": labels}, splits))
+"""
+
+IDEA = """
+import numpy as np
+from tsadbench import Detector
+
+class Idea(Detector):
+    '''The largest value of a row.'''
+    def _fit(self, recordings):
+        self.mean_ = recordings[0].values.mean(axis=0)
+    def _score(self, recording):
+        return (recording.values - self.mean_).max(axis=1)
+"""
+
+
+def write_package(folder: Path, name: str, entry_points: str, module: str) -> None:
+    """Put a package where pip would put it."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    (folder / f"{name}.py").write_text(module)
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch) -> Path:
+    """A foreign package with a data set and a protocol, on the import path."""
+    folder = tmp_path / "site"
+    points = "[tsadbench.datasets]\ntiny = tiny_package:load\n\n[tsadbench.protocols]\nshort = tiny_package:Short\n"
+    write_package(folder, "tiny_package", points, DATA)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def test_a_class_in_a_file_runs_on_a_foreign_data_set_and_protocol(tiny, tsadbench, tmp_path):
+    (tmp_path / "idea.py").write_text(IDEA)
+    done = tsadbench("run", "-d", f"{tmp_path}/idea.py:Idea", "--dataset", "tiny", "--protocol", "short",
+                     "--no-floors", "--format", "json", "--out", tmp_path / "runs")  # fmt: skip
+    assert done.code == 0, done.err
+    (row,) = json.loads(done.out)["rows"]
+    assert (row["dataset"], row["protocol"], row["n_rows"], row["status"]) == ("tiny", "short", 195, "ok")
+    assert row["metrics"]["auroc"]["mean"] > 0.95
+
+
+def test_an_error_in_a_file_is_one_line(tiny, tsadbench, tmp_path):
+    (tmp_path / "idea.py").write_text("import no_such_package\n")
+    done = tsadbench("run", "-d", f"{tmp_path}/idea.py:Idea", "--dataset", "tiny", "--out", tmp_path / "runs")
+    assert (done.code, done.out) == (2, "")
+    assert "No module named 'no_such_package'" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsadbench, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    write_package(
+        tmp_path, "broken", "[tsadbench.detectors]\nbroken = broken:Idea\n", "raise OSError('no licence\\nfile')"
+    )
+    write_package(tmp_path, "gone", "[tsadbench.detectors]\ngone = gone_for_good:Idea\n", "")
+    for name in ("one", "two"):
+        write_package(tmp_path, name, f"[tsadbench.detectors]\ntwin = {name}:Idea\n", IDEA)
+    plain = {line.split()[0]: line for line in tsadbench("list").out.splitlines() if line}
+    assert "CANNOT BE FOUND" in plain["gone"]
+    assert "registered by one and two" in plain["twin"]
+    assert "tsadbench_detectors.t2:T2" in plain["t2"]
+    loaded = {line.split()[0]: line for line in tsadbench("list", "--load").out.splitlines() if line}
+    assert (
+        "CANNOT BE LOADED: detector 'broken' (broken:Idea) cannot be loaded: OSError: no licence file"
+        in loaded["broken"]
+    )
+    assert "registered by one and two" in loaded["twin"]
+    assert "graph, extra deep" in loaded["dprgm"]
+    floors = tsadbench("list", "--family", "floor").out
+    assert "max-z" in floors
+    assert "dprgm" not in floors
+
+
+@pytest.mark.slow
+def test_a_new_package_installs_is_listed_passes_the_checks_and_runs(tmp_path):
+    new_detector("my-own", tmp_path)
+    package = tmp_path / "my-own"
+    # Without a pip of its own it uses this environment's, and the setuptools beside it.
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
+    # What pip would install from the network lies in this environment already.
+    roots = [sysconfig.get_path("purelib"), ROOT, ROOT / "detectors", ROOT / "protocols"]
+    (site / "this_environment.pth").write_text("\n".join(map(str, roots)) + "\n")
+    write_package(site, "tiny_package", "[tsadbench.datasets]\ntiny = tiny_package:load\n", DATA)
+
+    def run(*arguments: object) -> str:
+        done = subprocess.run(
+            [python, "-m", *map(str, arguments)], capture_output=True, text=True, cwd=package, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", package)
+    assert "my_own.detector:MyOwn  (tsadbench-my-own 0.1.0)" in run("tsadbench", "list")
+    assert "power=2.0" in run("tsadbench", "info", "my-own")
+    assert " fail" not in run("tsadbench", "check", "my-own")
+    out = run("tsadbench", "run", "-d", "my-own[power=1.0]", "--dataset", "tiny", "--format", "json", "--seeds", 1)
+    rows = json.loads(out)["rows"]
+    assert rows[0]["label"] == "my-own[power=1.0]"
+    assert {row["status"] for row in rows} == {"ok"}
+    assert len(rows) == 7
+    assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider")
