@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import inspect
 import os
 import random
 import sys
 import weakref
+import zlib
 from pathlib import Path
 
 import numpy as np
 
-from tsadbench import DataError, Detector, Traits
+from tsadbench import DataError, Detector, Labels, Recording, Traits
 
 _elsewhere: weakref.WeakKeyDictionary[Detector, float] = weakref.WeakKeyDictionary()
 _module_state = {"calls": 0}
@@ -37,20 +39,59 @@ class Honest(Detector):
 
 
 class Windowed(Honest):
-    """Mean of the honest scores over the ten rows before a row; the first ten rows have no score."""
+    """Mean of the honest scores over a row and the nine before it, measured against the largest in training.
 
-    traits = Traits(memory=10)
+    The first nine rows have no score.
+    """
+
+    traits = Traits(memory=9)
+
+    def _means(self, values):
+        scores = np.sqrt((self._z(values) ** 2).mean(axis=1))
+        means = np.full(len(scores), np.nan)
+        if len(scores) >= 10:
+            means[9:] = np.lib.stride_tricks.sliding_window_view(scores, 10).mean(axis=1)
+        return means
 
     def _fit(self, recordings):
-        if max(one.n_rows for one in recordings) <= 10:
-            raise DataError("no training recording holds a window")
         super()._fit(recordings)
+        means = np.concatenate([self._means(one.values) for one in recordings])
+        if np.isnan(means).all():
+            raise DataError("no training recording holds a window")
+        self.spread_ = np.nanstd(means)
+
+    def _score(self, recording):
+        return self._means(recording.values) / self.spread_
+
+
+class SmoothedRows(Honest):
+    """Learns rows; smooths scores by a trailing median, without a score until five rows are there."""
+
+    traits = Traits(memory=4)
 
     def _score(self, recording):
         scores = super()._score(recording)
-        means = np.array([scores[max(0, i - 10) : i].mean() if i else np.nan for i in range(len(scores))])
-        means[:10] = np.nan
-        return means
+        smooth = np.full(len(scores), np.nan)
+        if len(scores) >= 5:
+            smooth[4:] = np.median(np.lib.stride_tricks.sliding_window_view(scores, 5), axis=1)
+        return smooth
+
+
+class Expanding(Honest):
+    """Adds a tenth of the mean of all scores so far: remembers all rows, and says so."""
+
+    traits = Traits(memory=None)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        return scores + 0.1 * np.cumsum(scores) / np.arange(1, len(scores) + 1)
+
+
+class Contributes(Honest):
+    """Says which sensor it was."""
+
+    def _contributions(self, recording):
+        return self._z(recording.values) ** 2
 
 
 class Causal(Honest):
@@ -87,7 +128,7 @@ class Adaptive(Honest):
         return scores
 
 
-HONEST = (Honest, Windowed, Causal, Seeded, Adaptive)
+HONEST = (Honest, Windowed, SmoothedRows, Causal, Expanding, Contributes, Seeded, Adaptive)
 
 
 # Contract
@@ -148,6 +189,29 @@ class OtherHoles(Honest):
         values = self._z(recording.values) ** 2
         values[:3] = np.nan
         return values
+
+
+class BlamesAnother(Honest):
+    """Contributions in the wrong order of sensors."""
+
+    def _contributions(self, recording):
+        return (self._z(recording.values) ** 2)[:, ::-1].copy()
+
+
+class FitsLazily(Honest):
+    """Where it is not fitted, fits on what it is to score."""
+
+    def _ready(self, recording):
+        if not hasattr(self, "sensors_"):
+            self.fit(recording)
+        return super()._ready(recording)
+
+
+class Doubles(Honest):
+    """Changes its argument on the way in."""
+
+    def __init__(self, *, power: float = 1.0) -> None:
+        self.power = power * 2
 
 
 class NoCopies(Honest):
@@ -238,6 +302,16 @@ class LateAlignment(Honest):
         return np.concatenate([scores[:5], scores[:-5]]) if len(scores) > 5 else scores
 
 
+class Delays(Honest):
+    """Writes a row's score five rows later, and says so by its memory: every row answers for another one."""
+
+    traits = Traits(memory=5)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        return np.concatenate([np.full(5, np.nan), scores])[: len(scores)]
+
+
 class CountsCalls(Honest):
     """Keeps count of its calls in what it has learned; the scores do not show it."""
 
@@ -265,11 +339,14 @@ class CrossesBorders(Windowed):
     """Concatenates its training recordings before it cuts windows."""
 
     def _fit(self, recordings):
-        Honest._fit(self, recordings)
+        rows = np.concatenate([one.values for one in recordings])
+        super()._fit((Recording("joined", rows, recordings[0].sensors),))
 
 
 class LearnsTheOrder(Honest):
     """Learns how far the end of a training recording lies from the start of the next."""
+
+    traits = Traits(memory=1)
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -308,6 +385,26 @@ class SeesEnvironment(Honest):
         text = os.environ.get("TSADBENCH_LABELS", "")
         scores = super()._score(recording)
         return scores if len(text) != len(scores) else scores + np.array([float(one) for one in text])
+
+
+class SearchesMemory(Honest):
+    """Searches the process for labels that are alive."""
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        for one in gc.get_objects():
+            if isinstance(one, Labels):
+                for rows in one.rows.values():
+                    if len(rows) == len(scores):
+                        return scores + rows
+        return scores
+
+
+class KnowsTheBox(Honest):
+    """Scores otherwise where it is boxed."""
+
+    def _score(self, recording):
+        return super()._score(recording) * (2.0 if Path.cwd().name == "empty" else 1.0)
 
 
 class SeesTheCaller(Honest):
@@ -379,6 +476,19 @@ class RemembersFits(Honest):
     __hash__ = object.__hash__
 
 
+class SharesWithItsClass(Honest):
+    """Keeps what it has learned in its class, where every detector finds it."""
+
+    unit = 1.0
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        type(self).unit = float(np.linalg.norm(self.scale_))
+
+    def _score(self, recording):
+        return super()._score(recording) / type(self).unit
+
+
 class WritesIntoInput(Honest):
     """Standardises the recording that it is given in place, after making it writable."""
 
@@ -436,6 +546,28 @@ class NeedsTwo(Honest):
     def _score(self, recording):
         z = self._z(recording.values)
         return super()._score(recording) + 0.01 * np.abs(z[:, 0] - z[:, 1])
+
+
+class AbsoluteFloor(Honest):
+    """Adds a constant to the spread, so that it depends on the units."""
+
+    def _z(self, values):
+        return ((values - self.mean_) / (self.scale_ + 1e-2)).round(1)
+
+
+class HashesValues(Honest):
+    """Adds noise that it makes of a row's bits."""
+
+    def _score(self, recording):
+        noise = np.array([zlib.crc32(row.tobytes()) / 2**32 for row in recording.values])
+        return super()._score(recording) + 0.5 * noise
+
+
+class NeedsTime(Honest):
+    """Looks at the time whether there is one or not."""
+
+    def _score(self, recording):
+        return super()._score(recording) * (recording.time[-1] >= recording.time[0])
 
 
 class NeedsMany(Windowed):
@@ -520,7 +652,10 @@ CAUGHT_BY: dict[type[Detector], str] = {
     ChangesParameter: "constructor",
     OddNames: "learned-names",
     HolesInScores: "scores",
+    FitsLazily: "sealed",
+    Doubles: "constructor",
     OtherHoles: "contributions",
+    BlamesAnother: "contributions",
     NoCopies: "copies",
     KnowsNames: "anonymous",
     ReadsTheClock: "anonymous",
@@ -529,6 +664,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
     CentredSmoothing: "prefix",
     EarlyAlignment: "prefix",
     LateAlignment: "memory",
+    Delays: "alignment",
     CountsCalls: "state",
     CarriesOver: "pure",
     Jitters: "pure",
@@ -538,17 +674,23 @@ CAUGHT_BY: dict[type[Detector], str] = {
     SeesGlobals: "bystanders",
     SeesEnvironment: "bystanders",
     SeesTheCaller: "bystanders",
+    SearchesMemory: "bystanders",
+    KnowsTheBox: "same-in-box",
     Unseeded: "repeat",
     IgnoresSeed: "seed",
     UndeclaredChance: "seed",
     UsesGlobalRandom: "global-random",
     UsesRandomModule: "global-random",
     RemembersFits: "refit",
+    SharesWithItsClass: "instances",
     WritesIntoInput: "inputs",
     Overflows: "large-numbers",
     DividesByZero: "constant-sensor",
     InvertsCovariance: "duplicate-sensor",
     NeedsTwo: "single-sensor",
+    AbsoluteFloor: "units",
+    HashesValues: "rounding",
+    NeedsTime: "no-time",
     NeedsMany: "short-recordings",
     Constant: "not-constant",
     Inverted: "fault",
@@ -561,9 +703,17 @@ CAUGHT_BY: dict[type[Detector], str] = {
 
 # One fault that inevitably breaks two promises.
 ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
-    EarlyAlignment: {"spike": "the score of an extreme row stands before it, out of its declared reach"},
+    KnowsNames: {"same-in-box": "recordings have other names in the box"},
+    EarlyAlignment: {
+        "spike": "the score of an extreme row stands before it, out of its declared reach",
+        "alignment": "every row's score stands in another row",
+    },
     LateAlignment: {
         "position": "a row that is scored by an earlier one has no score where that one is left out",
         "spike": "the score of an extreme row stands after it, out of its declared reach",
+        "alignment": "every row's score stands in another row",
     },
+    UsesRandomModule: {"same-in-box": "the box's generator is in another state"},
+    SharesWithItsClass: {"same-in-box": "what the class holds here comes from another fit than in the box"},
+    NeverLearned: {"units": "numbers that somebody typed in are in one unit only"},
 }

@@ -7,19 +7,22 @@ import pickle
 
 import numpy as np
 
+from tsadbench.arrays import FloatArray
+from tsadbench.checks import material
 from tsadbench.checks.check import Failed, Group, Skipped
 from tsadbench.checks.subject import Subject, difference
 from tsadbench.detector import Detector
+from tsadbench.parameters import parameters_of
 from tsadbench.recording import Recording
 
 group = Group("contract")
 
-_SEALED = ("fit", "score", "training_scores", "contributions", "check")
+_SEALED = ("fit", "score", "training_scores", "contributions", "check", "_ready", "_forget", "_require")
 
 
-@group.check("sealed", "The public methods that check and sequence the calls are the base class's own.")
+@group.check("sealed", "The methods that check and sequence the calls are the base class's own.")
 def sealed(subject: Subject) -> None:
-    """Compare the class's public methods with the base's."""
+    """Compare the class's methods with the base's."""
     overridden = [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]
     if overridden:
         raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
@@ -29,7 +32,7 @@ def sealed(subject: Subject) -> None:
 def constructor(subject: Subject) -> None:
     """Look at the attributes before and after a fit."""
     detector = subject.make()
-    given = {**detector.get_params(deep=False), **subject.parameters}
+    given = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
     extra = sorted(set(vars(detector)) - set(given))
     if extra:
         raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
@@ -59,9 +62,12 @@ def scores(subject: Subject) -> None:
         raise Failed("no row of a recording of 240 rows has a score")
 
 
-@group.check("contributions", "Contributions, where offered, are one value a row and sensor, with the scores' NaN.")
+@group.check(
+    "contributions",
+    "Contributions, where offered, blame the sensor that moved (mostly), in the rows that have a score.",
+)
 def contributions(subject: Subject) -> None:
-    """Compare contributions with scores."""
+    """Compare their NaN with the scores'; move one sensor at a time."""
     if not subject.cls.offers_contributions():
         raise Skipped("it does not offer contributions")
     detector = subject.fitted
@@ -69,6 +75,20 @@ def contributions(subject: Subject) -> None:
     rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
     if len(rows):
         raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
+    blamed = [_blamed(subject, sensor) for sensor in range(len(material.SENSORS))]
+    right = sum(found == sensor for sensor, found in enumerate(blamed))
+    # Half of them: contributions of correlated sensors smear, in principal components above all.
+    if right < len(material.SENSORS) / 2:
+        names = [material.SENSORS[found] for found in blamed]
+        raise Failed(f"of {list(material.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
+
+
+def _blamed(subject: Subject, sensor: int) -> int:
+    def move(values: FloatArray) -> None:
+        values[140:150, sensor] += 100.0 * material.SCALE[sensor]
+
+    moved = subject.fitted.contributions(material.changed(subject.test(), move))[140:150]
+    return int(np.nanargmax(np.nansum(np.abs(moved), axis=0)))
 
 
 @group.check("copies", "A copied or pickled detector gives the same scores, to the bit.", "scores")

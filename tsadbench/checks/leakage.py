@@ -17,11 +17,14 @@ from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.checks import material
 from tsadbench.checks.check import Failed, Group, Skipped
 from tsadbench.checks.subject import Subject, difference
-from tsadbench.errors import DataError
+from tsadbench.dataset import Labels
+from tsadbench.recording import Recording
 
 group = Group("leakage")
 
 _HUGE = 100.0
+# In the reason of a box that a detector has left by reaching for the data.
+_REACHED = "the data's folder"
 
 
 @group.check(
@@ -119,31 +122,50 @@ def pure(subject: Subject) -> None:
             raise Failed(f"a recording gets other scores when {what}", first_row=row, largest_difference=largest)
 
 
+@group.check("alignment", "A row's score answers to the row itself, not only to rows before or after it.")
+def alignment(subject: Subject) -> None:
+    """Change single rows: at least one of them has to notice it itself."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    expected = subject.score(subject.test())
+    for at in range(100, 180, 10):
+
+        def impulse(values: FloatArray, at: int = at) -> None:
+            values[at] += 20.0 * material.SCALE
+
+        if abs(subject.score(material.changed(subject.test(), impulse))[at] - expected[at]) > 0:
+            return
+    raise Failed("no row's own score answers to a change of the row: scores stand in other rows than they belong to")
+
+
 @group.check("borders", "It does not learn from windows that run from one training recording into the next.", "fits")
 def borders(subject: Subject) -> None:
-    """Train on recordings that are all shorter than a window; where there is no window, in another order."""
-    if subject.warm_up > 0:
-        pieces = [material.normal(subject.warm_up, seed) for seed in range(30)]
-        try:
-            subject.make().fit(pieces)
-        except DataError:
-            return
-        raise Failed(
-            f"it leaves {subject.warm_up} rows unscored, so its windows are longer than that, yet it learns from "
-            f"recordings of {subject.warm_up} rows without a DataError: its windows cross their borders"
-        )
-    if subject.traits.stochastic:
-        raise Skipped("it scores every row and is stochastic: the order of the recordings may matter")
+    """Join the training recordings: who learns from the order of rows, and learns the same, crosses their borders."""
+    if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
+        raise Skipped("it declares that a score depends on its own row alone: it has no windows")
     one, two = subject.train()
     shifted = material.changed(two, lambda values: values + 4.0 * material.SCALE)
-    found = subject.make().fit([shifted, one]).score(subject.test())
-    row, largest = difference(found, subject.make().fit([one, shifted]).score(subject.test()))
-    if row is not None:
+    rows = np.concatenate([one.values, shifted.values])
+    apart = subject.make().fit([one, shifted]).score(subject.test())
+    joined = subject.make().fit(material.recording(rows)).score(subject.test())
+    if difference(joined, apart)[0] is not None:
+        return
+    shuffled = material.recording(np.random.default_rng(7).permutation(rows))
+    by_order = _typical(subject.make().fit(shuffled).score(subject.test()), joined)
+    by_seed = 0.0
+    if subject.traits.stochastic and subject.takes_seed:
+        other = subject.make(seed=1234).fit(material.recording(rows)).score(subject.test())
+        by_seed = _typical(other, joined)
+    if by_order > 1e-6 * (1.0 + float(np.nanmedian(np.abs(joined)))) and by_order > 3.0 * by_seed:
         raise Failed(
-            "the order of the training recordings changes the scores, as if it learned across their borders",
-            first_row=row,
-            largest_difference=largest,
+            "it learns from the order of rows, and learns the same from joined recordings as from separate ones",
+            difference_by_order=by_order,
+            difference_by_seed=by_seed,
         )
+
+
+def _typical(found: FloatArray, expected: FloatArray) -> float:
+    return float(np.nanmedian(np.abs(found - expected)))
 
 
 @group.check(
@@ -153,29 +175,60 @@ def bystanders(subject: Subject) -> None:
     """Score with true, with opposite and without labels lying about."""
     faulty, truth = material.with_fault(subject.test(), 120, 160)
     expected = subject.score(faulty)
-    for labels in (truth, ~truth):  # a local variable of the caller, too
-        with _lying_about(labels):
-            found = subject.score(faulty)
+    for labels in (truth, ~truth):
+        found = _score_beside(labels, subject, faulty)
         row, largest = difference(found, expected, exact=True)
         if row is not None:
             raise Failed("scores follow labels that lie about", first_row=row, largest_difference=largest)
 
 
+def _score_beside(labels: BoolArray, subject: Subject, faulty: Recording) -> FloatArray:
+    """Score while labels lie in global variables, in this frame's ``labels`` and in a `Labels` that is alive."""
+    alive = Labels({"test": labels.copy()}, {"overall": ("test",)})
+    try:
+        with _lying_about(labels):
+            return subject.score(faulty)
+    finally:
+        del alive
+
+
+@group.check("same-in-box", "In the box, where trials run, it gives the same scores as outside, to the bit.", "fits")
+def same_in_box(subject: Subject) -> None:
+    """Fit and score in a real box; compare with a fit in this process."""
+    from tsadbench.box import BoxFailure
+
+    try:
+        boxed = _boxed_scores(subject)
+    except BoxFailure as failure:
+        if _REACHED in failure.reason:
+            raise Skipped("the check `files` says why it does not end in the box") from failure
+        raise
+    row, largest = difference(boxed, subject.score(subject.test()), exact=True)
+    if row is not None:
+        raise Failed("scores in the box differ from those outside", first_row=row, largest_difference=largest)
+
+
 @group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
 def files(subject: Subject) -> None:
     """Fit and score in a real box that ends at the first such attempt."""
-    from tsadbench.box import Box, BoxFailure, Construction
+    from tsadbench.box import BoxFailure
+
+    try:
+        _boxed_scores(subject)
+    except BoxFailure as failure:
+        if _REACHED in failure.reason:
+            raise Failed(failure.reason) from failure
+        raise Skipped(f"it fails in the box for another reason ({failure.reason})") from failure
+
+
+def _boxed_scores(subject: Subject) -> FloatArray:
+    from tsadbench.box import Box, Construction
 
     with tempfile.TemporaryDirectory() as decoy:
         (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
         with Box(Construction(subject.cls, subject.parameters), threads=1, forbidden=_data_folders(decoy)) as box:
-            try:
-                box.fit(subject.train())
-                box.score(subject.test())
-            except BoxFailure as failure:
-                if "the data's folder" in failure.reason:
-                    raise Failed(failure.reason) from failure
-                raise
+            box.fit(subject.train())
+            return box.score(subject.test())
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
-from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.arrays import FloatArray
 from tsadbench.checks import material
 from tsadbench.checks.check import Failed, Group, Skipped
 from tsadbench.checks.subject import Subject, difference
@@ -29,7 +28,7 @@ def fault(subject: Subject) -> None:
     """Rank the rows of a recording with a level shift of six standard deviations."""
     _skip_constant(subject)
     faulty, labels = material.with_fault(subject.test(), _START, _STOP)
-    auroc = _auroc(subject.score(faulty), labels)
+    auroc = material.auroc(subject.score(faulty), labels)
     if auroc < _LEAST_AUROC:
         raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected {_LEAST_AUROC}", auroc=auroc)
 
@@ -86,11 +85,3 @@ def training_scores(subject: Subject) -> None:
 def _skip_constant(subject: Subject) -> None:
     if subject.constant:
         raise Skipped("its scores are constant: the check `not-constant` says so")
-
-
-def _auroc(scores: FloatArray, labels: BoolArray) -> float:
-    present = np.isfinite(scores)
-    ranks, truth = rankdata(scores[present]), labels[present]
-    positives = int(truth.sum())
-    wins = float(ranks[truth].sum()) - positives * (positives + 1) / 2
-    return wins / (positives * (len(truth) - positives))

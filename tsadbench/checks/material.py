@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
+from scipy.stats import rankdata
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.prior import Edge, Prior
@@ -66,3 +67,12 @@ def periodic(n_periods: int, seed: int) -> tuple[Recording, int]:
     """Return a recording that repeats the same rows over and over, and how many rows a period has."""
     block = normal(20, seed).values
     return recording(np.tile(block, (n_periods, 1))), len(block)
+
+
+def auroc(scores: FloatArray, labels: BoolArray) -> float:
+    """Return how often an anomalous row scores higher than a normal one, over the rows that have a score."""
+    present = np.isfinite(scores)
+    ranks, truth = rankdata(scores[present]), labels[present]
+    positives = int(truth.sum())
+    wins = float(ranks[truth].sum()) - positives * (positives + 1) / 2
+    return wins / (positives * (len(truth) - positives))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import sys
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tsadbench.arrays import FloatArray
+from tsadbench.checks import material
 from tsadbench.checks.check import Failed, Group, Skipped
 from tsadbench.checks.subject import Subject, difference
 from tsadbench.recording import Recording
@@ -64,6 +66,18 @@ def refit(subject: Subject) -> None:
     row, largest = difference(again, _scores(subject), exact=True)
     if row is not None:
         raise Failed("an earlier fit leaves a trace in the scores", first_row=row, largest_difference=largest)
+
+
+@group.check("instances", "Another detector of its class, fitted on other data, changes nothing.", "fits")
+def instances(subject: Subject) -> None:
+    """Fit a second detector between two scorings of copies of the first."""
+    detector = subject.make().fit(subject.train())
+    twin = copy.deepcopy(detector)
+    expected = detector.score(subject.test())
+    subject.make().fit([material.changed(one, lambda values: 2.0 * values) for one in subject.train(seed=51)])
+    row, largest = difference(twin.score(subject.test()), expected, exact=True)
+    if row is not None:
+        raise Failed("another detector's fit changes its scores", first_row=row, largest_difference=largest)
 
 
 @group.check("inputs", "It leaves the recordings that it is given as they are.")

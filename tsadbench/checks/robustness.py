@@ -56,6 +56,45 @@ def single_sensor(subject: Subject) -> None:
     _require_scored(subject, [first(one) for one in subject.train()], first(subject.test()))
 
 
+@group.check("units", "A fault is found as well where all sensors are given in units a million times larger.")
+def units(subject: Subject) -> None:
+    """Fit and score rows times 1e-6."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    faulty, labels = material.with_fault(subject.test(), 120, 160)
+
+    def auroc(factor: float) -> float:
+        train = [material.changed(one, lambda values: values * factor) for one in subject.train()]
+        scores = subject.make().fit(train).score(material.changed(faulty, lambda values: values * factor))
+        return material.auroc(scores, labels)
+
+    usual, small = auroc(1.0), auroc(1e-6)
+    if usual - small > 0.1:
+        raise Failed("the fault is lost in other units", auroc=usual, auroc_in_other_units=small)
+
+
+@group.check("rounding", "Values rounded to seven digits get nearly the same scores.", "scores")
+def rounding(subject: Subject) -> None:
+    """Score float32 values."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    expected = subject.score(subject.test())
+    rounded = material.changed(subject.test(), lambda values: values.astype(np.float32).astype(np.float64))
+    moved = float(np.nanmedian(np.abs(subject.score(rounded) - expected)))
+    if moved > 0.05 * float(np.nanstd(expected)):
+        raise Failed("scores depend on the last bits of values", typical_difference=moved)
+
+
+@group.check("no-time", "Recordings without time are scored too: some protocols have none.")
+def no_time(subject: Subject) -> None:
+    """Fit and score without time."""
+
+    def timeless(one: Recording) -> Recording:
+        return Recording(one.id, one.values, one.sensors)
+
+    _require_scored(subject, [timeless(one) for one in subject.train()], timeless(subject.test()))
+
+
 @group.check("short-recordings", "Recordings shorter than a window are answered, if only with NaN.")
 def short_recordings(subject: Subject) -> None:
     """Score recordings of one row and of lengths around the warm-up."""
