@@ -393,10 +393,9 @@ class SearchesMemory(Honest):
     def _score(self, recording):
         scores = super()._score(recording)
         for one in gc.get_objects():
-            if isinstance(one, Labels):
-                for rows in one.rows.values():
-                    if len(rows) == len(scores):
-                        return scores + rows
+            # Other tests' labels are none of its business.
+            if type(one) is Labels and len(one.rows.get("bystander", ())) == len(scores):
+                return scores + one.rows["bystander"]
         return scores
 
 

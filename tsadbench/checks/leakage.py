@@ -184,7 +184,7 @@ def bystanders(subject: Subject) -> None:
 
 def _score_beside(labels: BoolArray, subject: Subject, faulty: Recording) -> FloatArray:
     """Score while labels lie in global variables, in this frame's ``labels`` and in a `Labels` that is alive."""
-    alive = Labels({"test": labels.copy()}, {"overall": ("test",)})
+    alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
     try:
         with _lying_about(labels):
             return subject.score(faulty)
