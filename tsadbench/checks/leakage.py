@@ -6,10 +6,8 @@ import builtins
 import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -198,7 +196,7 @@ def same_in_box(subject: Subject) -> None:
     from tsadbench.box import BoxFailure
 
     try:
-        boxed = _boxed_scores(subject)
+        boxed = subject.boxed_scores
     except BoxFailure as failure:
         if _REACHED in failure.reason:
             raise Skipped("the check `files` says why it does not end in the box") from failure
@@ -214,21 +212,11 @@ def files(subject: Subject) -> None:
     from tsadbench.box import BoxFailure
 
     try:
-        _boxed_scores(subject)
+        _ = subject.boxed_scores
     except BoxFailure as failure:
         if _REACHED in failure.reason:
             raise Failed(failure.reason) from failure
         raise Skipped(f"it fails in the box for another reason ({failure.reason})") from failure
-
-
-def _boxed_scores(subject: Subject) -> FloatArray:
-    from tsadbench.box import Box, Construction
-
-    with tempfile.TemporaryDirectory() as decoy:
-        (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
-        with Box(Construction(subject.cls, subject.parameters), threads=1, forbidden=_data_folders(decoy)) as box:
-            box.fit(subject.train())
-            return box.score(subject.test())
 
 
 @contextmanager
@@ -243,10 +231,3 @@ def _lying_about(labels: BoolArray) -> Iterator[None]:
         for place in places:
             del place["labels"]
         del os.environ["TSADBENCH_LABELS"]
-
-
-def _data_folders(decoy: str) -> list[Path]:
-    import pooch
-
-    named = os.environ.get("TSADBENCH_DATA")
-    return [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
+import tempfile
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import pooch
 
 from tsadbench.arrays import FloatArray
+from tsadbench.box import Box, Construction
 from tsadbench.checks import material
 from tsadbench.detector import Detector, Traits
 from tsadbench.parameters import parameters_of
@@ -85,6 +90,22 @@ class Subject:
         return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
 
     @cached_property
+    def boxed_scores(self) -> FloatArray:
+        """Scores of `test` from a real box, in which folders that hold data sets are forbidden.
+
+        Raises
+        ------
+        BoxFailure
+            Where the detector reaches for one of them, or breaks down.
+        """
+        with tempfile.TemporaryDirectory() as decoy:
+            (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
+            forbidden = _data_folders(decoy)
+            with Box(Construction(self.cls, self.parameters), threads=1, forbidden=forbidden) as box:
+                box.fit(self.train())
+                return box.score(self.test())
+
+    @cached_property
     def warm_up(self) -> int:
         """How many rows at a recording's start it leaves unscored."""
         return int(np.isnan(self.score(self.test())).cumprod().sum())
@@ -96,6 +117,11 @@ class Subject:
         scores = self.score(faulty)
         present = scores[np.isfinite(scores)]
         return len(present) == 0 or bool(np.ptp(present) == 0.0)
+
+
+def _data_folders(decoy: str) -> list[Path]:
+    named = os.environ.get("TSADBENCH_DATA")
+    return [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]
 
 
 def difference(found: FloatArray, expected: FloatArray, *, exact: bool = False) -> tuple[int | None, float]:
