@@ -116,6 +116,35 @@ def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsa
     assert "dprgm" not in floors
 
 
+@pytest.mark.parametrize(
+    ("reference", "module", "cause"),
+    [
+        ("bad:Idea", "import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        ("bad:Idea", IDEA.replace("def _fit", "traits = {}\n    def _fit", 1), "its traits are no tsadbench.Traits"),
+        ("bad:Idea", "value = 1\n", "has no attribute 'Idea'"),
+        ("__main__:Idea", "", "CANNOT BE LOADED"),
+        (".bad:Idea", "", "CANNOT BE FOUND"),
+    ],
+)
+def test_no_plugin_keeps_the_others_from_being_listed(tsadbench, tmp_path, monkeypatch, reference, module, cause):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "bad", raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as where the console script is started
+    write_package(tmp_path, "bad", f"[tsadbench.detectors]\nbad = {reference}\n", module)
+    assert "skab" in tsadbench("list").out
+    done = tsadbench("list", "--load")
+    lines = {line.split()[0]: line for line in done.out.splitlines() if line}
+    assert (done.code, "skab" in lines) == (0, True)
+    assert cause in lines["bad"]
+    assert "max-z" in tsadbench("list", "--family", "floor").out
+
+
+def test_an_unknown_family_offers_the_nearest(tsadbench):
+    done = tsadbench("list", "--family", "flor")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean 'floor'" in done.err
+
+
 @pytest.mark.slow
 def test_a_new_package_installs_is_listed_passes_the_checks_and_runs(tmp_path):
     new_detector("my-own", tmp_path)

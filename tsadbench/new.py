@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import keyword
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from tsadbench.errors import UsageError
-from tsadbench.registry import entries
+from tsadbench.registry import Kind, entries
 
 # Where each template goes; names may hold $module.
 _FILES = {
@@ -23,6 +24,11 @@ _FILES = {
     "test.txt": "tests/test_$module.py",
 }
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# Up to here the templates' lines stay within 120 columns.
+_LONGEST_NAME = 30
+# What the templates' modules import: a class of such a name would hide it.
+_IMPORTED = frozenset({"Detector", "DetectorContract", "NDArray", "Recording", "Traits"})
+_KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
 
 
 def new_detector(name: str, folder: Path) -> list[Path]:
@@ -44,8 +50,7 @@ def new_detector(name: str, folder: Path) -> list[Path]:
     target = folder / name
     if target.exists():
         raise UsageError(f"{target} exists already: choose another name or another --out")
-    module = name.replace("-", "_")
-    words = {"name": name, "module": module, "cls": "".join(part.capitalize() for part in name.split("-"))}
+    words = {"name": name, "module": name.replace("-", "_"), "cls": _class_name(name)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".tsadbench-new-", dir=folder))
@@ -61,14 +66,26 @@ def new_detector(name: str, folder: Path) -> list[Path]:
 
 
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"a detector's name is made of small letters, digits and single hyphens, found {name!r}")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"a detector's name is made of small letters, digits and single hyphens, {_LONGEST_NAME} characters at "
+            f"most, found {name!r}"
+        )
     module = name.replace("-", "_")
     if keyword.iskeyword(module) or importlib.util.find_spec(module) is not None:
         raise UsageError(f"{name!r} cannot be a package: Python has a keyword or a package {module!r}; choose another")
-    for entry in entries("detectors"):
-        if entry.name == name:
-            raise UsageError(f"there is a detector {name!r} already, from the package {entry.package}: choose another")
+    for kind in _KINDS:
+        for entry in entries(kind):
+            if entry.name == name:
+                raise UsageError(
+                    f"there is {name!r} among the {kind} already, from the package {entry.package}: choose another"
+                )
+
+
+def _class_name(name: str) -> str:
+    wanted = "".join(part.capitalize() for part in name.split("-"))
+    hides = wanted in _IMPORTED or hasattr(builtins, wanted)  # True, False and None among them
+    return f"{wanted}Detector" if hides else wanted
 
 
 def _write(folder: Path, template: str, place: str, words: dict[str, str]) -> Path:

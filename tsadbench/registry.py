@@ -178,7 +178,7 @@ def _guarded(load: Callable[[], object], what: str) -> object:
         return load()
     except TsadbenchError:
         raise
-    except Exception as error:  # a plugin may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # a plugin may raise anything while it is imported
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import ast
+import shutil
+import subprocess
 import tomllib
 
 import pytest
@@ -21,7 +23,9 @@ def test_a_package_is_written_whole(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["my-own"]
 
 
-@pytest.mark.parametrize("name", ["", "My", "my_own", "my--own", "-my", "my-", "9lives", "my own", "../my", "my\n"])
+@pytest.mark.parametrize(
+    "name", ["", "My", "my_own", "my--own", "-my", "my-", "9lives", "my own", "../my", "my\n", "m" * 31]
+)
 def test_malformed_names_are_refused(tmp_path, name):
     with pytest.raises(UsageError, match="made of small letters"):
         new_detector(name, tmp_path)
@@ -30,11 +34,42 @@ def test_malformed_names_are_refused(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("dprgm", "already, from the package tsadbench"), ("numpy", "keyword or a package"), ("class", "keyword")],
+    [
+        ("dprgm", "among the detectors already, from the package tsadbench"),
+        ("strict", "among the protocols already, from the package tsadbench"),
+        ("skab", "among the datasets already, from the package tsadbench"),
+        ("numpy", "keyword or a package"),
+        ("class", "keyword"),
+    ],
 )
 def test_names_that_are_taken_are_refused(tmp_path, name, message):
     with pytest.raises(UsageError, match=message):
         new_detector(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["detector", "none", "true", "recording", "traits", "detector-contract", "my-own"])
+def test_no_name_hides_what_the_modules_import(tmp_path, name):
+    files = {file.name: file for file in new_detector(name, tmp_path)}
+    tree = ast.parse(files["detector.py"].read_text())
+    (cls,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert cls.name not in imported
+    points = tomllib.loads(files["pyproject.toml"].read_text())["project"]["entry-points"]["tsadbench.detectors"]
+    assert points[name].endswith(f".detector:{cls.name}")
+    tests = ast.parse(files[f"test_{name.replace('-', '_')}.py"].read_text())
+    names = [alias.name for node in tests.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(names) == sorted({"DetectorContract", cls.name})
+
+
+@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
+@pytest.mark.parametrize("name", ["a", "my-own", "zeta", "m" * 30])
+def test_what_is_written_is_clean(tmp_path, name):
+    new_detector(name, tmp_path)
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            ["ruff", *command, "--no-cache", "."], cwd=tmp_path / name, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_nothing_is_overwritten(tmp_path):

@@ -13,6 +13,7 @@ from tsadbench.parameters import format_value, nearest, parameters_of
 from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_protocol
 
 _KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
+_BROKEN = "CANNOT BE LOADED"
 
 
 def list_all(
@@ -22,14 +23,15 @@ def list_all(
     family: Annotated[str | None, typer.Option(help="Only detectors of this family; implies --load.")] = None,
 ) -> None:
     """List detectors, protocols and data sets, from their packages' metadata alone unless told to load them."""
-    for kind in ("detectors",) if family else _KINDS:
+    if family is not None:
+        _list_family(family)
+        return
+    width = max((len(entry.name) for kind in _KINDS for entry in entries(kind)), default=0)
+    for kind in _KINDS:
         print(f"{kind}:")
-        found = entries(kind)
-        for name in dict.fromkeys(entry.name for entry in found):
-            same = [entry for entry in found if entry.name == name]
-            loaded = _loaded(kind, name) if load or family else ""
-            if not family or loaded.partition(",")[0] == family:
-                print(f"  {name:<20} {loaded:<28} {_origin(same)}" if loaded else f"  {name:<20} {_origin(same)}")
+        for name, origin in _origins(kind):
+            loaded = f"{_loaded(kind, name):<28} " if load else ""
+            print(f"  {name:<{width}} {loaded}{origin}")
 
 
 def info(
@@ -49,6 +51,25 @@ def info(
         print("\nTraits")
         for field in cls.traits.__dataclass_fields__:
             print(f"  {field:<20} {format_value(getattr(cls.traits, field))}")
+
+
+def _list_family(family: str) -> None:
+    told = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
+    families = tuple({loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)})
+    if family not in families:
+        raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
+    of_family = [one for one in told if one[2].partition(",")[0] == family]
+    width = max(len(name) for name, _, _ in of_family)
+    print("detectors:")
+    for name, origin, loaded in of_family:
+        print(f"  {name:<{width}} {loaded:<28} {origin}")
+
+
+def _origins(kind: Kind) -> list[tuple[str, str]]:
+    """Return each registered name with what its packages' metadata say of it."""
+    found = entries(kind)
+    names = dict.fromkeys(entry.name for entry in found)
+    return [(name, _origin([entry for entry in found if entry.name == name])) for name in names]
 
 
 def _kind(name: str) -> Kind:
@@ -74,10 +95,12 @@ def _loaded(kind: Kind, name: str) -> str:
     try:
         if kind == "detectors":
             traits = load_detector(name).traits
+            if not hasattr(traits, "family"):
+                return f"{_BROKEN}: its traits are no tsadbench.Traits, found {type(traits).__name__}"
             return f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family
         _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
     except TsadbenchError as error:
-        return f"CANNOT BE LOADED: {' '.join(str(error).split())}"
+        return f"{_BROKEN}: {' '.join(str(error).split())}"
     return "loads"
 
 
@@ -92,4 +115,7 @@ def _origin(found: list[Entry]) -> str:
 
 def _importable(entry: Entry) -> bool:
     """Whether the entry's top-level package can be found, without importing anything."""
-    return importlib.util.find_spec(entry.reference.partition(":")[0].partition(".")[0]) is not None
+    try:
+        return importlib.util.find_spec(entry.reference.partition(":")[0].partition(".")[0]) is not None
+    except ValueError:  # a reference without a package, or one to __main__: none that can be imported
+        return False
