@@ -40,6 +40,11 @@ class Traits:
         Whether it rescales each window by the window's own statistics.
     needs_prior
         Whether its parameter ``prior`` must be given; planning fills in the data set's.
+    leaky
+        What it learns that it must not, where its parameters switch a published leak on ("statistics of the scored
+        rows"); every table marks its row.
+    scoring_parameters
+        Parameters that training does not depend on: variants that differ in these alone share one fit.
     extra
         The pip extra that it needs ("deep"), if any.
     paper
@@ -55,6 +60,8 @@ class Traits:
     adaptive: bool = False
     window_normalised: bool = False
     needs_prior: bool = False
+    leaky: str = ""
+    scoring_parameters: tuple[str, ...] = ()
     extra: str | None = None
     paper: str = ""
     fixed_threshold: float | None = None

@@ -21,7 +21,7 @@ from tsadbench.prior import Prior
 from tsadbench.recording import Recording
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.extras import needs_extra
-from tsadbench_detectors.standardise import pooled_rows
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 with needs_extra("dprgm", "deep"):
     import torch
@@ -88,6 +88,7 @@ class DPRGM(Forecaster):
         memory=30,
         stochastic=True,
         needs_prior=True,
+        scoring_parameters=("node_weights", "alpha"),
         extra="deep",
         paper="DPR-GM, whose tables follow the protocol `published`",
     )
@@ -167,8 +168,8 @@ class DPRGM(Forecaster):
         return self.prior
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
         self._train(recordings)
-        self.node_weights_ = self._node_weights(recordings[0].n_sensors)
         errors = self._training_errors(recordings)
         first, self.error_median_, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
         self.error_iqr_ = _floored(third - first)
@@ -184,10 +185,12 @@ class DPRGM(Forecaster):
             embedding_size=self.embedding_size,
         )
 
-    def _node_weights(self, n_sensors: int) -> FloatArray:
+    @property
+    def node_weights_(self) -> FloatArray:
+        """How much each sensor weighs in the score, [n_sensors]."""
         if self.node_weights:
             return sensor_graph.node_weights(self.standardiser_)
-        return sensor_graph.equal_node_weights(n_sensors)
+        return sensor_graph.equal_node_weights(len(self.standardiser_.mean))
 
     def _adjacency(self, recordings: Sequence[Recording]) -> FloatArray:
         couplings = self._couplings(recordings[0].sensors)

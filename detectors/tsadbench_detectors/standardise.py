@@ -1,16 +1,24 @@
-"""Standardise rows by the training rows: what every detector here that is not scale-free starts from."""
+"""Scale rows by the training rows: what every detector here that is not scale-free starts from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.errors import DataError
 from tsadbench.recording import Recording
+
+
+class Scaler(Protocol):
+    """Brings the sensors to one scale, learned from training rows."""
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Return [n_rows, n_sensors] for raw values [n_rows, n_sensors]."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +58,10 @@ class Standardiser:
         varies = deviation > len(rows) * np.finfo(np.float64).eps * np.abs(mean)
         return cls(mean=np.where(varies, mean, rows[0]), scale=np.where(varies, deviation, 1.0), varies=varies)
 
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Return the z-scores: the name that every scaler has."""
+        return self.z_scores(values)
+
     def z_scores(self, values: FloatArray) -> FloatArray:
         """Return ``(values - mean) / scale``, [n_rows, n_sensors]."""
         return (values - self.mean) / self.scale
@@ -71,6 +83,40 @@ class Standardiser:
                 f"{detector}: expected training rows in which at least one sensor varies, found all "
                 f"{len(self.varies)} constant; train on more rows"
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitRange:
+    """Smallest value and range of each sensor over the training rows, which it maps to 0 to 1; other rows may leave it.
+
+    A sensor that is constant over the training rows has the range 1, as for `Standardiser`.
+
+    Parameters
+    ----------
+    smallest, range
+        [n_sensors] each.
+
+    Examples
+    --------
+    >>> recording = Recording(id="a", values=np.array([[1.0, 7.0], [3.0, 7.0]]), sensors=("x", "constant"))
+    >>> UnitRange.of([recording]).scaled(np.array([[2.0, 7.0], [5.0, 7.5]]))
+    array([[0.5, 0. ],
+           [2. , 0.5]])
+    """
+
+    smallest: FloatArray
+    range: FloatArray
+
+    @classmethod
+    def of(cls, recordings: Sequence[Recording]) -> Self:
+        """Learn from training recordings."""
+        rows = pooled_rows(recordings)
+        varies = Standardiser.of(recordings).varies
+        return cls(smallest=rows.min(axis=0), range=np.where(varies, np.ptp(rows, axis=0), 1.0))
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Return ``(values - smallest) / range``, [n_rows, n_sensors]."""
+        return (values - self.smallest) / self.range
 
 
 def pooled_rows(recordings: Sequence[Recording]) -> FloatArray:

@@ -176,7 +176,7 @@ def test_scoring_does_not_depend_on_how_many_windows_go_at_once(monkeypatch: pyt
     rows = noise(40)
     detector = Level().fit(rows)
     at_once = detector.score(rows)
-    monkeypatch.setattr("tsadbench_detectors.deep.forecaster._WINDOWS_AT_ONCE", 1)
+    monkeypatch.setattr("tsadbench_detectors.deep.network_detector._WINDOWS_AT_ONCE", 1)
     np.testing.assert_allclose(detector.score(rows), at_once, rtol=1e-6)
 
 

@@ -16,7 +16,7 @@ class Windows:
     Parameters
     ----------
     recordings
-        Tensors [n_rows, n_sensors]; one shorter than a window gives none.
+        Tensors [n_rows, ...]; one shorter than a window gives none.
     length
         Rows of a window.
     """
@@ -24,19 +24,39 @@ class Windows:
     def __init__(self, recordings: Sequence[Tensor], length: int) -> None:
         self._rows = recordings[0] if len(recordings) == 1 else torch.cat(list(recordings))
         self._offsets = torch.arange(length)
-        self._starts = torch.cat(_starts([len(rows) for rows in recordings], length))
+        self._counts = [max(0, len(rows) - length + 1) for rows in recordings]
+        self._starts = torch.cat(_starts([len(rows) for rows in recordings], self._counts))
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def __getitem__(self, numbers: Tensor) -> Tensor:
-        """Return the windows of these numbers, [n_numbers, length, n_sensors]."""
+        """Return the windows of these numbers, [n_numbers, length, ...]."""
         return self._rows[self._starts[numbers][:, None] + self._offsets]
 
+    def hold_out(self, share: float) -> tuple[Tensor, Tensor]:
+        """Return the numbers of the windows to train on, and of those held out.
 
-def _starts(n_rows: Sequence[int], length: int) -> list[Tensor]:
+        Held out is the last ``share`` of each recording's windows. Those before them that reach into their rows belong
+        to neither side: no row is in both. Of a recording that would lose more than half of its windows so, nothing
+        is held out.
+        """
+        numbers = torch.arange(len(self))
+        kept, held_out = [], []
+        for of_recording in torch.split(numbers, self._counts):
+            count = len(of_recording)
+            n_held_out = round(share * count)
+            n_kept = count - n_held_out - (len(self._offsets) - 1)
+            if n_held_out == 0 or 2 * n_kept < count:
+                n_kept, n_held_out = count, 0
+            kept.append(of_recording[:n_kept])
+            held_out.append(of_recording[count - n_held_out :])
+        return torch.cat(kept), torch.cat(held_out)
+
+
+def _starts(n_rows: Sequence[int], counts: Sequence[int]) -> list[Tensor]:
     starts, first = [], 0
-    for n in n_rows:
-        starts.append(torch.arange(first, first + max(0, n - length + 1)))
+    for n, count in zip(n_rows, counts, strict=True):
+        starts.append(torch.arange(first, first + count))
         first += n
     return starts

@@ -1,0 +1,211 @@
+"""The base of detectors that train a network on windows of rows.
+
+It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
+network, its loss and its score: it writes `_build_network` and `_loss`, calls `_train` in ``_fit``, and goes through
+`_scored_windows` in ``_score``. `Forecaster` and `Reconstructor` do that for the two usual kinds.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tsadbench.arrays import IntArray
+from tsadbench.detector import Detector
+from tsadbench.errors import DataError, UsageError
+from tsadbench.progress import progress
+from tsadbench.recording import Recording
+from tsadbench_detectors.deep.device import find_device
+from tsadbench_detectors.deep.windows import Windows
+from tsadbench_detectors.standardise import Scaler, Standardiser
+
+# Windows at once when scoring, without influence on the scores: with some 2,000 sequences (of 8 sensors) a recurrent
+# layer's step still fits a core's cache.
+_WINDOWS_AT_ONCE = 256
+# Far outside any sensor's range, and its square is still a float32.
+_LARGEST_SCALED = 1e15
+
+
+class NetworkDetector(Detector):
+    """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
+
+    A subclass's constructor stores the parameters below, and its own. One that does not stop early leaves
+    ``held_out`` and ``patience`` as they are here.
+
+    Parameters
+    ----------
+    window
+        Rows that the network sees.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of each training recording's windows, its last ones, that is not trained on but watched: where their loss
+        has not fallen for ``patience`` epochs, training ends. Kept is the network with the smallest such loss. A
+        recording too short for that (`Windows.hold_out`) is trained on whole.
+    seed
+        Of the initial weights, the order of the training windows and whatever the network draws in training.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+    """
+
+    window: int
+    horizon: int = 0
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    held_out: float = 0.0
+    patience: int = 1
+    seed: int
+    device: str
+
+    scaler_: Scaler
+    network_: nn.Module
+    device_: torch.device
+    # After each epoch: the training windows' mean loss in it, and the held-out windows' (NaN where there are none).
+    losses_: list[tuple[float, float]]
+
+    @abstractmethod
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        """Return a new network for these training recordings; ``scaler_`` is set already."""
+
+    @abstractmethod
+    def _loss(self, windows: Tensor) -> Tensor:
+        """Return what training makes small, for scaled rows [batch, window + horizon, n_sensors]."""
+
+    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
+        """Return what scales the rows."""
+        return Standardiser.of(recordings)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
+        for parameter in ("window", "epochs", "batch_size", "patience"):
+            self._require_integer(parameter, at_least=1)
+        self._require_integer("seed", at_least=0)
+        rate, share = self.learning_rate, self.held_out
+        self._require(isinstance(rate, Real) and 0.0 < rate < math.inf, "learning_rate", "a number above 0")
+        self._require(isinstance(share, Real) and 0.0 <= share < 0.5, "held_out", "a number from 0 to below 0.5")
+        find_device(self.device)
+
+    def _require_integer(self, parameter: str, at_least: int) -> None:
+        value = getattr(self, parameter)
+        self._require(
+            isinstance(value, Integral) and at_least <= int(value) < 2**63,
+            parameter,
+            f"an integer of at least {at_least}",
+        )
+
+    def _train(self, recordings: Sequence[Recording]) -> None:
+        """Set ``scaler_``, train ``network_`` and leave it ready to score.
+
+        Raises
+        ------
+        DataError
+            Where no recording holds a window with its full horizon.
+        UsageError
+            Where the loss runs away.
+        """
+        length = self.window + self.horizon
+        longest = max(recording.n_rows for recording in recordings)
+        if longest < length:
+            raise DataError(
+                f"{type(self).__name__}: expected a training recording of at least {length} rows (window + horizon), "
+                f"the longest has {longest}; train on more rows or make window or horizon smaller"
+            )
+        self.device_ = find_device(self.device)
+        self.scaler_ = self._learn_scaler(recordings)
+        with self._own_randomness():
+            # The initial weights are drawn on the CPU, so that they are the same on every device.
+            self.network_ = self._build_network(recordings).to(self.device_)
+            self._run_epochs(self._training_windows(recordings))
+        self.network_.eval()
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """Let whatever draws inside depend on the seed alone, and nothing outside depend on that."""
+        on_gpu = self.device_.type == "cuda"
+        with torch.random.fork_rng(devices=[self.device_] if on_gpu else []):
+            torch.default_generator.manual_seed(self.seed)
+            if on_gpu:
+                with torch.cuda.device(self.device_):
+                    torch.cuda.manual_seed(self.seed)
+            yield
+
+    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
+        """Return all windows with a full horizon."""
+        return Windows([self._rows(recording) for recording in recordings], self.window + self.horizon)
+
+    def _run_epochs(self, windows: Windows) -> None:
+        """Train ``network_``; the one place for whatever decides when training ends."""
+        optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
+        order = torch.Generator().manual_seed(self.seed)
+        training, held_out = windows.hold_out(self.held_out)
+        best, best_weights = math.inf, None
+        since_best = 0
+        self.losses_ = []
+        for epoch in range(1, self.epochs + 1):
+            batches = torch.split(training[torch.randperm(len(training), generator=order)], self.batch_size)
+            self.network_.train()
+            loss = sum(self._step(optimiser, windows[batch]) * len(batch) for batch in batches) / len(training)
+            watched = self._mean_loss(windows, held_out)
+            self.losses_.append((loss, watched))
+            self._report(epoch)
+            if len(held_out) == 0:
+                continue
+            since_best = 0 if watched < best else since_best + 1
+            if watched < best:
+                best, best_weights = watched, copy.deepcopy(self.network_.state_dict())
+            if since_best == self.patience:
+                break
+        if best_weights is not None:
+            self.network_.load_state_dict(best_weights)
+
+    def _report(self, epoch: int) -> None:
+        loss, watched = self.losses_[-1]
+        if not math.isfinite(loss):
+            raise UsageError(
+                f"{type(self).__name__}: the loss became {loss} in epoch {epoch} of {self.epochs}; "
+                f"make learning_rate smaller, it is {self.learning_rate}"
+            )
+        progress(epoch, self.epochs, f"loss {loss:.4f}" + ("" if math.isnan(watched) else f", held out {watched:.4f}"))
+
+    def _step(self, optimiser: torch.optim.Optimizer, windows: Tensor) -> float:
+        optimiser.zero_grad()
+        loss = self._loss(windows)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        return loss.item()
+
+    def _mean_loss(self, windows: Windows, numbers: Tensor) -> float:
+        """Return the mean loss of the windows of these numbers, as the network scores; NaN where there are none."""
+        if len(numbers) == 0:
+            return math.nan
+        self.network_.eval()
+        with torch.inference_mode():
+            batches = torch.split(numbers, _WINDOWS_AT_ONCE)
+            return sum(self._loss(windows[batch]).item() * len(batch) for batch in batches) / len(numbers)
+
+    def _scored_windows(self, recording: Recording, length: int, missing: int = 0) -> Iterator[tuple[IntArray, Tensor]]:
+        """Yield the first rows' places [batch] of a recording's windows, and the windows [batch, length, n_sensors].
+
+        In inference mode, by the batch. ``missing`` rows of NaN stand after the recording's end.
+        """
+        windows = Windows([self._rows(recording, missing)], length)
+        with torch.inference_mode():
+            for first in range(0, len(windows), _WINDOWS_AT_ONCE):
+                batch = torch.arange(first, min(first + _WINDOWS_AT_ONCE, len(windows)))
+                yield batch.numpy(), windows[batch]
+
+    def _rows(self, recording: Recording, missing: int = 0) -> Tensor:
+        """Return a recording's scaled rows, and so many missing ones (NaN) after them."""
+        rows = torch.full((recording.n_rows + missing, recording.n_sensors), torch.nan)
+        with np.errstate(over="ignore"):
+            scaled = self.scaler_.scaled(recording.values)
+        rows[: recording.n_rows] = torch.from_numpy(scaled.clip(-_LARGEST_SCALED, _LARGEST_SCALED))
+        return rows.to(self.device_)

@@ -1,0 +1,35 @@
+"""The base of detectors that train a network to give a window of rows back through a bottleneck."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor, nn
+
+from tsadbench.arrays import FloatArray
+from tsadbench.recording import Recording
+from tsadbench_detectors.deep.network_detector import NetworkDetector
+
+
+class Reconstructor(NetworkDetector):
+    """A detector whose network gives ``window`` rows back; a row is scored by the window that ends with it.
+
+    The network maps scaled rows [batch, window, n_sensors] to their reconstruction of the same shape. The score is the
+    sum over the sensors of the absolute error of the window's last row; each sensor's term is its contribution. The
+    first ``window - 1`` rows of a recording have no score.
+    """
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self._train(recordings)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        """Return the mean squared error, where a subclass does not override it."""
+        return nn.functional.mse_loss(self.network_(windows), windows)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._contributions(recording).sum(axis=1))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        errors = np.full(recording.values.shape, np.nan)
+        for first, windows in self._scored_windows(recording, self.window):
+            errors[self.window - 1 + first] = (self.network_(windows)[:, -1] - windows[:, -1]).abs().cpu().numpy()
+        return errors
