@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol as Interface
+from typing import get_args
 
+from tsadbench.manifest import identity
 from tsadbench.plan import Plan, Trial
-from tsadbench.record import Record
+from tsadbench.record import Record, Status
 from tsadbench.store import Store
-from tsadbench.trial import run_trial
+from tsadbench.trial import run_variants
+
+ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 
 
 class Observer(Interface):
     """Who wants to know how far a run has come. Called from several threads."""
+
+    def kept(self, trial: Trial, record: Record) -> None:
+        """Hear that the store has the trial from an earlier run."""
 
     def started(self, trial: Trial) -> None:
         """Hear that a trial begins."""
@@ -28,6 +36,9 @@ class Observer(Interface):
 class Silent:
     """An observer that says nothing."""
 
+    def kept(self, trial: Trial, record: Record) -> None:
+        """Say nothing."""
+
     def started(self, trial: Trial) -> None:
         """Say nothing."""
 
@@ -38,19 +49,29 @@ class Silent:
         """Say nothing."""
 
 
-def run_plan(plan: Plan, store: Store | None, observer: Observer | None = None, *, jobs: int = 1) -> tuple[Record, ...]:
-    """Run all trials and return their records, in the plan's order.
+def run_plan(
+    plan: Plan,
+    store: Store | None,
+    observer: Observer | None = None,
+    *,
+    jobs: int = 1,
+    rerun: Collection[str] = ALL_BUT_OK,
+) -> tuple[Record, ...]:
+    """Run what the store does not hold yet, and return all trials' records, in the plan's order.
 
     Parameters
     ----------
     plan
         What to run.
     store
-        Where each trial's record and scores are kept as soon as it has ended; None keeps nothing.
+        Where each trial's record and scores are kept as soon as it has ended, and where those of earlier runs lie;
+        None keeps nothing.
     observer
         Hears of each trial's beginning, progress and end.
     jobs
-        How many trials run at a time. Each has a process of its own, so the results do not depend on it.
+        How many fits run at a time. Each has a process of its own, so the results do not depend on it.
+    rerun
+        Statuses of kept trials that are run again.
 
     Raises
     ------
@@ -59,20 +80,36 @@ def run_plan(plan: Plan, store: Store | None, observer: Observer | None = None, 
     """
     watching = observer or Silent()
     stop = threading.Event()
+    records: dict[str, Record] = {}
+    missing = []
+    for trial in plan.trials:
+        kept = None if store is None else store.find(identity(trial, plan))
+        if kept is None or kept.status in rerun:
+            missing.append(trial)
+        else:
+            records[kept.trial] = kept
+            watching.kept(trial, kept)
 
-    def run_one(trial: Trial) -> Record:
-        watching.started(trial)
-        outcome = run_trial(trial, plan, lambda done, total, note: watching.progressed(trial, done, total, note), stop)
-        if store is not None:
-            store.add(outcome)
-        watching.finished(trial, outcome.record)
-        return outcome.record
+    def run_group(trials: tuple[Trial, ...]) -> None:
+        first, *_ = trials
+        for trial in trials:
+            watching.started(trial)
+        outcomes = run_variants(
+            trials, plan, lambda done, total, note: watching.progressed(first, done, total, note), stop
+        )
+        for trial, outcome in zip(trials, outcomes, strict=True):
+            if store is not None:
+                store.add(outcome)
+            records[outcome.record.trial] = outcome.record
+            watching.finished(trial, outcome.record)
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial") as workers:
-        futures: list[Future[Record]] = [workers.submit(run_one, trial) for trial in plan.trials]
+        futures: list[Future[None]] = [workers.submit(run_group, trials) for trials in plan.shared_fits(missing)]
         try:
-            return tuple(future.result() for future in futures)
+            for future in futures:
+                future.result()
         except BaseException:
             stop.set()
             workers.shutdown(wait=True, cancel_futures=True)
             raise
+    return tuple(records[identity(trial, plan)] for trial in plan.trials)

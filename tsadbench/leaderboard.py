@@ -105,7 +105,8 @@ class Leaderboard:
         """
         written = []
         for (dataset, protocol, split), rows in self.tables().items():
-            table = Leaderboard(rows, [note for note in self.notes if note.startswith(f"{dataset}: ")])
+            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
+            table = Leaderboard(rows, [note for note in self.notes if note.startswith(about)])
             for ending, text in ((".csv", table.to_csv()), (".md", table.to_markdown()), (".json", table.to_json())):
                 file = folder / dataset / protocol / (split + ending)
                 try:
@@ -170,6 +171,10 @@ def _check_splits(wanted: Sequence[str], tables: Iterable[Sequence[Record]]) -> 
 
 def _notes(records: Sequence[Record]) -> list[str]:
     notes = list(dict.fromkeys(f"{record.dataset}: {note}" for record in records for note in record.notes))
+    of_protocols = (
+        f"{record.dataset}, protocol {record.protocol}: {note}" for record in records for note in record.protocol_notes
+    )
+    notes += dict.fromkeys(of_protocols)
     for dataset in dict.fromkeys(record.dataset for record in records):
         of_dataset = [record for record in records if record.dataset == dataset]
         seen: dict[str, set[str]] = {

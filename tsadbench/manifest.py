@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -43,8 +44,16 @@ def identity(trial: Trial, plan: Plan) -> str:
     return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def manifest(trial: Trial, plan: Plan, started: datetime) -> dict[str, JsonValue]:
-    """Return what a reader needs to do the trial again, or to see why it came out otherwise."""
+def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = ()) -> dict[str, JsonValue]:
+    """Return what a reader needs to do the trial again, or to see why it came out otherwise.
+
+    Parameters
+    ----------
+    trial, plan, started
+        The trial, the plan it belongs to, and when it began.
+    fit_shared_with
+        Labels of the variants that were scored by the same fit.
+    """
     return {
         "command": [as_json(word) for word in sys.argv],
         "started": started.isoformat(timespec="seconds"),
@@ -56,6 +65,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime) -> dict[str, JsonValue
         "code_hash": code_hash(trial.contender.construction.cls),
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
+        "fit_shared_with": list(fit_shared_with),
     }
 
 

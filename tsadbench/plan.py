@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
@@ -11,6 +11,7 @@ from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, check_label
 from tsadbench.detector import Detector, Traits
 from tsadbench.errors import UsageError
 from tsadbench.parameters import format_label, nearest, parameters_of, parse_arguments
+from tsadbench.prior import Prior
 from tsadbench.protocol import Episode, Protocol
 from tsadbench.registry import (
     FLOORS,
@@ -39,12 +40,18 @@ class Contender:
         How to construct it, seed left out.
     traits
         What it promises with these parameters.
+    scoring
+        Its class, with those of its parameters that training does not depend on.
+    fit_label
+        The label without these: contenders of one such label, class and prior are the same until they score.
     """
 
     name: str
     label: str
     construction: Construction
     traits: Traits
+    scoring: Construction
+    fit_label: str
 
     @property
     def floor(self) -> bool:
@@ -65,6 +72,13 @@ class Trial:
     contender: Contender
     seed: int
     threads: int
+
+    @property
+    def fit_key(self) -> object:
+        """Equal for trials that one fit serves: they differ in parameters that training does not depend on."""
+        fitted = self.contender.construction
+        priors = tuple(value.content_hash for value in fitted.arguments.values() if isinstance(value, Prior))
+        return fitted.cls, self.contender.fit_label, priors, self.seed, self.threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,14 @@ class Plan:
     timeout: float | None = None
     memory_mib: float | None = None
     contributions: bool = True
+
+    @staticmethod
+    def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
+        """Return the trials in groups that one fit serves, in the order of each group's first."""
+        groups: dict[object, list[Trial]] = {}
+        for trial in trials:
+            groups.setdefault(trial.fit_key, []).append(trial)
+        return [tuple(group) for group in groups.values()]
 
 
 def make_plan(
@@ -247,7 +269,22 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
-    return Contender(name, label, Construction(cls, arguments), traits)
+    known = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+    for parameter in traits.scoring_parameters:
+        if parameter not in known:
+            raise UsageError(
+                f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
+            )
+    scoring = {parameter: arguments.get(parameter, known[parameter]) for parameter in traits.scoring_parameters}
+    fitted = {key: value for key, value in arguments.items() if key != "seed" and key not in scoring}
+    return Contender(
+        name,
+        label,
+        Construction(cls, arguments),
+        traits,
+        scoring=Construction(cls, scoring),
+        fit_label=format_label(name, cls, fitted),
+    )
 
 
 def _n_values(episodes: Sequence[Episode]) -> int:

@@ -123,10 +123,21 @@ class SplitJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Thresholds of all episodes, and what they and the scores are worth on every split."""
+    """Thresholds of all episodes, and what they and the scores are worth on every split.
+
+    Parameters
+    ----------
+    thresholds
+        One an episode.
+    splits
+        What the judge found, by split.
+    notes
+        What every table of this protocol has to say about its rows.
+    """
 
     thresholds: tuple[EpisodeThreshold, ...]
     splits: Mapping[str, SplitJudgement]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

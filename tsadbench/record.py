@@ -50,6 +50,12 @@ class Record:
         One for each episode, with diagnostics.
     fit_seconds, score_seconds
         Wall clock inside the box: fitting, and scoring training and test recordings.
+    fit_cpu_seconds, score_cpu_seconds
+        The same in seconds of all its threads together; None in records of before this was measured.
+    protocol_notes
+        What tables have to say about the protocol's use of the data.
+    leaky
+        What the detector learns that it must not, where its parameters switch a published leak on.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -77,6 +83,10 @@ class Record:
     score_seconds: float | None
     peak_memory_mib: float | None
     manifest: Mapping[str, JsonValue]
+    fit_cpu_seconds: float | None = None
+    score_cpu_seconds: float | None = None
+    protocol_notes: tuple[str, ...] = ()
+    leaky: str = ""
 
     def to_json(self) -> str:
         """Return the record as indented JSON."""

@@ -111,6 +111,14 @@ class Store:
         records = [Record.from_json(file.read_bytes(), str(file)) for file in self._record_files()]
         return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
 
+    def find(self, trial: str) -> Record | None:
+        """Return the record of the trial of this identity; None where there is none that can be read."""
+        file = self.path / trial / "record.json"
+        try:
+            return Record.from_json(file.read_bytes(), str(file))
+        except (FileNotFoundError, StoreError):
+            return None  # it is run again, and replaced
+
     def scores(self, trial: str) -> dict[str, FloatArray]:
         """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
         try:

@@ -13,7 +13,7 @@ from tsadbench.arrays import Float32Array, FloatArray
 from tsadbench.box import Box, BoxFailure, Costs, Limits
 from tsadbench.errors import ContractError
 from tsadbench.manifest import identity, manifest
-from tsadbench.parameters import as_json, parameters_of
+from tsadbench.parameters import JsonValue, as_json, parameters_of
 from tsadbench.plan import Plan, Trial
 from tsadbench.progress import Listener
 from tsadbench.protocol import Episode, Judgement, Scored
@@ -45,11 +45,23 @@ class Outcome:
 class _Course:
     """What a trial has gathered so far, whether or not it came to its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
         self.costs = Costs()
         self.scored: list[Scored] = []
         self.contributions: dict[str, Float32Array] = {}
         self.log = ""
+
+    def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
+        """Gather the scores of one episode from a box whose detector is fitted."""
+        train = box.training_scores()
+        test = []
+        for recording in episode.test:
+            test.append(box.score(recording))
+            if contributions and box.offers_contributions:
+                values = box.contributions(recording).astype(np.float32)
+                self.contributions[f"{episode.id}/{recording.id}"] = values
+        self.scored.append(Scored(episode, train, tuple(test), self.trial.contender.traits.fixed_threshold))
 
 
 def run_trial(
@@ -68,32 +80,46 @@ def run_trial(
     stop
         Set by whoever wants the trial to end; it raises `Interrupted` then.
     """
+    (outcome,) = _run_together((trial,), plan, listener, stop)
+    return outcome
+
+
+def run_variants(
+    trials: Sequence[Trial], plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+) -> tuple[Outcome, ...]:
+    """Run trials whose detectors differ in scoring parameters only: they are fitted once (`Plan.shared_fits`).
+
+    Where one of them goes wrong, each is run by itself, so that none pays for another. Parameters as for `run_trial`.
+    """
+    outcomes = _run_together(trials, plan, listener, stop)
+    if len(trials) == 1 or all(outcome.record.status == "ok" for outcome in outcomes):
+        return outcomes
+    return tuple(run_trial(trial, plan, listener, stop) for trial in trials)
+
+
+def _run_together(
+    trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
+) -> tuple[Outcome, ...]:
     started = datetime.now(UTC)
-    course = _Course()
+    courses = [_Course(trial) for trial in trials]
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
-    judgement: Judgement | None = None
     failure: BoxFailure | None = None
     try:
         for episode in plan.episodes:
-            _score_episode(trial, plan, episode, course, limits, listener)
-        judgement = plan.protocol.judge(course.scored, plan.data.labels)
+            _score_episode(episode, plan, courses, limits, listener)
     except BoxFailure as broken:
         failure = broken
-    except ContractError as error:
-        failure = BoxFailure("invalid", str(error))
-    record = _record(trial, plan, course.costs, judgement, failure, started)
-    if failure is not None:
-        return Outcome(record, {}, log=course.log + failure.traceback)
-    return Outcome(record, _named_scores(course.scored), course.contributions, course.log)
+    return tuple(_outcome(course, plan, failure, started, trials) for course in courses)
 
 
 def _score_episode(
-    trial: Trial, plan: Plan, episode: Episode, course: _Course, limits: Limits, listener: Listener | None
+    episode: Episode, plan: Plan, courses: Sequence[_Course], limits: Limits, listener: Listener | None
 ) -> None:
     dataset = plan.data.dataset
+    first = courses[0].trial
     box = Box(
-        trial.contender.seeded(trial.seed),
-        threads=trial.threads,
+        first.contender.seeded(first.seed),
+        threads=first.threads,
         limits=limits,
         listener=listener,
         forbidden=() if dataset.folder is None else (dataset.folder,),
@@ -101,27 +127,41 @@ def _score_episode(
     with box:
         try:
             box.fit(episode.train)
-            train = box.training_scores()
-            test = []
-            for recording in episode.test:
-                test.append(box.score(recording))
-                if plan.contributions and box.offers_contributions:
-                    values = box.contributions(recording).astype(np.float32)
-                    course.contributions[f"{episode.id}/{recording.id}"] = values
+            for course in courses:
+                box.set_parameters(course.trial.contender.scoring)
+                course.score(box, episode, contributions=plan.contributions)
+                if course is not courses[-1]:
+                    course.costs.add(box.costs)
         finally:
-            course.costs.add(box.costs)
-            course.log += box.log()
-    course.scored.append(Scored(episode, train, tuple(test), trial.contender.traits.fixed_threshold))
+            courses[-1].costs.add(box.costs)
+            for course in courses:
+                course.log += box.log()
+
+
+def _outcome(
+    course: _Course, plan: Plan, failure: BoxFailure | None, started: datetime, trials: Sequence[Trial]
+) -> Outcome:
+    judgement: Judgement | None = None
+    if failure is None:
+        try:
+            judgement = plan.protocol.judge(course.scored, plan.data.labels)
+        except ContractError as error:
+            failure = BoxFailure("invalid", str(error))
+    shared_with = [trial.contender.label for trial in trials if trial is not course.trial]
+    record = _record(course, plan, judgement, failure, manifest(course.trial, plan, started, shared_with))
+    if failure is not None:
+        return Outcome(record, {}, log=course.log + failure.traceback)
+    return Outcome(record, _named_scores(course.scored), course.contributions, course.log)
 
 
 def _record(
-    trial: Trial,
+    course: _Course,
     plan: Plan,
-    costs: Costs,
     judgement: Judgement | None,
     failure: BoxFailure | None,
-    started: datetime,
+    manifest: Mapping[str, JsonValue],
 ) -> Record:
+    trial, costs = course.trial, course.costs
     contender = trial.contender
     return Record(
         schema=SCHEMA,
@@ -148,7 +188,11 @@ def _record(
         fit_seconds=costs.fit_seconds,
         score_seconds=costs.score_seconds,
         peak_memory_mib=costs.peak_memory_mib,
-        manifest=manifest(trial, plan, started),
+        manifest=manifest,
+        fit_cpu_seconds=costs.fit_cpu_seconds,
+        score_cpu_seconds=costs.score_cpu_seconds,
+        protocol_notes=judgement.notes if judgement else (),
+        leaky=contender.traits.leaky,
     )
 
 

@@ -67,7 +67,7 @@ def judge(
         raise ContractError(
             f"not one of the {len(test_rows)} evaluated test rows has a score: there is nothing to judge"
         )
-    threshold = _threshold(scored, calibration, level, q)
+    threshold = find_threshold(scored, calibration, level, q)
     splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
     return Judgement(thresholds=(EpisodeThreshold(scored.episode.id, threshold),), splits=splits)
 
@@ -77,6 +77,12 @@ def only_episode(scored: Sequence[Scored]) -> Scored:
     if len(scored) != 1:
         raise DataError(f"this protocol has one episode: expected the scores of one, found {len(scored)}")
     (one,) = scored
+    require_whole(one)
+    return one
+
+
+def require_whole(one: Scored) -> None:
+    """Raise a DataError unless there is one score for each row of an episode's recordings."""
     for role, scores, recordings in (
         ("training", one.train, one.episode.train),
         ("test", one.test, one.episode.test),
@@ -84,7 +90,6 @@ def only_episode(scored: Sequence[Scored]) -> Scored:
         found, expected = [len(rows) for rows in scores], [recording.n_rows for recording in recordings]
         if found != expected:
             raise DataError(f"expected one score for every {role} row, {expected} a recording, found {found}")
-    return one
 
 
 def require_integer(protocol: str, parameter: str, value: object, least: int) -> None:
@@ -100,7 +105,14 @@ def _pooled(scores: Iterable[FloatArray]) -> FloatArray:
     return pooled
 
 
-def _threshold(scored: Scored, calibration: Iterable[FloatArray], level: float, q: float) -> Threshold:
+def find_threshold(scored: Scored, calibration: Iterable[FloatArray], level: float, q: float) -> Threshold:
+    """Return the threshold that the calibration scores give, or a floor's own.
+
+    Raises
+    ------
+    ContractError
+        Where no calibration row has a score.
+    """
     if scored.fixed_threshold is not None:
         return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
     rows = _pooled(calibration)

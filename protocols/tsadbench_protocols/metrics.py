@@ -23,6 +23,7 @@ too, because they say nothing about the detector.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,6 +104,15 @@ class Confusion:
         fn = int(np.count_nonzero(anomalous)) - tp
         return cls(tp, fp, fn, len(anomalous) - tp - fp - fn)
 
+    def __add__(self, other: Confusion) -> Confusion:
+        """Return the counts over both sets of rows."""
+        return Confusion(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn, self.tn + other.tn)
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return self.tp + self.fp + self.fn + self.tn
+
     @property
     def precision(self) -> float:
         """Share of the flagged rows that are anomalous; 0 where none is flagged."""
@@ -130,7 +140,17 @@ class Confusion:
     @property
     def flagged(self) -> float:
         """Share of all rows that are flagged."""
-        return (self.tp + self.fp) / (self.tp + self.fp + self.fn + self.tn)
+        return (self.tp + self.fp) / self.n_rows
+
+    @property
+    def false_alarm_rate(self) -> float | None:
+        """Share of the normal rows that are flagged; None where no row is normal."""
+        return self.fp / (self.fp + self.tn) if self.fp + self.tn else None
+
+    @property
+    def missed_alarm_rate(self) -> float | None:
+        """Share of the anomalous rows that are not flagged; None where no row is anomalous."""
+        return self.fn / (self.tp + self.fn) if self.tp + self.fn else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +171,14 @@ class Ranking:
     auroc: float | None
     auprc: float | None
     bf_f1: float | None
+
+    @classmethod
+    def mean(cls, rankings: Iterable[Ranking]) -> Ranking:
+        """Return the mean over those that are defined; where none is, all are None."""
+        defined = [(one.auroc, one.auprc, one.bf_f1) for one in rankings if one.auroc is not None]
+        if not defined:
+            return cls(None, None, None)
+        return cls(*np.mean(np.array(defined, dtype=np.float64), axis=0).tolist())
 
 
 def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:

@@ -73,6 +73,9 @@ class _Inside:
         detector = self._detector
         if detector is None:
             raise RuntimeError("nothing has been constructed yet")
+        if kind == "set_parameters":
+            detector.set_params(**Construction.loads(arrays[0].tobytes()).arguments)
+            return {}, []
         if kind == "fit":
             self._train = _recordings(header, arrays)
             return self._timed(lambda: _nothing(detector.fit(self._train)))
@@ -98,10 +101,10 @@ class _Inside:
     def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
         limit_threads(self._threads)
         with listening(self._report):
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.process_time()
             results = work()
-            seconds = time.perf_counter() - start
-        return {"seconds": seconds}, [np.ascontiguousarray(result) for result in results]
+            costs = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
+        return costs, [np.ascontiguousarray(result) for result in results]
 
     def _report(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -29,16 +29,23 @@ _KEPT_LOG_BYTES = 2**19
 
 @dataclass(slots=True)
 class Costs:
-    """What a detector has used so far: wall-clock seconds of its own work, and the box's largest resident size."""
+    """What a detector has used so far: seconds of its own work, and the box's largest resident size.
+
+    Seconds are the wall clock's; CPU seconds are those of all the process's threads together.
+    """
 
     fit_seconds: float = 0.0
     score_seconds: float = 0.0
+    fit_cpu_seconds: float = 0.0
+    score_cpu_seconds: float = 0.0
     peak_memory_mib: float = 0.0
 
     def add(self, other: Costs) -> None:
         """Add the costs of another box of the same trial."""
         self.fit_seconds += other.fit_seconds
         self.score_seconds += other.score_seconds
+        self.fit_cpu_seconds += other.fit_cpu_seconds
+        self.score_cpu_seconds += other.score_cpu_seconds
         self.peak_memory_mib = max(self.peak_memory_mib, other.peak_memory_mib)
 
 
@@ -113,11 +120,23 @@ class Box:
         opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
         reply, _ = self._ask(*_with_recordings("fit", opaque))
         self.costs.fit_seconds += reply["seconds"]
+        self.costs.fit_cpu_seconds += reply["cpu_seconds"]
+
+    def set_parameters(self, variant: Construction) -> None:
+        """Give the fitted detector parameters that its fit does not depend on; scoring costs are counted from here on.
+
+        Parameters
+        ----------
+        variant
+            The detector's class, and the arguments to be changed.
+        """
+        self._ask({"kind": "set_parameters"}, [np.frombuffer(variant.dumps(), dtype=np.uint8)])
+        self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         reply, scores = self._ask({"kind": "training_scores"}, max_values=sum(one.n_rows for one in self._train))
-        self.costs.score_seconds += reply["seconds"]
+        self._count_scoring(reply)
         if len(scores) != len(self._train):
             raise BoxFailure("invalid", f"{self._name}.training_scores: one array a training recording was expected")
         pairs = zip(scores, self._train, strict=True)
@@ -127,7 +146,7 @@ class Box:
         """Return the scores [n_rows] of one unlabelled recording."""
         self._n_scored += 1
         reply, scores = self._ask(*self._unknown("score", recording), max_values=recording.n_rows)
-        self.costs.score_seconds += reply["seconds"]
+        self._count_scoring(reply)
         return self._checked(scores[0], (recording.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
@@ -183,6 +202,10 @@ class Box:
             raise BoxFailure(reply["status"], reply["reason"], reply["traceback"])
         self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, float(reply["peak_memory_mib"]))
         return reply, [array.astype(np.float64, copy=False) for array in results]
+
+    def _count_scoring(self, reply: Header) -> None:
+        self.costs.score_seconds += reply["seconds"]
+        self.costs.score_cpu_seconds += reply["cpu_seconds"]
 
     def _death(self) -> BoxFailure:
         """Return how the process ended, after it did so unasked."""

@@ -28,6 +28,10 @@ class ProgressBars:
         self._all = bars.add_task("trials", total=n_trials, note="")
         self._running: dict[tuple[str, int], TaskID] = {}
 
+    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+        """Count a trial of an earlier run."""
+        self._bars.update(self._all, advance=1)
+
     def started(self, trial: Trial) -> None:
         """Give the trial that begins a bar."""
         self._running[_key(trial)] = self._bars.add_task(

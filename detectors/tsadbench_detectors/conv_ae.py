@@ -1,0 +1,123 @@
+"""Convolutional autoencoder: two strided convolutions over time and their transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+
+with needs_extra("conv-ae", "deep"):
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.reconstructor import Reconstructor
+
+_WIDE, _NARROW = 32, 16
+_KERNEL = 7
+
+
+class ConvAE(Reconstructor):
+    """Scores how far a window's last row is from what a convolutional autoencoder makes of it.
+
+    Convolutions over time (kernel 7, stride 2, ReLU) with 32 and 16 channels, then their transposes; dropout between.
+    The loss is the mean squared error, the score the sum of the absolute errors of the last row.
+
+    Parameters
+    ----------
+    window
+        Rows that it sees at once.
+    shared_output
+        Whether one output channel stands for all sensors, as in the SKAB benchmark's network (an oversight there): it
+        learns one common curve, and its score is how far the sensors lie from it.
+    dropout
+        Share of the activations that training leaves out.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights, the order of the training windows and dropout.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    Sizes as the SKAB benchmark has them, after P. Vijay, Timeseries anomaly detection using an autoencoder, keras.io,
+    2020. The window is this project's 30 rows, not 60; the row's score is its own error, not that of windows after it.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Vijay, keras.io, 2020"
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        shared_output: bool = False,
+        dropout: float = 0.2,
+        epochs: int = 100,
+        batch_size: int = 32,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.1,
+        patience: int = 5,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.shared_output = shared_output
+        self.dropout = dropout
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"window": 8, "epochs": 2}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        self._require(isinstance(self.shared_output, bool), "shared_output", "True or False")
+        self._require(0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        n_sensors = recordings[0].n_sensors
+        return Network(n_sensors, 1 if self.shared_output else n_sensors, self.dropout)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        return nn.functional.mse_loss(self.network_(windows).expand_as(windows), windows)
+
+
+class Network(nn.Module):
+    """Maps [batch, window, n_inputs] to [batch, window, n_outputs]."""
+
+    def __init__(self, n_inputs: int, n_outputs: int, dropout: float) -> None:
+        super().__init__()
+        same = _KERNEL // 2
+        self.down_1 = nn.Conv1d(n_inputs, _WIDE, _KERNEL, stride=2, padding=same)
+        self.down_2 = nn.Conv1d(_WIDE, _NARROW, _KERNEL, stride=2, padding=same)
+        self.up_2 = nn.ConvTranspose1d(_NARROW, _NARROW, _KERNEL, stride=2, padding=same)
+        self.up_1 = nn.ConvTranspose1d(_NARROW, _WIDE, _KERNEL, stride=2, padding=same)
+        self.output = nn.ConvTranspose1d(_WIDE, n_outputs, _KERNEL, padding=same)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Return the reconstruction."""
+        whole = windows.transpose(1, 2)
+        half = self.dropout(self.down_1(whole).relu())
+        quarter = self.down_2(half).relu()
+        half_again = self.dropout(self.up_2(quarter, output_size=half.shape[-1:]).relu())
+        whole_again = self.up_1(half_again, output_size=whole.shape[-1:]).relu()
+        reconstruction: Tensor = self.output(whole_again)
+        return reconstruction.transpose(1, 2)

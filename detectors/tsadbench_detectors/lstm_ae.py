@@ -1,0 +1,108 @@
+"""LSTM autoencoder: one recurrent layer reads the window, another writes it again from the last state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+
+with needs_extra("lstm-ae", "deep"):
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.reconstructor import Reconstructor
+
+
+class LSTMAE(Reconstructor):
+    """Scores how far a window's last row is from what an LSTM encoder and decoder make of it.
+
+    The encoder's last state is the decoder's input at every step. The loss is the mean absolute error, the score the
+    sum of the absolute errors of the last row. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
+    unstable; this one has the tanh, and shuffles its training windows, which the benchmark does not.
+
+    Parameters
+    ----------
+    window
+        Rows that it sees at once.
+    hidden_size
+        Width of both layers, and of what is known of the window between them.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights and the order of the training windows.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    P. Malhotra et al., LSTM-based encoder-decoder for multi-sensor anomaly detection, ICML workshop 2016 (arXiv
+    1607.00148). Sizes as the SKAB benchmark has them, but for this project's window of 30 rows (not 10), batches of
+    128 (not 32) and at most 30 epochs (not 100), which keep a fit below two minutes on one thread.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Malhotra et al., arXiv 1607.00148"
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        hidden_size: int = 100,
+        epochs: int = 30,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.1,
+        patience: int = 5,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.hidden_size = hidden_size
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"window": 8, "hidden_size": 8, "epochs": 2}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        self._require_integer("hidden_size", at_least=1)
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        return Network(recordings[0].n_sensors, self.hidden_size)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        return nn.functional.l1_loss(self.network_(windows), windows)
+
+
+class Network(nn.Module):
+    """Maps [batch, window, n_sensors] to its reconstruction."""
+
+    def __init__(self, n_sensors: int, hidden_size: int) -> None:
+        super().__init__()
+        self.encoder = nn.LSTM(n_sensors, hidden_size, batch_first=True)
+        self.decoder = nn.LSTM(hidden_size, hidden_size, batch_first=True)
+        self.head = nn.Linear(hidden_size, n_sensors)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Return the reconstruction."""
+        summary = self.encoder(windows)[0][:, -1:]
+        states, _ = self.decoder(summary.expand(-1, windows.shape[1], -1))
+        reconstruction: Tensor = self.head(states)
+        return reconstruction

@@ -1,0 +1,178 @@
+"""LSTM variational autoencoder: the window's summary is a distribution over a few latent variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+
+with needs_extra("lstm-vae", "deep"):
+    import torch
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.network_detector import NetworkDetector
+
+# exp(-6) of a standardised sensor's variance: a decoder that is surer than that of a sensor that hardly moves would
+# make the loss run away.
+_SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE = -6.0, 6.0
+
+
+class LSTMVAE(NetworkDetector):
+    """Scores how improbable a window's last row is under an LSTM variational autoencoder.
+
+    The encoder gives mean and variance of the latent variables z, the decoder mean and variance of every row given z.
+    The loss is the negative evidence lower bound: ``-log p(x|z)`` summed over the window, z drawn once, plus the
+    Kullback-Leibler divergence of ``q(z|x)`` from the standard normal distribution, whose weight rises from 0 to 1
+    over the first ``warm_up`` epochs. The score is ``-log p(x|z)`` of the last row at z's mean: nothing is drawn.
+    It is the sum of the sensors' terms, which are its contributions.
+
+    Parameters
+    ----------
+    window
+        Rows that it sees at once.
+    hidden_size
+        Width of both layers.
+    latent_size
+        Latent variables.
+    warm_up
+        Epochs over which the divergence's weight rises to 1.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights, the order of the training windows and the drawn latent variables.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    D. Park, Y. Hoshi and C. Kemp, A multimodal anomaly detector for robot-assisted feeding using an LSTM-based
+    variational autoencoder, RA-L 2018. Width as the SKAB benchmark has it. That one draws z with the logarithm of the
+    variance for its deviation, has more latent variables than inputs, and a tanh output that no z-score above 1 can
+    be reached with; this one has none of that.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Park et al., RA-L 2018"
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        hidden_size: int = 32,
+        latent_size: int = 4,
+        warm_up: int = 5,
+        epochs: int = 30,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.1,
+        patience: int = 5,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.hidden_size = hidden_size
+        self.latent_size = latent_size
+        self.warm_up = warm_up
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"window": 8, "hidden_size": 8, "epochs": 2}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        for parameter in ("hidden_size", "latent_size", "warm_up"):
+            self._require_integer(parameter, at_least=1)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self._train(recordings)
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        return Network(recordings[0].n_sensors, self.hidden_size, self.latent_size)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        mean, log_variance = self.network_.encode(windows)  # type: ignore[operator]
+        if not self.network_.training:
+            # What is watched is the bound itself, at z's mean, whatever weight the divergence has in this epoch.
+            return (self._surprise(windows, mean).sum((1, 2)) + divergence(mean, log_variance)).mean()
+        latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
+        weight = min(1.0, (len(self.losses_) + 1) / self.warm_up)
+        return (self._surprise(windows, latent).sum((1, 2)) + weight * divergence(mean, log_variance)).mean()
+
+    def _surprise(self, windows: Tensor, latent: Tensor) -> Tensor:
+        """Return ``-log p(x|z)`` of every value, [batch, window, n_sensors]."""
+        mean, log_variance = self.network_.decode(latent, windows.shape[1])  # type: ignore[operator]
+        return 0.5 * (math.log(2 * math.pi) + log_variance + (windows - mean).square() / log_variance.exp())
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._contributions(recording).sum(axis=1))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        surprise = np.full(recording.values.shape, np.nan)
+        for first, windows in self._scored_windows(recording, self.window):
+            latent, _ = self.network_.encode(windows)  # type: ignore[operator]
+            surprise[self.window - 1 + first] = self._surprise(windows, latent)[:, -1].cpu().numpy()
+        return surprise
+
+
+def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """Return the Kullback-Leibler divergence of these normal distributions from the standard one, [batch].
+
+    Parameters
+    ----------
+    mean, log_variance
+        [batch, latent_size].
+    """
+    return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
+
+
+class Network(nn.Module):
+    """Encoder and decoder, each one LSTM layer with linear heads.
+
+    Parameters
+    ----------
+    n_sensors, hidden_size, latent_size
+        As for `LSTMVAE`.
+    """
+
+    def __init__(self, n_sensors: int, hidden_size: int, latent_size: int) -> None:
+        super().__init__()
+        self.encoder = nn.LSTM(n_sensors, hidden_size, batch_first=True)
+        self.to_latent = nn.Linear(hidden_size, 2 * latent_size)
+        self.decoder = nn.LSTM(latent_size, hidden_size, batch_first=True)
+        self.to_rows = nn.Linear(hidden_size, 2 * n_sensors)
+
+    def encode(self, windows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and logarithm of the variance of z, [batch, latent_size] each."""
+        return _mean_and_log_variance(self.to_latent(self.encoder(windows)[0][:, -1]))
+
+    def decode(self, latent: Tensor, window: int) -> tuple[Tensor, Tensor]:
+        """Return mean and logarithm of the variance of the rows, [batch, window, n_sensors] each."""
+        states, _ = self.decoder(latent[:, None].expand(-1, window, -1))
+        return _mean_and_log_variance(self.to_rows(states))
+
+
+def _mean_and_log_variance(both: Tensor) -> tuple[Tensor, Tensor]:
+    mean, log_variance = both.chunk(2, dim=-1)
+    return mean, log_variance.clamp(_SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE)

@@ -1,0 +1,123 @@
+"""Vanilla autoencoder: dense layers squeeze a row through two numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import ClassVar
+
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+
+with needs_extra("vanilla-ae", "deep"):
+    import torch
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.reconstructor import Reconstructor
+
+_HIDDEN = (5, 4)
+_BOTTLENECK = 2
+
+
+class VanillaAE(Reconstructor):
+    """Scores how far a row is from what a dense autoencoder makes of it: the sum of the absolute errors.
+
+    The layers' widths are n, 5, 4, 2, 4, 5, n for rows of n sensors; each but the bottleneck and the last is followed
+    by batch normalisation and a ReLU. The loss is the mean absolute error. Like the SKAB benchmark's, it sees single
+    rows; with ``window`` above 1 the rows of a window side by side.
+
+    Batch normalisation follows its running moments by 0.1 a step: the reference's 0.01 has not settled when training
+    ends there, and scoring goes by those moments.
+
+    Parameters
+    ----------
+    window
+        Rows that it sees at once; the score is that of the last one.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights and the order of the training windows.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    Widths and training as the SKAB benchmark has them; its source is J. Chen, S. Sathe, C. Aggarwal and D. Turaga,
+    Outlier detection with autoencoder ensembles, SDM 2017 (of which it is one member, not the ensemble).
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="reconstruction", memory=0, stochastic=True, extra="deep", paper="Chen et al., SDM 2017"
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 1,
+        epochs: int = 40,
+        batch_size: int = 32,
+        learning_rate: float = 5e-3,
+        held_out: float = 0.2,
+        patience: int = 3,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"epochs": 8}
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        return Network(self.window, recordings[0].n_sensors)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        return nn.functional.l1_loss(self.network_(windows), windows)
+
+
+class Network(nn.Module):
+    """Dense layers down to the bottleneck and up again, [batch, window, n_sensors] to the same."""
+
+    def __init__(self, window: int, n_sensors: int) -> None:
+        super().__init__()
+        width = window * n_sensors
+        self.encoder = nn.Sequential(*_hidden_layers(width, *_HIDDEN), nn.Linear(_HIDDEN[-1], _BOTTLENECK))
+        self.decoder = nn.Sequential(*_hidden_layers(_BOTTLENECK, *_HIDDEN[::-1]), nn.Linear(_HIDDEN[0], width))
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Return the reconstruction."""
+        decoded: Tensor = self.decoder(self.encoder(windows.flatten(1)))
+        return decoded.view(windows.shape)
+
+
+def _hidden_layers(*widths: int) -> list[nn.Module]:
+    layers = []
+    for n_in, n_out in pairwise(widths):
+        layers += [nn.Linear(n_in, n_out), _BatchNorm(n_out), nn.ReLU()]
+    return layers
+
+
+class _BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation that, given a single window, falls back on its running moments: one has no variance."""
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - PyTorch's name
+        if self.training and len(input) == 1:
+            return nn.functional.batch_norm(
+                input, self.running_mean, self.running_var, self.weight, self.bias, training=False, eps=self.eps
+            )
+        return torch.as_tensor(super().forward(input))

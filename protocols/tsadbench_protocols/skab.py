@@ -1,0 +1,166 @@
+"""The protocol of the SKAB repository's own leaderboard: one detector a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tsadbench.dataset import Dataset, Labels
+from tsadbench.errors import ContractError, DataError
+from tsadbench.protocol import (
+    Episode,
+    EpisodeThreshold,
+    Judgement,
+    Metric,
+    Protocol,
+    Scored,
+    SplitJudgement,
+    Threshold,
+)
+from tsadbench_protocols import pot
+from tsadbench_protocols.judging import Evaluated, find_threshold, require_integer, require_whole
+from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, rank
+
+
+class Skab(Protocol):
+    """The SKAB repository's own leaderboard: every file trains a detector on its beginning. Not the paper's.
+
+    1. *Training.* One fit a test recording, on its first ``train_rows`` rows; the training recordings are not used.
+    2. *Scoring.* The whole recording, so that windows reach back into the training rows.
+    3. *Evaluated rows.* ``train_rows`` to ``n - 1`` of each recording; a recording that has no more takes no part. On
+       SKAB: 23,801 rows.
+    4. *Threshold.* Peaks-over-Threshold on all training scores of the episode: one threshold a recording. The
+       repository sets one by hand for each method, with factors that no validation set explains.
+    5. *Metrics.* Point-wise, no point adjustment. Whatever needs a threshold is counted over all rows of a split,
+       each recording's flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings
+       that have rows of both classes, for scores of two fits share no scale.
+
+    A recording whose first rows are anomalous trains on what it holds; the tables say so.
+
+    Parameters
+    ----------
+    train_rows
+        Rows at the start of each recording that train, and are not evaluated.
+    level
+        Quantile level of the initial threshold.
+    q
+        Risk: the share of normal rows that the threshold lets be flagged.
+    """
+
+    metrics = (
+        Metric("f1", "F1"),
+        Metric("far", "FAR", better="lower"),
+        Metric("mar", "MAR", better="lower"),
+        *METRICS,
+    )
+    summary = "the SKAB repository's: each file trains on its first 400 rows and is tested on the rest"
+
+    def __init__(self, *, train_rows: int = 400, level: float = 0.98, q: float = 1e-3) -> None:
+        self.train_rows = train_rows
+        self.level = level
+        self.q = q
+
+    def check(self) -> None:
+        """Raise a UsageError where a parameter is out of range."""
+        require_integer("skab", "train_rows", self.train_rows, least=1)
+        pot.check_options(self.level, self.q)
+
+    def episodes(self, dataset: Dataset) -> Iterator[Episode]:
+        """Yield one fit a test recording: its first rows to train on, the whole of it to be scored.
+
+        Raises
+        ------
+        DataError
+            Where no test recording is longer than ``train_rows``.
+        """
+        self.check()
+        long_enough = [recording for recording in dataset.test if recording.n_rows > self.train_rows]
+        if not long_enough:
+            raise DataError(
+                f"data set {dataset.name!r}: expected a test recording of more than {self.train_rows} rows, the "
+                f"longest has {max(recording.n_rows for recording in dataset.test)}; give a smaller skab.train_rows"
+            )
+        for recording in long_enough:
+            beginning = recording.rows(0, self.train_rows, id=f"{recording.id}[0:{self.train_rows}]")
+            yield Episode(id=recording.id, train=(beginning,), test=(recording,))
+
+    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
+        """Return every recording's threshold, and the metrics of every split.
+
+        Raises
+        ------
+        ContractError
+            Where no evaluated row of a recording has a score, or no training row.
+        DataError
+            Where the labels are not those of the scored rows.
+        """
+        self.check()
+        files = {one.episode.id: self._judge_file(one, labels) for one in scored}
+        return Judgement(
+            thresholds=tuple(file.threshold for file in files.values()),
+            splits={
+                split: _judge_split([files[member] for member in ids if member in files])
+                for split, ids in labels.splits.items()
+            },
+            notes=tuple(self._contamination(one, labels) for one in scored if self._n_contaminated(one, labels)),
+        )
+
+    def _judge_file(self, one: Scored, labels: Labels) -> _File:
+        require_whole(one)
+        (scores,) = one.test
+        anomalous = labels.rows.get(one.episode.id)
+        if anomalous is None or len(anomalous) != len(scores):
+            raise DataError(
+                f"expected a label for each of the {len(scores)} scored rows of {one.episode.id!r}, found "
+                f"{'none' if anomalous is None else len(anomalous)}"
+            )
+        rows = Evaluated(scores[self.train_rows :], anomalous[self.train_rows :])
+        if np.isnan(rows.scores).all():
+            raise ContractError(f"not one of the {len(rows.scores)} evaluated rows of {one.episode.id!r} has a score")
+        threshold = find_threshold(one, one.train, self.level, self.q)
+        return _File(one.episode.id, rows, threshold)
+
+    def _n_contaminated(self, one: Scored, labels: Labels) -> int:
+        return int(np.count_nonzero(labels.rows[one.episode.id][: self.train_rows]))
+
+    def _contamination(self, one: Scored, labels: Labels) -> str:
+        return (
+            f"{one.episode.id} trains on anomalous rows: {self._n_contaminated(one, labels)} of its first "
+            f"{self.train_rows}"
+        )
+
+
+class _File:
+    """One recording's evaluated rows and what the judge found on them."""
+
+    def __init__(self, name: str, rows: Evaluated, threshold: Threshold) -> None:
+        self.threshold = EpisodeThreshold(name, threshold)
+        self.confusion = Confusion.of(rows.scores > threshold.value, rows.anomalous)
+        self.ranking = rank(rows.scores, rows.anomalous)
+        self.n_scored = int(np.count_nonzero(~np.isnan(rows.scores)))
+
+
+def _judge_split(files: Sequence[_File]) -> SplitJudgement:
+    confusion = sum((file.confusion for file in files), start=Confusion(0, 0, 0, 0))
+    if not files:
+        return SplitJudgement(dict.fromkeys((metric.name for metric in Skab.metrics), None), 0, 0, 0.0)
+    ranking = Ranking.mean([file.ranking for file in files])
+    return SplitJudgement(
+        metrics={
+            "f1": confusion.f1,
+            "far": confusion.false_alarm_rate,
+            "mar": confusion.missed_alarm_rate,
+            "precision": confusion.precision,
+            "recall": confusion.recall,
+            "prac_f1": confusion.f1,
+            "mcc": confusion.mcc,
+            "auroc": ranking.auroc,
+            "auprc": ranking.auprc,
+            "bf_f1": ranking.bf_f1,
+            "flagged": confusion.flagged,
+        },
+        n_rows=confusion.n_rows,
+        n_anomalous=confusion.tp + confusion.fn,
+        coverage=sum(file.n_scored for file in files) / confusion.n_rows,
+    )
