@@ -10,6 +10,7 @@ from tsadbench.engine import run_plan
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.plan import Wanted, make_plan
 from tsadbench.store import Store
+from tsadbench.stored import stored_beside
 
 
 def run(
@@ -27,6 +28,7 @@ def run(
     data: str | Path | None = None,
     timeout: float | None = None,
     memory_mib: float | None = None,
+    against: str | None = None,
 ) -> Leaderboard:
     """Run detectors on a data set under a protocol and rank them, the floors beside them.
 
@@ -56,6 +58,9 @@ def run(
         Folder with the data sets' files; None searches as the documentation says.
     timeout, memory_mib
         What one trial may use: wall-clock seconds, resident MiB.
+    against
+        Protocol whose leaderboard ships with the package: its rows stand beside, marked as stored, and none of them
+        (floors included) is run again. It takes the place of ``protocol``.
 
     Returns
     -------
@@ -90,16 +95,17 @@ def run(
     plan = make_plan(
         list(detectors) if isinstance(detectors, Sequence) and not isinstance(detectors, str) else [detectors],
         dataset=dataset,
-        protocol=protocol,
+        protocol=against or protocol,
         splits=splits,
         seeds=seeds,
         threads=threads,
         settings=settings,
-        floors=floors,
+        floors=floors and against is None,
         data=DataOptions(directory=None if data is None else Path(data)),
         timeout=timeout,
         memory_mib=memory_mib,
         contributions=out is not None,
     )
     store = None if out is None else Store.create(Path(out))
-    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs), plan.splits)
+    stored = () if against is None else stored_beside(plan)
+    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs), plan.splits, stored=stored)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
+# Beside the tables: every trial's record, one a line.
+RECORDS = "records.jsonl"
 
 
 class Leaderboard:
@@ -36,7 +38,9 @@ class Leaderboard:
         self.notes = tuple(notes)
 
     @classmethod
-    def from_records(cls, records: Iterable[Record], splits: Sequence[str] = ()) -> Leaderboard:
+    def from_records(
+        cls, records: Iterable[Record], splits: Sequence[str] = (), *, stored: Iterable[Record] = ()
+    ) -> Leaderboard:
         """Rank records.
 
         Parameters
@@ -45,6 +49,8 @@ class Leaderboard:
             Of any data sets and protocols. Of several records of the same trial the newest counts.
         splits
             The splits to show, in order; none given: all.
+        stored
+            Records made earlier that stand beside them, marked; where a label is among the others', it is left out.
 
         Raises
         ------
@@ -52,12 +58,19 @@ class Leaderboard:
             Where no record has one of these splits.
         """
         newest = {(r.dataset, r.protocol, r.label, r.seed): r for r in records}
+        made_here = {key[:3] for key in newest}
+        kept = [r for r in stored if (r.dataset, r.protocol, r.label) not in made_here]
+        newest |= {(r.dataset, r.protocol, r.label, r.seed): r for r in kept}
+        earlier = {r.trial for r in kept}
         tables: dict[tuple[str, str], list[Record]] = {}
         for record in newest.values():
             tables.setdefault((record.dataset, record.protocol), []).append(record)
         _check_splits(splits, tables.values())
         rows = [
-            row for table in tables.values() for split in _shown(splits, table) for row in ranked_rows(table, split)
+            row
+            for table in tables.values()
+            for split in _shown(splits, table)
+            for row in ranked_rows(table, split, earlier)
         ]
         return cls(rows, _notes(list(newest.values())))
 
@@ -98,6 +111,8 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; return the files.
 
+        ``<data set>/<protocol>/records.jsonl`` holds every trial's record, one a line.
+
         Raises
         ------
         UsageError
@@ -107,15 +122,25 @@ class Leaderboard:
         for (dataset, protocol, split), rows in self.tables().items():
             about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
             table = Leaderboard(rows, [note for note in self.notes if note.startswith(about)])
-            for ending, text in ((".csv", table.to_csv()), (".md", table.to_markdown()), (".json", table.to_json())):
-                file = folder / dataset / protocol / (split + ending)
-                try:
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_text(text, encoding="utf-8")
-                except OSError as error:
-                    raise UsageError(f"{file}: cannot be written ({error.strerror}); choose another folder") from error
-                written.append(file)
-        return written
+            place = folder / dataset / protocol
+            written += [
+                _written(place / f"{split}.csv", table.to_csv()),
+                _written(place / f"{split}.md", table.to_markdown()),
+                _written(place / f"{split}.json", table.to_json()),
+            ]
+        return written + [
+            _written(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
+            for (dataset, protocol), lines in self._record_lines().items()
+        ]
+
+    def _record_lines(self) -> dict[tuple[str, str], list[str]]:
+        """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
+        lines: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
+        for row in self.rows:
+            of_table = lines.setdefault((row.dataset, row.protocol), {})
+            for record in row.records:
+                of_table.setdefault((record.label, record.seed), record.to_json(indent=None))
+        return {key: [of_table[one] for one in sorted(of_table)] for key, of_table in lines.items()}
 
     def to_markdown(self) -> str:
         """Return one Markdown table a data set, protocol and split, with the marks explained below."""
@@ -127,6 +152,15 @@ class Leaderboard:
         from tsadbench.render import html
 
         return html(self)
+
+
+def _written(file: Path, text: str) -> Path:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written ({error.strerror}); choose another folder") from error
+    return file
 
 
 def _flat(row: Row) -> dict[str, str | int | float]:

@@ -88,9 +88,9 @@ class Record:
     protocol_notes: tuple[str, ...] = ()
     leaky: str = ""
 
-    def to_json(self) -> str:
-        """Return the record as indented JSON."""
-        return _adapter().dump_json(self, indent=2).decode() + "\n"
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the record as JSON; on one line where ``indent`` is None."""
+        return _adapter().dump_json(self, indent=indent).decode() + ("" if indent is None else "\n")
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:

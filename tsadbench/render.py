@@ -24,6 +24,8 @@ LEGEND = (
     "All metrics are point-wise, without point adjustment. "
     "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
 )
+LEAKY = "⚠"
+STORED = "°"
 # The metrics that a narrow terminal gives up first.
 _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")
 
@@ -76,7 +78,7 @@ def markdown(leaderboard: Leaderboard) -> str:
         for block in (grid.detectors, grid.floors, grid.failures):
             parts += [_markdown_line([_markdown_cell(cell) for cell in row]) for row in block]
         parts.append("")
-    parts += [LEGEND, *(f"\n- {note}" for note in (*leaderboard.notes, *failure_lines(leaderboard)))]
+    parts += [legend(leaderboard), *(f"\n- {note}" for note in (*leaderboard.notes, *failure_lines(leaderboard)))]
     return "\n".join(parts) + "\n"
 
 
@@ -93,7 +95,8 @@ def html(leaderboard: Leaderboard) -> str:
         title = html_module.escape(grid.title)
         parts.append(f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
     notes = "".join(
-        f"<p>{html_module.escape(text)}</p>" for text in (LEGEND, *leaderboard.notes, *failure_lines(leaderboard))
+        f"<p>{html_module.escape(text)}</p>"
+        for text in (legend(leaderboard), *leaderboard.notes, *failure_lines(leaderboard))
     )
     return "".join(parts) + notes
 
@@ -118,7 +121,8 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
 
     def cells(row: Row) -> tuple[Cell, ...]:
         below = row.below_floor or ()
-        name = f"{ALL_BELOW} {row.label}" if set(below) == set(FLOOR_METRICS) else row.label
+        marks = [(ALL_BELOW, set(below) == set(FLOOR_METRICS)), (LEAKY, bool(row.leaky)), (STORED, row.stored)]
+        name = " ".join([*(mark for mark, applies in marks if applies), row.label])
         shown = [
             Cell(_mean_std(row, m.name, decimals), places[m.name].get(row.label, 0), m.name in below) for m in metrics
         ]
@@ -165,7 +169,7 @@ def _places(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     values = {
         row.label: mean
         for row in rows
-        if row.ok and not row.floor and (mean := row.metrics[metric.name].mean) is not None
+        if row.ok and not row.floor and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
     }
     if metric.better is None or len(values) < 2:
         return {}
@@ -222,6 +226,27 @@ def _rich(grid: Grid) -> Table:
             table.add_row(*(Text(cell.marked, style=styles.get(cell.place, "")) for cell in row), style=style)
         table.add_section()
     return table
+
+
+def legend(leaderboard: Leaderboard) -> str:
+    """Return what the marks in a leaderboard mean."""
+    leaks = dict.fromkeys(row.leaky for row in leaderboard.rows if row.leaky)
+    made = dict.fromkeys(_made(row) for row in leaderboard.rows if row.stored)
+    return " ".join(
+        [
+            LEGEND,
+            *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),
+            *([f"{STORED} stored: made earlier, with {'; with '.join(made)}."] if made else []),
+        ]
+    )
+
+
+def _made(row: Row) -> str:
+    """Return when and with what a stored row was made."""
+    versions = row.records[0].manifest.get("versions")
+    version = versions.get("tsadbench") if isinstance(versions, dict) else None
+    day = min(str(record.manifest.get("started"))[:10] for record in row.records)
+    return f"tsadbench {version} on {day}"
 
 
 def failure_lines(leaderboard: Leaderboard) -> list[str]:

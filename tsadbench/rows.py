@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tsadbench.parameters import JsonValue
@@ -38,6 +38,10 @@ class Row:
         Seed, status and reason of each trial that failed.
     below_floor
         Those of AUROC, AUPRC and Prac-F1 in which it is not above the best floor; None where no floor took part.
+    leaky
+        What the detector learns that it must not: a published leak, switched on to compare; empty where nothing.
+    stored
+        Whether it was made earlier, and comes from a leaderboard that ships with the package.
     records
         The trials behind the row.
     """
@@ -60,6 +64,8 @@ class Row:
     below_floor: tuple[str, ...] | None
     metrics: Mapping[str, Summary]
     records: tuple[Record, ...]
+    leaky: str = ""
+    stored: bool = False
 
     @property
     def ok(self) -> bool:
@@ -82,7 +88,11 @@ class Row:
         return max((r.peak_memory_mib for r in self.records if r.peak_memory_mib is not None), default=None)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return the row as ``design.md`` lays it down."""
+        """Return the row as ``design.md`` lays it down.
+
+        One that is leaky says of what in ``leaky``; one that is stored has ``stored`` and its first trial's
+        ``manifest``.
+        """
         below: JsonValue = None if self.below_floor is None else list(self.below_floor)
         return {
             "detector": self.detector,
@@ -108,10 +118,12 @@ class Row:
             ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
+            **({"leaky": self.leaky} if self.leaky else {}),
+            **({"stored": True, "manifest": dict(self.records[0].manifest)} if self.stored else {}),
         }
 
 
-def ranked_rows(records: Sequence[Record], split: str) -> list[Row]:
+def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = ()) -> list[Row]:
     """Return the rows of one table: by mean AUPRC, floors after the detectors, failures last.
 
     Parameters
@@ -120,15 +132,17 @@ def ranked_rows(records: Sequence[Record], split: str) -> list[Row]:
         Of one data set and protocol, one a trial.
     split
         The split that the rows show.
+    stored
+        Trials that were made earlier, and ship with the package.
     """
     by_label: dict[str, list[Record]] = {}
     for record in records:
         by_label.setdefault(record.label, []).append(record)
-    rows = [_row(sorted(of_label, key=lambda record: record.seed), split) for of_label in by_label.values()]
+    rows = [_row(sorted(of_label, key=lambda record: record.seed), split, stored) for of_label in by_label.values()]
     return sorted(_with_floors(rows), key=lambda row: (not row.ok, row.floor, -_value(row, "auprc"), row.label))
 
 
-def _row(records: Sequence[Record], split: str) -> Row:
+def _row(records: Sequence[Record], split: str, stored: Container[str]) -> Row:
     first = records[0]
     bad = [record for record in records if record.status != "ok"]
     judged = [record.splits[split] for record in records if split in record.splits]
@@ -151,6 +165,8 @@ def _row(records: Sequence[Record], split: str) -> Row:
         below_floor=None,
         metrics={} if bad else _summaries(judged),
         records=tuple(records),
+        leaky=first.leaky,
+        stored=first.trial in stored,
     )
 
 

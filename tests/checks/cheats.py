@@ -488,6 +488,19 @@ class SharesWithItsClass(Honest):
         return super()._score(recording) / type(self).unit
 
 
+class FitsWithScoringParameter(Honest):
+    """Says that its weight only matters in scoring, and learns with it."""
+
+    traits = Traits(memory=0, scoring_parameters=("weight",))
+
+    def __init__(self, *, weight: float = 1.0) -> None:
+        self.weight = weight
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        self.scale_ = self.scale_ * (1.0 + 0.1 * self.weight)
+
+
 class WritesIntoInput(Honest):
     """Standardises the recording that it is given in place, after making it writable."""
 
@@ -682,6 +695,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
     UsesRandomModule: "global-random",
     RemembersFits: "refit",
     SharesWithItsClass: "instances",
+    FitsWithScoringParameter: "scoring-parameters",
     WritesIntoInput: "inputs",
     Overflows: "large-numbers",
     DividesByZero: "constant-sensor",

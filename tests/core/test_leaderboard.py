@@ -160,9 +160,55 @@ def test_written_tables_lie_by_data_set_protocol_and_split(tmp_path):
     assert [str(file.relative_to(tmp_path)) for file in files] == [
         "d/strict/overall.csv", "d/strict/overall.md", "d/strict/overall.json",
         "e/strict/s.csv", "e/strict/s.md", "e/strict/s.json",
+        "d/strict/records.jsonl", "e/strict/records.jsonl",
     ]  # fmt: skip
     assert "one file differs" in (tmp_path / "e/strict/s.md").read_text()
     assert "one file differs" not in (tmp_path / "d/strict/overall.md").read_text()
+
+
+def test_written_records_come_back_one_a_line_by_label_and_seed(tmp_path):
+    given = [record("y"), record("x", 1), record("x", 0), record("broken", status="error")]
+    Leaderboard.from_records(given).write(tmp_path)
+    lines = (tmp_path / "d/strict/records.jsonl").read_text().splitlines()
+    assert [Record.from_json(line, "line") for line in lines] == [given[3], given[2], given[1], given[0]]
+
+
+def test_a_note_on_a_protocol_stands_in_its_tables_only(tmp_path):
+    noted = replace(record("x"), protocol_notes=("one file is odd",))
+    board = Leaderboard.from_records([noted, replace(record("x"), protocol="published")])
+    assert board.notes == ("d, protocol strict: one file is odd",)
+    board.write(tmp_path)
+    assert "one file is odd" in (tmp_path / "d/strict/overall.md").read_text()
+    assert "one file is odd" not in (tmp_path / "d/published/overall.md").read_text()
+
+
+def test_a_leaky_row_says_so_and_takes_no_place_among_the_best():
+    leaky = replace(record("cheat", auroc=0.9), leaky="statistics of the scored rows")
+    board = Leaderboard.from_records([leaky, record("x", auroc=0.8), record("y", auroc=0.7)])
+    text = board.to_markdown()
+    assert "| ⚠ cheat |" in text
+    assert "**.8000**" in text
+    assert "**.9000**" not in text
+    assert "it uses the statistics of the scored rows." in text
+    assert "⚠" not in Leaderboard.from_records([record("x")]).to_markdown()
+    by_label = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
+    assert by_label["cheat"]["leaky"] == "statistics of the scored rows"
+    assert "leaky" not in by_label["x"]
+
+
+def test_stored_rows_stand_beside_marked_with_their_manifest_unless_made_anew():
+    made = {"started": "2026-11-20T10:00:00+00:00", "versions": {"tsadbench": "0.1.0"}}
+    stored = [replace(record(label, auroc=0.9), manifest=made) for label in ("old", "mine")]
+    board = Leaderboard.from_records([replace(record("mine", auroc=0.7), trial="new", manifest=made)], stored=stored)
+    by_label = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
+    assert by_label["old"]["stored"] is True
+    assert by_label["old"]["manifest"] == made
+    assert "stored" not in by_label["mine"]
+    assert by_label["mine"]["metrics"]["auroc"]["mean"] == 0.7
+    text = board.to_markdown()
+    assert "| ° old |" in text
+    assert "| mine |" in text
+    assert "° stored: made earlier, with tsadbench 0.1.0 on 2026-11-20." in text
 
 
 def test_a_frame_has_a_row_a_detector_and_split():

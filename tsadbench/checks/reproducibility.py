@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tsadbench.arrays import FloatArray
 from tsadbench.checks import material
 from tsadbench.checks.check import Failed, Group, Skipped
 from tsadbench.checks.subject import Subject, difference
+from tsadbench.parameters import Parameter, parameters_of
 from tsadbench.recording import Recording
 
 group = Group("reproducibility")
@@ -78,6 +79,50 @@ def instances(subject: Subject) -> None:
     row, largest = difference(twin.score(subject.test()), expected, exact=True)
     if row is not None:
         raise Failed("another detector's fit changes its scores", first_row=row, largest_difference=largest)
+
+
+@group.check("scoring-parameters", "A parameter declared to matter in scoring only does not matter in fit.", "fits")
+def scoring_parameters(subject: Subject) -> None:
+    """Change each one after a fit; compare with a detector constructed with the new value."""
+    declared = subject.traits.scoring_parameters
+    if not declared:
+        raise Skipped("it declares no scoring parameter")
+    known = {parameter.name: parameter for parameter in parameters_of(subject.cls)}
+    tried = []
+    for name in declared:
+        if name not in known:
+            raise Failed(f"it declares the scoring parameter {name!r}, which its constructor does not take")
+        other = _another_value(known[name], getattr(subject.make(), name))
+        if other is None:
+            continue
+        tried.append(name)
+        changed = subject.make().fit(subject.train()).set_params(**{name: other})
+        fresh = subject.make(**{name: other}).fit(subject.train())
+        for found, expected in (
+            (changed.score(subject.test()), fresh.score(subject.test())),
+            (changed.training_scores(subject.train())[0], fresh.training_scores(subject.train())[0]),
+        ):
+            row, largest = difference(found, expected, exact=True)
+            if row is not None:
+                raise Failed(
+                    f"{name}={other} set after the fit gives other scores than a fit with it",
+                    first_row=row,
+                    largest_difference=largest,
+                )
+    if not tried:
+        raise Skipped(f"no other value is known for {list(declared)}")
+
+
+def _another_value(parameter: Parameter, value: object) -> object:
+    """Return a value that the parameter may have as well; None where only its author would know one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return 0.5 * value if value else 0.5
+    choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str) and choice != value]
+    return choices[0] if isinstance(value, str) and choices else None
 
 
 @group.check("inputs", "It leaves the recordings that it is given as they are.")

@@ -35,12 +35,12 @@ def _show_table(leaderboard: Leaderboard) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from tsadbench.render import LEGEND, failure_lines, terminal
+    from tsadbench.render import failure_lines, legend, terminal
 
     # A pipe or a file has no width: whoever reads it wants every column.
     console = Console() if sys.stdout.isatty() else Console(width=240)
     for table in terminal(leaderboard, console.width):
         console.print(table)
-    console.print(Text(LEGEND, style="dim"))
+    console.print(Text(legend(leaderboard), style="dim"))
     for line in (*leaderboard.notes, *failure_lines(leaderboard)):
         console.print(Text(line))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
     from tsadbench.store import Store
 
 
+class Status(StrEnum):
+    """How a trial ended."""
+
+    ok = "ok"
+    error = "error"
+    timeout = "timeout"
+    memory = "memory"
+    killed = "killed"
+    invalid = "invalid"
+
+
 def run(
     detector: Annotated[
         list[str],
@@ -27,8 +40,16 @@ def run(
     ],
     dataset: Annotated[str, typer.Option(help="Name of the data set.")] = "skab",
     protocol: Annotated[
-        str, typer.Option(help="Name of the protocol: strict (the default) or published (the paper's).")
-    ] = "strict",
+        str | None,
+        typer.Option(help="Name of the protocol: strict (the default), published (the paper's), skab, ..."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Protocol whose leaderboard ships with tsadbench: its rows stand beside, marked as stored, and none "
+            "of them (floors included) is run again."
+        ),
+    ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Rows of the table to show: overall, valve1, ... Repeat for several; all.")
     ] = None,
@@ -48,6 +69,12 @@ def run(
         bool,
         typer.Option("--contributions/--no-contributions", help="Keep each sensor's contribution where it is offered."),
     ] = True,
+    rerun: Annotated[
+        list[Status] | None,
+        typer.Option(
+            help="Trials of this status in --out are run again; all but ok where not given. Repeat for several."
+        ),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
     allow_changed_data: Annotated[
         bool, typer.Option("--allow-changed-data", help="Go on where files differ from the published ones.")
@@ -58,10 +85,12 @@ def run(
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
     from tsadbench.cli.data import progress_bar
     from tsadbench.dataset import DataOptions
+    from tsadbench.engine import ALL_BUT_OK
     from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
     from tsadbench.plan import make_plan
     from tsadbench.store import Store
+    from tsadbench.stored import stored_beside
 
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")
@@ -69,32 +98,44 @@ def run(
         plan = make_plan(
             detector,
             dataset=dataset,
-            protocol=protocol,
+            protocol=_protocol(protocol, against),
             splits=split or (),
             seeds=seeds,
             threads=threads,
             settings=settings or (),
-            floors=floors,
+            floors=floors and against is None,
             data=DataOptions(directory=data, allow_changed=allow_changed_data),
             timeout=timeout,
             memory_mib=memory,
             contributions=contributions,
         )
+    stored = () if against is None else stored_beside(plan)
     store = Store.create(out)
     try:
-        records = _run_watched(plan, store, jobs)
+        records = _run_watched(plan, store, jobs, frozenset(rerun) if rerun else ALL_BUT_OK)
     except KeyboardInterrupt:
         print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
         raise typer.Exit(130) from None
-    show(Leaderboard.from_records(records, plan.splits), form)
+    show(Leaderboard.from_records(records, plan.splits, stored=stored), form)
     print(f"{len(records)} trials are kept in {out}", file=sys.stderr)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)
 
 
-def _run_watched(plan: Plan, store: Store, jobs: int) -> tuple[Record, ...]:
+def _protocol(protocol: str | None, against: str | None) -> str:
+    from tsadbench.errors import UsageError
+
+    if protocol is not None and against is not None and protocol != against:
+        raise UsageError(
+            f"--against {against} shows rows made under the protocol {against!r}, found --protocol {protocol}; rows of "
+            f"two protocols cannot be compared: leave --protocol out"
+        )
+    return against or protocol or "strict"
+
+
+def _run_watched(plan: Plan, store: Store, jobs: int, rerun: Collection[str]) -> tuple[Record, ...]:
     from tsadbench.cli.progress import watching
     from tsadbench.engine import run_plan
 
     with watching(len(plan.trials)) as observer:
-        return run_plan(plan, store, observer, jobs=jobs)
+        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun)

@@ -1,0 +1,174 @@
+"""The autoencoders and the LSTM forecaster: sizes, losses and scores against independent truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tsadbench import Detector, UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench_detectors import conv_ae, lstm_ae, lstm_vae, vanilla_ae, vanilla_lstm
+from tsadbench_detectors.conv_ae import ConvAE
+from tsadbench_detectors.deep.reconstructor import Reconstructor
+from tsadbench_detectors.lstm_ae import LSTMAE
+from tsadbench_detectors.lstm_vae import LSTMVAE, divergence
+from tsadbench_detectors.vanilla_ae import VanillaAE
+from tsadbench_detectors.vanilla_lstm import VanillaLSTM
+
+RECONSTRUCTORS = [VanillaAE, ConvAE, LSTMAE]
+ALL: list[type[Detector]] = [*RECONSTRUCTORS, LSTMVAE, VanillaLSTM]
+
+
+def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
+    """Return sensors that swing together, with noise."""
+    generator = np.random.default_rng(seed)
+    phase = np.arange(n_rows)[:, None] / 7.0 + np.arange(n_sensors)
+    return 5.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
+
+
+def n_weights(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        (vanilla_ae.Network(1, 8), 200),
+        (conv_ae.Network(8, 8, 0.2), 12_648),
+        (conv_ae.Network(8, 1, 0.2), 11_073),
+        # Keras has one bias a gate, PyTorch two that are added: 4 x 100 more a layer.
+        (vanilla_lstm.Network(8, 100), 124_808 + 2 * 400),
+        (lstm_ae.Network(8, 100), 124_808 + 2 * 400),
+    ],
+    ids=["vanilla-ae", "conv-ae", "conv-ae, one output", "vanilla-lstm", "lstm-ae"],
+)
+def test_networks_have_as_many_weights_as_published(network: nn.Module, expected: int) -> None:
+    assert n_weights(network) == expected
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5, 8, 29, 30, 60])
+@pytest.mark.parametrize("n_sensors", [1, 3])
+def test_reconstructions_have_the_windows_shape(window: int, n_sensors: int) -> None:
+    windows = torch.randn(4, window, n_sensors)
+    for network in (
+        vanilla_ae.Network(window, n_sensors),
+        conv_ae.Network(n_sensors, n_sensors, 0.0),
+        lstm_ae.Network(n_sensors, 4),
+    ):
+        assert network(windows).shape == windows.shape
+
+
+@pytest.mark.parametrize("cls", RECONSTRUCTORS)
+def test_a_rows_score_is_the_sum_of_its_absolute_errors_in_the_window_that_ends_with_it(
+    cls: type[Reconstructor],
+) -> None:
+    window = 6
+    detector = cls(window=window, epochs=2).fit(rows())  # type: ignore[call-arg]
+    fresh = rows(40, seed=1)
+    z = torch.from_numpy((fresh - rows().mean(axis=0)) / rows().std(axis=0)).float()
+    expected = np.full(40, np.nan)
+    with torch.inference_mode():
+        for row in range(window - 1, 40):
+            one = z[row - window + 1 : row + 1]
+            reconstruction = detector.network_(one[None])[0]
+            expected[row] = (reconstruction[-1] - one[-1]).abs().sum().item()
+    np.testing.assert_allclose(detector.score(fresh), expected, rtol=1e-4)
+    np.testing.assert_allclose(detector.contributions(fresh).sum(axis=1), expected, rtol=1e-4)
+
+
+def test_the_forecasters_score_is_the_sum_of_the_absolute_errors_of_the_forecast_row() -> None:
+    detector = VanillaLSTM(window=4, hidden_size=5, epochs=1).fit(rows())
+    fresh = rows(20, seed=1)
+    z = torch.from_numpy((fresh - rows().mean(axis=0)) / rows().std(axis=0)).float()
+    with torch.inference_mode():
+        expected = [
+            (detector.network_(z[None, row - 4 : row])[0, 0] - z[row]).abs().sum().item() for row in range(4, 20)
+        ]
+    np.testing.assert_allclose(detector.score(fresh), [*[np.nan] * 4, *expected], rtol=1e-4)
+
+
+def test_one_output_channel_stands_for_all_sensors() -> None:
+    detector = ConvAE(window=8, shared_output=True, epochs=1).fit(rows())
+    z = torch.randn(5, 8, 3)
+    with torch.inference_mode():
+        curve = detector.network_(z)
+    assert curve.shape == (5, 8, 1)
+    fresh = rows(8, seed=2)
+    scaled = (fresh - rows().mean(axis=0)) / rows().std(axis=0)
+    with torch.inference_mode():
+        last = detector.network_(torch.from_numpy(scaled).float()[None])[0, -1, 0].item()
+    assert detector.score(fresh)[-1] == pytest.approx(np.abs(scaled[-1] - last).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_training_makes_normal_rows_cheap_and_a_broken_coupling_dear(cls: type[Detector]) -> None:
+    detector = cls(**{**cls.test_params(), "epochs": 15}).fit(rows(600))
+    normal, faulty = rows(200, seed=1), rows(200, seed=1)
+    faulty[150:, 0] += 2.0
+    apart = detector.score(faulty)[150:].mean() / detector.score(normal)[150:].mean()
+    if cls is LSTMVAE:  # a surprise has no zero: its difference counts
+        assert detector.score(faulty)[150:].mean() > detector.score(normal)[150:].mean() + 1.0
+    else:
+        assert apart > 1.5
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_fit_is_repeated_to_the_bit_and_another_seed_gives_another(cls: type[Detector]) -> None:
+    def fitted(seed: int) -> FloatArray:
+        return cls(**{**cls.test_params(), "epochs": 1, "seed": seed}).fit(rows()).score(rows(50, seed=1))
+
+    np.testing.assert_array_equal(fitted(0), fitted(0))
+    assert not np.array_equal(fitted(0), fitted(1), equal_nan=True)
+
+
+def test_dropout_is_off_when_scoring() -> None:
+    detector = ConvAE(window=8, dropout=0.9, epochs=1).fit(rows())
+    np.testing.assert_array_equal(detector.score(rows(50, seed=1)), detector.score(rows(50, seed=1)))
+
+
+def test_the_divergence_is_that_of_pytorchs_distributions() -> None:
+    mean, log_variance = torch.randn(6, 3), torch.randn(6, 3)
+    ours = torch.distributions.Normal(mean, (0.5 * log_variance).exp())
+    standard = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+    expected = torch.distributions.kl_divergence(ours, standard).sum(dim=1)
+    torch.testing.assert_close(divergence(mean, log_variance), expected)
+
+
+def test_the_variational_score_is_the_last_rows_negative_log_density() -> None:
+    detector = LSTMVAE(window=5, hidden_size=6, epochs=2).fit(rows())
+    fresh = rows(30, seed=3)
+    z = torch.from_numpy((fresh - rows().mean(axis=0)) / rows().std(axis=0)).float()
+    expected = np.full((30, 3), np.nan)
+    network = detector.network_
+    assert isinstance(network, lstm_vae.Network)
+    with torch.inference_mode():
+        for row in range(4, 30):
+            latent, _ = network.encode(z[None, row - 4 : row + 1])
+            mean, log_variance = network.decode(latent, 5)
+            density = torch.distributions.Normal(mean[0, -1], (0.5 * log_variance[0, -1]).exp())
+            expected[row] = -density.log_prob(z[row]).numpy()
+    np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameter"),
+    [
+        (ConvAE(dropout=1.0), "dropout"),
+        (ConvAE(shared_output="yes"), "shared_output"),  # type: ignore[arg-type]
+        (VanillaLSTM(hidden_size=0), "hidden_size"),
+        (LSTMVAE(latent_size=0), "latent_size"),
+        (LSTMVAE(warm_up=0), "warm_up"),
+        (VanillaAE(window=0), "window"),
+    ],
+)
+def test_wrong_parameters_are_named(detector: Detector, parameter: str) -> None:
+    with pytest.raises(UsageError, match=parameter):
+        detector.fit(rows())
+
+
+def test_a_last_batch_of_one_window_is_trained_on_too() -> None:
+    detector = VanillaAE(batch_size=119, held_out=0.0, epochs=1).fit(rows(120))
+    assert np.isfinite(detector.score(rows(10))).all()

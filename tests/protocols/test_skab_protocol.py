@@ -1,0 +1,136 @@
+"""The protocol `skab`, on small systems worked by hand and on SKAB's own files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
+from tsadbench.dataset import DataOptions, LabelledDataset
+from tsadbench.errors import ContractError, DataError, UsageError
+from tsadbench_protocols.skab import Skab
+
+NORMAL = (recording("free", 50),)
+
+
+def small(**anomalous: slice) -> LabelledDataset:
+    """Return recordings a, b (30 rows) and one of 10 rows; 10 rows train."""
+    test = (recording("a", 30, seed=1), recording("b", 30, seed=2), recording("short", 10))
+    splits = {"overall": ("a", "b", "short"), "b": ("b",), "short": ("short",)}
+    return plant(NORMAL, test, anomalous, splits)
+
+
+def test_every_file_trains_on_its_beginning_and_is_scored_whole() -> None:
+    data = small()
+    episodes = list(Skab(train_rows=10).episodes(data.dataset))
+    assert [one.id for one in episodes] == ["a", "b"]
+    for episode, whole in zip(episodes, data.dataset.test, strict=False):
+        assert episode.test == (whole,)
+        (train,) = episode.train
+        assert train.id == f"{whole.id}[0:10]"
+        np.testing.assert_array_equal(train.values, whole.values[:10])
+
+
+def test_counts_are_pooled_over_files_and_ranking_metrics_are_means_over_them() -> None:
+    data = small(a=slice(15, 20), b=slice(25, 30))
+    found = trial(Skab(train_rows=10), data, pressure, fixed=0.3)
+    rows = {one.id: (one.values[10:, 0], data.labels.rows[one.id][10:]) for one in data.dataset.test[:2]}
+    scores, truth = (np.concatenate(parts) for parts in zip(*rows.values(), strict=True))
+    flagged = scores > 0.3
+    tp, fp = int((flagged & truth).sum()), int((flagged & ~truth).sum())
+    overall = found.splits["overall"]
+    assert (overall.n_rows, overall.n_anomalous, overall.coverage) == (40, 10, 1.0)
+    assert overall.metrics["far"] == pytest.approx(fp / 30)
+    assert overall.metrics["mar"] == pytest.approx(1 - tp / 10)
+    assert overall.metrics["f1"] == overall.metrics["prac_f1"] == pytest.approx(2 * tp / (2 * tp + fp + 10 - tp))
+    for name, reference in (("auroc", roc_auc_score), ("auprc", average_precision_score)):
+        assert overall.metrics[name] == pytest.approx(np.mean([reference(y, s) for s, y in rows.values()]))
+    assert found.splits["b"].metrics["auroc"] == pytest.approx(roc_auc_score(*reversed(rows["b"])))
+
+
+def test_each_file_has_its_own_threshold() -> None:
+    data = small(a=slice(15, 20), b=slice(25, 30))
+    found = trial(Skab(train_rows=10), data, pressure)
+    for one, whole in zip(found.thresholds, data.dataset.test, strict=False):
+        assert one.episode == whole.id
+        assert one.threshold.n == 10
+        assert one.threshold.value == pytest.approx(whole.values[:10, 0].max(), rel=0.5)
+
+
+def test_a_file_of_one_class_counts_in_the_threshold_metrics_only() -> None:
+    found = trial(Skab(train_rows=10), small(a=slice(15, 20)), pressure, fixed=0.0)
+    assert (
+        found.splits["overall"].metrics["auroc"]
+        == trial(Skab(train_rows=10), small(a=slice(15, 20)), pressure).splits["overall"].metrics["auroc"]
+    )
+    b = found.splits["b"].metrics
+    assert {b["auroc"], b["mar"], b["f1"]} == {None}
+    assert b["far"] is not None
+
+
+def test_a_split_without_evaluated_rows_is_undefined() -> None:
+    short = trial(Skab(train_rows=10), small(), pressure).splits["short"]
+    assert (short.n_rows, short.n_anomalous, short.coverage) == (0, 0, 0.0)
+    assert set(short.metrics) == {metric.name for metric in Skab.metrics}
+    assert set(short.metrics.values()) == {None}
+
+
+def test_anomalous_training_rows_are_reported() -> None:
+    found = trial(Skab(train_rows=10), small(a=slice(7, 20)), pressure)
+    assert found.notes == ("a trains on anomalous rows: 3 of its first 10",)
+
+
+def test_rows_without_a_score_are_not_flagged_and_lower_the_coverage() -> None:
+    data = small(a=slice(10, 15), b=slice(25, 30))
+    judged = []
+    for episode in Skab(train_rows=10).episodes(data.dataset):
+        scored = scores_of(episode, pressure, fixed=-99.0)
+        (scores,) = scored.test
+        scores[:15] = np.nan
+        judged.append(replace(scored, test=(scores,)))
+    overall = Skab(train_rows=10).judge(judged, data.labels).splits["overall"]
+    assert overall.coverage == 0.75
+    assert overall.metrics["flagged"] == 0.75
+    assert overall.metrics["mar"] == 0.5
+
+
+def test_nothing_scored_is_an_error() -> None:
+    data = small()
+    with pytest.raises(ContractError, match="not one of the 20 evaluated rows of 'a'"):
+        trial(Skab(train_rows=10), data, lambda one: np.where(np.arange(one.n_rows) < 10, 1.0, np.nan))
+
+
+def test_recordings_that_are_all_too_short_are_an_error_that_says_so() -> None:
+    with pytest.raises(DataError, match=r"more than 400 rows, the longest has 30; give a smaller skab.train_rows"):
+        list(Skab().episodes(small().dataset))
+
+
+def test_labels_of_other_rows_are_an_error() -> None:
+    data = small()
+    other = plant(NORMAL, (recording("a", 31), recording("b", 30)), {}).labels
+    with pytest.raises(DataError, match="30 scored rows of 'a', found 31"):
+        Skab(train_rows=10).judge(
+            [scores_of(one, pressure) for one in Skab(train_rows=10).episodes(data.dataset)], other
+        )
+
+
+@pytest.mark.parametrize("arguments", [{"train_rows": 0}, {"q": 0.0}, {"level": 1.0}])
+def test_wrong_options_are_refused(arguments: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        Skab(**arguments).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.skab
+def test_skabs_rows_and_floor(skab_directory) -> None:
+    from tsadbench.datasets.skab import load
+
+    data = load(DataOptions(directory=skab_directory))
+    found = trial(Skab(), data, lambda one: np.ones(one.n_rows), fixed=0.0)
+    overall = found.splits["overall"]
+    assert (overall.n_rows, overall.n_anomalous) == (23_801, 12_771)
+    assert overall.metrics["f1"] == pytest.approx(0.698, abs=5e-4)
+    assert len(found.thresholds) == 34
+    assert found.notes == ("other/2 trains on anomalous rows: 296 of its first 400",)
