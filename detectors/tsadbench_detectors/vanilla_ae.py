@@ -12,9 +12,9 @@ from tsadbench.recording import Recording
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("vanilla-ae", "deep"):
-    import torch
     from torch import Tensor, nn
 
+    from tsadbench_detectors.deep.batch_norm import BatchNorm
     from tsadbench_detectors.deep.reconstructor import Reconstructor
 
 _HIDDEN = (5, 4)
@@ -108,16 +108,5 @@ class Network(nn.Module):
 def _hidden_layers(*widths: int) -> list[nn.Module]:
     layers = []
     for n_in, n_out in pairwise(widths):
-        layers += [nn.Linear(n_in, n_out), _BatchNorm(n_out), nn.ReLU()]
+        layers += [nn.Linear(n_in, n_out), BatchNorm(n_out), nn.ReLU()]
     return layers
-
-
-class _BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation that, given a single window, falls back on its running moments: one has no variance."""
-
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - PyTorch's name
-        if self.training and len(input) == 1:
-            return nn.functional.batch_norm(
-                input, self.running_mean, self.running_var, self.weight, self.bias, training=False, eps=self.eps
-            )
-        return torch.as_tensor(super().forward(input))

@@ -1,0 +1,230 @@
+"""GDN: forecasts each sensor by attention over the sensors that learned identities make its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+from tsadbench_detectors.smoothing import trailing_mean
+from tsadbench_detectors.standardise import Scaler, UnitRange
+
+with needs_extra("gdn", "deep"):
+    import torch
+    from torch import Tensor, nn
+
+    from tsadbench_detectors.deep.batch_norm import BatchNorm
+    from tsadbench_detectors.deep.forecaster import Forecaster
+
+# The reference's, in units of the scaled sensors; here a share of the sensors' median spread, which has no unit.
+_EPSILON = 1e-2
+
+
+class GDN(Forecaster):
+    """Graph deviation network: the largest of the sensors' forecast errors, each against its usual size.
+
+    With ``e_i(t)`` the absolute error of sensor i's forecast, ``a_i = (e_i - median_i) / (IQR_i + eps)``, the score is
+    the largest over the sensors of a_i's mean over the last ``smoothing`` rows. Median and inter-quartile range are
+    those of the training rows held out from training (all training rows where none are), eps is .01 of the sensors'
+    median inter-quartile range. Contributions are the smoothed a_i.
+
+    The reference takes median and inter-quartile range from the very rows that it scores: that is ``quirks``.
+
+    Parameters
+    ----------
+    window
+        Rows that a forecast sees.
+    embedding_size
+        Width of a sensor's learned identity, and of what is known of its window.
+    top_k
+        Neighbours of a sensor, itself included.
+    smoothing
+        Rows of the trailing mean over each sensor's deviation; 1 = none.
+    quirks
+        Whether to normalise as the reference does: by the statistics of the recording that is scored (a leak), with
+        eps = .01, and 0 for the first ``smoothing - 1`` scored rows.
+    dropout
+        Share of the activations before the last layer that training leaves out.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights, the order of the training windows and dropout.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    A. Deng and B. Hooi, Graph neural network-based anomaly detection in multivariate time series, AAAI 2021 (arXiv
+    2106.06947). Sizes are those of the reference's run script, but for this project's window of 30 rows (not 5) and
+    batches of 128 (not 32).
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="graph",
+        memory=33,
+        stochastic=True,
+        scoring_parameters=("quirks", "smoothing"),
+        extra="deep",
+        paper="Deng and Hooi, AAAI 2021",
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        embedding_size: int = 64,
+        top_k: int = 5,
+        smoothing: int = 4,
+        quirks: bool = False,
+        dropout: float = 0.2,
+        epochs: int = 30,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.2,
+        patience: int = 15,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.embedding_size = embedding_size
+        self.top_k = top_k
+        self.smoothing = smoothing
+        self.quirks = quirks
+        self.dropout = dropout
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        leaky = "median and inter-quartile range of the errors on the rows that it scores" if self.quirks else ""
+        return replace(self.traits, memory=self.window + self.smoothing - 1, leaky=leaky)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"window": 8, "embedding_size": 8, "epochs": 2}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        for parameter in ("embedding_size", "top_k", "smoothing"):
+            self._require_integer(parameter, at_least=1)
+        self._require(isinstance(self.quirks, bool), "quirks", "True or False")
+        self._require(0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
+
+    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
+        return UnitRange.of(recordings)
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        return Network(recordings[0].n_sensors, self.window, self.embedding_size, self.top_k, self.dropout)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self._train(recordings)
+        self.error_median_, self.error_iqr_ = _median_and_iqr(self._held_out_errors(recordings))
+
+    def _held_out_errors(self, recordings: Sequence[Recording]) -> FloatArray:
+        """Return the absolute errors on the windows that were not trained on, [n_windows, n_sensors]."""
+        windows = self._training_windows(recordings)
+        trained_on, held_out = windows.hold_out(self.held_out)
+        errors = []
+        with torch.inference_mode():
+            for batch in torch.split(held_out if len(held_out) else trained_on, self.batch_size):
+                past, future = self._past_and_future(windows[batch])
+                errors.append((self.network_(past) - future)[:, 0].abs().cpu().numpy())
+        return np.concatenate(errors).astype(np.float64)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        errors = np.sqrt(self._errors(recording))  # over a horizon of one row: the absolute error
+        if not self.quirks:
+            return trailing_mean(self._deviations(errors), self.smoothing)
+        scored = errors[self.window :]
+        if len(scored) == 0:
+            return errors
+        median, iqr = _median_and_iqr(scored)
+        smoothed = trailing_mean((errors - median) / (iqr + _EPSILON), self.smoothing)
+        smoothed[self.window : self.window + self.smoothing - 1] = 0.0
+        return smoothed
+
+    def _deviations(self, errors: FloatArray) -> FloatArray:
+        typical = np.median(self.error_iqr_) or self.error_iqr_.max() or 1.0
+        deviations: FloatArray = (errors - self.error_median_) / (self.error_iqr_ + _EPSILON * typical)
+        return deviations
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._contributions(recording).max(axis=1))
+
+
+def _median_and_iqr(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    first, median, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
+    return median, third - first
+
+
+class Network(nn.Module):
+    """Attention of each sensor over the ``top_k`` sensors whose learned identities are nearest to its own.
+
+    Parameters
+    ----------
+    n_sensors, window, embedding_size, top_k, dropout
+        As for `GDN`; of fewer sensors than ``top_k`` all are neighbours.
+    """
+
+    def __init__(self, n_sensors: int, window: int, embedding_size: int, top_k: int, dropout: float) -> None:
+        super().__init__()
+        self.n_neighbours = min(top_k, n_sensors)
+        self.identity = nn.Parameter(torch.empty(n_sensors, embedding_size))
+        nn.init.kaiming_uniform_(self.identity, a=5**0.5)
+        self.features = nn.Linear(window, embedding_size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(embedding_size))
+        # What the attention's logit of a pair takes from its target and from its source: of their windows and, from
+        # zero on, of their identities.
+        self.of_target = nn.Linear(embedding_size, 1, bias=False)
+        self.of_source = nn.Linear(embedding_size, 1, bias=False)
+        self.of_target_identity = nn.Parameter(torch.zeros(embedding_size))
+        self.of_source_identity = nn.Parameter(torch.zeros(embedding_size))
+        self.norm = BatchNorm(embedding_size)
+        self.output_norm = BatchNorm(embedding_size)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(embedding_size, 1)
+
+    def neighbours(self) -> Tensor:
+        """Return each sensor's neighbours, itself first, [n_sensors, n_neighbours]."""
+        directions = nn.functional.normalize(self.identity.detach(), dim=1)
+        similarity = (directions @ directions.t()).fill_diagonal_(2.0)  # above any cosine: itself is always one
+        return similarity.topk(self.n_neighbours, dim=1).indices
+
+    def attention(self, features: Tensor, neighbours: Tensor) -> Tensor:
+        """Return how much each sensor takes from each of its neighbours, [batch, n_sensors, n_neighbours].
+
+        Parameters
+        ----------
+        features
+            [batch, n_sensors, embedding_size].
+        neighbours
+            [n_sensors, n_neighbours].
+        """
+        target = self.of_target(features)[..., 0] + self.identity @ self.of_target_identity
+        source = self.of_source(features)[..., 0] + self.identity @ self.of_source_identity
+        logits = nn.functional.leaky_relu(target[..., None] + source[:, neighbours], 0.2)
+        return logits.softmax(dim=-1)
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Return the forecast [batch, 1, n_sensors] for scaled rows [batch, window, n_sensors]."""
+        features = self.features(past.transpose(1, 2))
+        neighbours = self.neighbours()
+        weights = self.attention(features, neighbours)
+        gathered = torch.einsum("bik,bikd->bid", weights, features[:, neighbours]) + self.bias
+        states = self.norm(gathered.flatten(0, 1)).relu().view(gathered.shape)
+        outputs = self.output_norm((self.identity * states).flatten(0, 1)).relu()
+        forecast: Tensor = self.head(self.dropout(outputs))
+        return forecast.view(len(past), 1, -1)

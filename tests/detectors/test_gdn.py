@@ -1,0 +1,152 @@
+"""GDN: neighbours, attention, forecasts and scores against slow implementations of their formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tsadbench import Detector, UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench_detectors.gdn import GDN, Network
+
+
+def rows(n_rows: int = 300, n_sensors: int = 4, seed: int = 0) -> FloatArray:
+    generator = np.random.default_rng(seed)
+    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
+    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
+
+
+def network(n_sensors: int = 5, top_k: int = 3) -> Network:
+    torch.manual_seed(0)
+    made = Network(n_sensors, window=6, embedding_size=4, top_k=top_k, dropout=0.2)
+    torch.nn.init.normal_(made.of_target_identity)
+    torch.nn.init.normal_(made.of_source_identity)
+    return made.eval()
+
+
+def small(**parameters: object) -> Detector:
+    return GDN(**{"window": 6, "embedding_size": 8, "epochs": 2, **parameters})  # type: ignore[arg-type]
+
+
+def test_neighbours_are_the_most_similar_identities_and_the_sensor_itself() -> None:
+    made = network()
+    vectors = made.identity.detach().numpy()
+    for target, found in enumerate(made.neighbours().tolist()):
+        cosine = vectors @ vectors[target] / np.linalg.norm(vectors, axis=1) / np.linalg.norm(vectors[target])
+        others = [sensor for sensor in np.argsort(-cosine) if sensor != target]
+        assert set(found) == {target, *others[:2]}
+
+
+def test_of_few_sensors_all_are_neighbours() -> None:
+    assert network(n_sensors=2, top_k=5).neighbours().shape == (2, 2)
+    assert network(n_sensors=1, top_k=5)(torch.randn(3, 6, 1)).shape == (3, 1, 1)
+
+
+def test_the_forecast_by_loops() -> None:
+    made = network()
+    past = torch.randn(2, 6, 5)
+    expected = torch.stack([_forecast_by_loops(made, window) for window in past])
+    with torch.inference_mode():
+        torch.testing.assert_close(made(past)[:, 0], expected)
+
+
+def _forecast_by_loops(made: Network, window: Tensor) -> Tensor:
+    """Forecast one window sensor by sensor, with key_i = [W x_i ; v_i] written out."""
+    with torch.inference_mode():
+        features = [made.features.weight @ window[:, sensor] for sensor in range(5)]
+        keys = [torch.cat([features[sensor], made.identity[sensor]]) for sensor in range(5)]
+        as_target = torch.cat([made.of_target.weight[0], made.of_target_identity])
+        as_source = torch.cat([made.of_source.weight[0], made.of_source_identity])
+        forecast = []
+        for target, neighbours in enumerate(made.neighbours().tolist()):
+            logits = [torch.dot(as_target, keys[target]) + torch.dot(as_source, keys[source]) for source in neighbours]
+            weights = torch.softmax(torch.nn.functional.leaky_relu(torch.stack(logits), 0.2), dim=0)
+            summed = sum(weight * features[source] for weight, source in zip(weights, neighbours, strict=True))
+            state = made.norm((summed + made.bias)[None]).relu()
+            output = made.output_norm(made.identity[target] * state).relu()
+            forecast.append(made.head(output)[0, 0])
+        return torch.stack(forecast)
+
+
+def test_windows_at_once_are_as_windows_one_by_one() -> None:
+    made, past = network(), torch.randn(7, 6, 5)
+    with torch.inference_mode():
+        torch.testing.assert_close(made(past), torch.cat([made(window[None]) for window in past]))
+
+
+def test_the_neighbourhood_is_not_learned_through() -> None:
+    made = network()
+    made.of_target_identity.data.zero_()
+    made.of_source_identity.data.zero_()
+    with torch.no_grad():
+        made.head.weight.zero_()
+    made(torch.randn(2, 6, 5)).sum().backward()
+    assert made.identity.grad is not None
+    assert not made.identity.grad.any()
+
+
+def test_the_score_by_hand() -> None:
+    detector = small(smoothing=3).fit(rows())
+    assert isinstance(detector, GDN)
+    fresh = rows(40, seed=1)
+    low, span = rows().min(axis=0), np.ptp(rows(), axis=0)
+    scaled = torch.from_numpy((fresh - low) / span).float()
+    with torch.inference_mode():
+        errors = np.array(
+            [(detector.network_(scaled[None, row - 6 : row])[0, 0] - scaled[row]).abs().numpy() for row in range(6, 40)]
+        )
+    epsilon = 0.01 * np.median(detector.error_iqr_)
+    deviations = (errors - detector.error_median_) / (detector.error_iqr_ + epsilon)
+    smooth = np.array([deviations[max(0, row - 2) : row + 1].mean(axis=0) for row in range(len(deviations))])
+    np.testing.assert_allclose(detector.contributions(fresh)[6:], smooth, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(detector.score(fresh)[6:], smooth.max(axis=1), rtol=1e-3, atol=1e-3)
+    assert np.isnan(detector.score(fresh)[:6]).all()
+
+
+def test_median_and_spread_are_those_of_the_held_out_rows() -> None:
+    detector = small(held_out=0.3, batch_size=64).fit(rows())
+    assert isinstance(detector, GDN)
+    # 294 windows, the last 88 of them held out: they forecast the last 88 rows.
+    low, span = rows().min(axis=0), np.ptp(rows(), axis=0)
+    scaled = torch.from_numpy((rows() - low) / span).float()
+    with torch.inference_mode():
+        past = torch.stack([scaled[row - 6 : row] for row in range(300 - 88, 300)])
+        errors = (detector.network_(past)[:, 0] - scaled[300 - 88 :]).abs().numpy()
+    np.testing.assert_allclose(detector.error_median_, np.median(errors, axis=0), rtol=1e-3)
+    first, third = np.quantile(errors, [0.25, 0.75], axis=0)
+    np.testing.assert_allclose(detector.error_iqr_, third - first, rtol=1e-3)
+
+
+def test_a_score_does_not_depend_on_later_rows_unless_with_the_references_quirk() -> None:
+    detector, fresh = small().fit(rows()), rows(60, seed=1)
+    np.testing.assert_allclose(detector.score(fresh[:40]), detector.score(fresh)[:40], rtol=1e-5)
+    leaky = small(quirks=True).fit(rows())
+    assert np.nanmax(np.abs(leaky.score(fresh[:40]) - leaky.score(fresh)[:40])) > 0.01
+
+
+def test_the_quirk_is_marked_leaky_and_changes_scoring_alone() -> None:
+    detector = small().fit(rows())
+    assert detector.declared_traits().leaky == ""
+    detector.set_params(quirks=True)
+    assert "rows that it scores" in detector.declared_traits().leaky
+    fresh = rows(60, seed=1)
+    found = detector.score(fresh)
+    np.testing.assert_array_equal(found, small(quirks=True).fit(rows()).score(fresh))
+    np.testing.assert_array_equal(found[6:9], 0.0)
+    assert np.isnan(detector.score(rows(5))).all()
+
+
+def test_a_sensor_that_never_moves_does_no_harm() -> None:
+    constant = rows()
+    constant[:, 1] = 7.0
+    assert np.isfinite(small().fit(constant).score(rows(40, seed=1))[6:]).all()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("top_k", 0), ("smoothing", 0), ("embedding_size", 0), ("dropout", 1.0), ("quirks", "on")]
+)
+def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
+    with pytest.raises(UsageError, match=parameter):
+        small(**{parameter: value}).fit(rows())
