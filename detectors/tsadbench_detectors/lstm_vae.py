@@ -123,7 +123,8 @@ class LSTMVAE(NetworkDetector):
     def _surprise(self, windows: Tensor, latent: Tensor) -> Tensor:
         """Return ``-log p(x|z)`` of every value, [batch, window, n_sensors]."""
         mean, log_variance = self.network_.decode(latent, windows.shape[1])  # type: ignore[operator]
-        return 0.5 * (math.log(2 * math.pi) + log_variance + (windows - mean).square() / log_variance.exp())
+        surprise = math.log(2 * math.pi) + log_variance + (windows - mean).square() / log_variance.exp()
+        return torch.as_tensor(0.5 * surprise)
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._contributions(recording).sum(axis=1))

@@ -1,0 +1,194 @@
+"""MSET: estimates a row from remembered normal rows that resemble it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.spatial.distance import cdist
+
+from tsadbench.arrays import FloatArray, IntArray
+from tsadbench.detector import Detector, Traits
+from tsadbench.errors import DataError
+from tsadbench.recording import Recording
+from tsadbench_detectors.smoothing import trailing_mean
+from tsadbench_detectors.standardise import Standardiser, pooled_rows
+
+Residual: TypeAlias = Literal["standardised", "raw"]
+
+# Rows estimated at once: their similarities to the memory are what takes room.
+_ROWS_AT_ONCE = 10_000
+_BLOCKS = 5
+
+
+class MSET(Detector):
+    """Multivariate state estimation technique: how far a row is from what remembered rows make of it.
+
+    With D the memory, one remembered row a column, and ``a # b = 1 - |a - b| / (|a| + |b|)`` the similarity of two
+    rows, the estimate of a row x is ``D (D' # D)^-1 (D' # x)``; rows are z-scores. The score is the length of
+    ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
+
+    Remembered are the rows with each sensor's smallest and largest value, then rows evenly spaced in the order of
+    their length, up to ``memory_rows`` (more where the extremes alone are more).
+
+    A remembered row has no residual, so training scores are held out: each recording is cut into five blocks, and each
+    block is scored with a memory chosen from the others.
+
+    Parameters
+    ----------
+    memory_rows
+        Rows that it remembers, at least 1.
+    ridge
+        Added to the diagonal of the memory's similarities, which equal rows make singular.
+    residual
+        "standardised": in z-scores, every sensor counting alike; "raw": ``|x - estimate| / |estimate|`` in the sensors'
+        own units, as the SKAB benchmark has it, in which only sensors with large numbers are seen.
+    smoothing
+        Rows of the trailing mean over the score, at least 1 (= no smoothing).
+
+    References
+    ----------
+    R. Singer, K. Gross, J. Herzog, R. King and S. Wegerich, Model-based nuclear power plant monitoring and fault
+    detection: theoretical foundations, ISAP 1997.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="statistics",
+        memory=0,
+        scoring_parameters=("residual", "smoothing"),
+        paper="Singer et al., ISAP 1997",
+    )
+
+    def __init__(
+        self,
+        *,
+        memory_rows: int = 150,
+        ridge: float = 1e-6,
+        residual: Residual = "standardised",
+        smoothing: int = 1,
+    ) -> None:
+        self.memory_rows = memory_rows
+        self.ridge = ridge
+        self.residual = residual
+        self.smoothing = smoothing
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.smoothing - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"memory_rows": 60}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        for parameter in ("memory_rows", "smoothing"):
+            value = getattr(self, parameter)
+            self._require(isinstance(value, Integral) and int(value) >= 1, parameter, "an integer of at least 1")
+        self._require(isinstance(self.ridge, Real) and 0 <= self.ridge < 1, "ridge", "a number from 0 to below 1")
+        self._require(self.residual in get_args(Residual), "residual", f"one of {list(get_args(Residual))}")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        rows = pooled_rows(recordings)
+        if len(rows) < 2:
+            raise DataError("MSET: expected at least 2 training rows, found 1; train on more rows")
+        self.standardiser_ = Standardiser.of(recordings)
+        self.memory_ = self._remember(self.standardiser_.z_scores(rows))
+
+    def _remember(self, z_scores: FloatArray) -> Memory:
+        return Memory.of(z_scores[chosen_rows(z_scores, self.memory_rows)], self.ridge)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return self._smoothed(self._squares(recording, self.memory_))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return self._squares(recording, self.memory_)
+
+    def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
+        squares = [np.empty_like(recording.values) for recording in recordings]
+        blocks = [np.array_split(np.arange(recording.n_rows), _BLOCKS) for recording in recordings]
+        for number in range(_BLOCKS):
+            others = [
+                np.delete(recording.values, of_recording[number], axis=0)
+                for recording, of_recording in zip(recordings, blocks, strict=True)
+            ]
+            memory = self._remember(self.standardiser_.z_scores(np.concatenate(others)))
+            for recording, of_recording, found in zip(recordings, blocks, squares, strict=True):
+                block = of_recording[number]
+                if len(block):
+                    found[block] = self._squares(recording.rows(block[0], block[-1] + 1), memory)
+        return [self._smoothed(found) for found in squares]
+
+    def _squares(self, recording: Recording, memory: Memory) -> FloatArray:
+        """Return the squared residual of each sensor, [n_rows, n_sensors]."""
+        z = self.standardiser_.z_scores(recording.values)
+        estimate = np.concatenate([memory.estimate(part) for part in _parts(z)])
+        if self.residual == "standardised":
+            return np.asarray((z - estimate) ** 2, dtype=np.float64)
+        raw = estimate * self.standardiser_.scale + self.standardiser_.mean
+        length = np.linalg.norm(raw, axis=1, keepdims=True)
+        return np.asarray(((recording.values - raw) / np.where(length > 0, length, 1.0)) ** 2, dtype=np.float64)
+
+    def _smoothed(self, squares: FloatArray) -> FloatArray:
+        return trailing_mean(np.sqrt(squares.sum(axis=1)), self.smoothing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """Remembered rows, ready to estimate others.
+
+    Parameters
+    ----------
+    rows
+        D', [n_remembered, n_sensors].
+    factors, pivots
+        LU decomposition of the rows' similarities to each other.
+    """
+
+    rows: FloatArray
+    factors: FloatArray
+    pivots: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, ridge: float) -> Self:
+        """Remember rows [n_remembered, n_sensors]."""
+        factors, pivots = lu_factor(similarities(rows, rows) + ridge * np.eye(len(rows)))
+        return cls(rows, factors, np.asarray(pivots, dtype=np.int64))
+
+    def estimate(self, rows: FloatArray) -> FloatArray:
+        """Return what the memory makes of rows [n_rows, n_sensors]."""
+        weights = lu_solve((self.factors, self.pivots), similarities(self.rows, rows))
+        return np.asarray(weights.T @ self.rows, dtype=np.float64)
+
+
+def similarities(some: FloatArray, others: FloatArray) -> FloatArray:
+    """Return ``1 - |a - b| / (|a| + |b|)`` for every two rows, [n_some, n_others]; 1 for two rows of zeros."""
+    lengths = np.linalg.norm(some, axis=1)[:, None] + np.linalg.norm(others, axis=1)
+    return np.asarray(1.0 - cdist(some, others) / np.where(lengths > 0, lengths, 1.0), dtype=np.float64)
+
+
+def chosen_rows(rows: FloatArray, at_most: int) -> IntArray:
+    """Return the places of the rows to remember, in order: extremes, then evenly spaced by length.
+
+    Parameters
+    ----------
+    rows
+        [n_rows, n_sensors].
+    at_most
+        How many; the extremes are in whatever their number.
+    """
+    if len(rows) <= at_most:
+        return np.arange(len(rows), dtype=np.int64)
+    extremes = np.unique(np.concatenate([rows.argmin(axis=0), rows.argmax(axis=0)]))
+    by_length = np.argsort(np.linalg.norm(rows, axis=1), kind="stable")
+    rest = by_length[~np.isin(by_length, extremes)]
+    count = min(len(rest), max(0, at_most - len(extremes)))
+    evenly = rest[np.arange(count) * len(rest) // max(count, 1)]
+    return np.sort(np.concatenate([extremes, evenly]))
+
+
+def _parts(rows: FloatArray) -> Iterator[FloatArray]:
+    for first in range(0, max(len(rows), 1), _ROWS_AT_ONCE):
+        yield rows[first : first + _ROWS_AT_ONCE]

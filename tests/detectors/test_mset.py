@@ -1,0 +1,144 @@
+"""MSET: similarities and estimates against loops, held-out training scores, the SKAB repository's own figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tsadbench import DataError, Detector, Recording, UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench.dataset import DataOptions
+from tsadbench_detectors.mset import MSET, Memory, chosen_rows, similarities
+
+
+def rows(n_rows: int = 200, n_sensors: int = 3, seed: int = 0) -> FloatArray:
+    generator = np.random.default_rng(seed)
+    return np.array([50.0, -3.0, 0.2])[:n_sensors] + generator.normal(size=(n_rows, n_sensors)) * [2.0, 1.0, 0.01]
+
+
+def _similarity(a: FloatArray, b: FloatArray) -> float:
+    if (a == b).all():
+        return 1.0
+    return 1.0 - np.linalg.norm(a - b) / (np.linalg.norm(a) + np.linalg.norm(b))
+
+
+def test_similarities_by_loops() -> None:
+    some, others = np.vstack([rows(4), np.zeros((1, 3))]), np.vstack([rows(3, seed=1), np.zeros((1, 3))])
+    expected = [[_similarity(a, b) for b in others] for a in some]
+    np.testing.assert_allclose(similarities(some, others), expected, rtol=1e-12)
+
+
+def test_the_estimate_by_its_formula() -> None:
+    remembered, x = rows(12), rows(1, seed=1)[0]
+    gram = np.array([[_similarity(a, b) for b in remembered] for a in remembered])
+    weights = np.linalg.inv(gram) @ np.array([_similarity(a, x) for a in remembered])
+    np.testing.assert_allclose(Memory.of(remembered, ridge=0.0).estimate(x[None])[0], remembered.T @ weights, rtol=1e-8)
+
+
+def test_the_score_is_the_length_of_the_residual_in_z_scores() -> None:
+    detector = MSET(memory_rows=1000, ridge=0.0).fit(rows())
+    z = (rows() - rows().mean(axis=0)) / rows().std(axis=0)
+    fresh = rows(5, seed=2)
+    fresh_z = (fresh - rows().mean(axis=0)) / rows().std(axis=0)
+    residual = fresh_z - Memory.of(z, 0.0).estimate(fresh_z)
+    np.testing.assert_allclose(detector.score(fresh), np.linalg.norm(residual, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(detector.contributions(fresh), residual**2, rtol=1e-6)
+
+
+def test_remembered_rows_have_no_residual_but_training_scores_are_held_out() -> None:
+    detector = MSET(memory_rows=1000).fit(rows())
+    assert detector.score(rows()).max() < 1e-3
+    (held_out,) = detector.training_scores([rows()])
+    fresh = detector.score(rows(seed=3))
+    assert 0.5 < np.median(held_out) / np.median(fresh) < 2.0
+
+
+def test_a_block_is_scored_by_the_other_blocks_of_all_recordings() -> None:
+    first, second = rows(50), rows(31, seed=1)
+    detector = MSET(memory_rows=1000).fit([first, second])
+    scores = detector.training_scores([first, second])
+    others = np.concatenate([first[10:], np.delete(second, np.arange(7), axis=0)])
+    scale = np.concatenate([first, second]).std(axis=0)
+    mean = np.concatenate([first, second]).mean(axis=0)
+    memory = Memory.of((others - mean) / scale, 1e-6)
+    for recording, block in ((0, first[:10]), (1, second[:7])):
+        z = (block - mean) / scale
+        np.testing.assert_allclose(
+            scores[recording][: len(block)], np.linalg.norm(z - memory.estimate(z), axis=1), rtol=1e-6
+        )
+
+
+def test_extremes_are_remembered_then_rows_of_all_lengths() -> None:
+    given = rows()
+    chosen = chosen_rows(given, 30)
+    assert len(chosen) == 30
+    assert {*given.argmin(axis=0), *given.argmax(axis=0)} <= set(chosen)
+    lengths = np.sort(np.linalg.norm(given, axis=1))
+    gaps = np.diff(np.searchsorted(lengths, np.sort(np.linalg.norm(given[chosen], axis=1))))
+    assert gaps.max() <= 2 * len(given) / 24
+    np.testing.assert_array_equal(chosen_rows(given, 200), np.arange(200))
+    assert len(chosen_rows(given, 1)) == len({*given.argmin(axis=0), *given.argmax(axis=0)})
+
+
+def test_equal_rows_do_not_make_it_singular() -> None:
+    twice = np.vstack([rows(20), rows(20)])
+    assert np.isfinite(MSET(memory_rows=40).fit(twice).score(rows(10, seed=1))).all()
+    assert np.isfinite(MSET().fit(np.ones((10, 2))).score(np.array([[1.0, 2.0]]))).all()
+
+
+def test_rows_scored_by_the_part_are_as_rows_scored_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector, fresh = MSET().fit(rows()), rows(25, seed=1)
+    whole = detector.score(fresh)
+    monkeypatch.setattr("tsadbench_detectors.mset._ROWS_AT_ONCE", 7)
+    np.testing.assert_allclose(detector.score(fresh), whole, rtol=1e-9)
+
+
+def test_smoothing_is_a_trailing_mean() -> None:
+    fresh = rows(10, seed=1)
+    rough = MSET().fit(rows()).score(fresh)
+    smooth = MSET(smoothing=3).fit(rows()).score(fresh)
+    np.testing.assert_allclose(smooth[5], rough[3:6].mean())
+
+
+def test_one_row_is_not_enough() -> None:
+    with pytest.raises(DataError, match="at least 2 training rows"):
+        MSET().fit(rows(1))
+    assert np.isfinite(MSET().fit(rows(2)).training_scores([rows(2)])[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("memory_rows", 0), ("ridge", -1.0), ("residual", "none"), ("smoothing", 0)]
+)
+def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
+    with pytest.raises(UsageError, match=parameter):
+        MSET(**{parameter: value}).fit(rows())  # type: ignore[arg-type]
+
+
+@pytest.mark.skab
+def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
+    """Each file trains on 400 rows, all of them remembered; alarm where the centred mean of 60 rows is above 0.01."""
+    from tsadbench.datasets.skab import load
+
+    data = load(DataOptions(directory=skab_directory))
+    counts = np.zeros((2, 2), dtype=int)
+    for recording in data.dataset.test:
+        detector: Detector = MSET(memory_rows=400, ridge=0.0, residual="raw").fit(recording.rows(0, 400, id="train"))
+        fresh = recording.rows(400, recording.n_rows, id="test")
+        flagged = _centred_mean(detector.score(fresh)) > 0.01
+        np.add.at(counts, (data.labels.rows[recording.id][400:].astype(int), flagged.astype(int)), 1)
+    (tn, fp), (fn, tp) = counts
+    assert round(2 * tp / (2 * tp + fp + fn), 2) == 0.78
+    assert round(100 * fp / (fp + tn), 2) == 39.73
+    assert round(100 * fn / (fn + tp), 2) == 14.13
+
+
+def _centred_mean(scores: FloatArray) -> FloatArray:
+    """Return the mean over those of the rows i - 30 to i + 29 that exist."""
+    import pandas as pd
+
+    return pd.Series(scores).rolling(60, center=True, min_periods=1).mean().to_numpy()
+
+
+def test_a_recording_keeps_its_rows_apart() -> None:
+    pieces = [Recording("a", rows(30), ("x", "y", "z")), Recording("b", rows(30, seed=4), ("x", "y", "z"))]
+    assert [len(scores) for scores in MSET().fit(pieces).training_scores(pieces)] == [30, 30]
