@@ -100,11 +100,16 @@ def test_a_recording_too_short_to_spare_windows_is_trained_on_whole() -> None:
     assert math.isnan(detector.losses_[0][1])
 
 
-@given(st.lists(st.integers(0, 60), min_size=1, max_size=5), st.integers(1, 12), st.floats(0.0, 0.49))
-def test_windows_held_out_share_no_row_with_those_that_stay(n_rows: list[int], length: int, share: float) -> None:
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=5), st.integers(1, 12), st.floats(0.0, 0.49), st.integers(1, 15)
+)
+def test_windows_held_out_share_no_row_with_those_that_stay(
+    n_rows: list[int], length: int, share: float, stride: int
+) -> None:
     borders = np.cumsum([0, *n_rows])
     recordings = [torch.arange(first, first + n)[:, None] for first, n in zip(borders, n_rows, strict=False)]
-    windows = Windows(recordings, length)
+    windows = Windows(recordings, length, stride)
+    assert len(windows) == sum(len(range(0, max(0, n - length + 1), stride)) for n in n_rows)
     kept, held_out = windows.hold_out(share)
     numbers = torch.cat([kept, held_out]).tolist()
     assert len(set(numbers)) == len(numbers)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Windows:
-    """Every window of ``length`` rows that lies within one recording, in order.
+    """Every window of ``length`` rows that lies within one recording, in order; or every ``stride``-th of them.
 
     Nothing is cut out before a batch asks for it, so memory grows with the batch and not with the series.
 
@@ -19,13 +19,18 @@ class Windows:
         Tensors [n_rows, ...]; one shorter than a window gives none.
     length
         Rows of a window.
+    stride
+        Rows from one window's start to the next one's.
     """
 
-    def __init__(self, recordings: Sequence[Tensor], length: int) -> None:
+    def __init__(self, recordings: Sequence[Tensor], length: int, stride: int = 1) -> None:
         self._rows = recordings[0] if len(recordings) == 1 else torch.cat(list(recordings))
         self._offsets = torch.arange(length)
-        self._counts = [max(0, len(rows) - length + 1) for rows in recordings]
-        self._starts = torch.cat(_starts([len(rows) for rows in recordings], self._counts))
+        starts = _starts([len(rows) for rows in recordings], length, stride)
+        self._counts = [len(of_recording) for of_recording in starts]
+        self._starts = torch.cat(starts)
+        # How many windows after one still reach into its rows.
+        self._overlapping = (length - 1) // stride
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -46,7 +51,7 @@ class Windows:
         for of_recording in torch.split(numbers, self._counts):
             count = len(of_recording)
             n_held_out = round(share * count)
-            n_kept = count - n_held_out - (len(self._offsets) - 1)
+            n_kept = count - n_held_out - self._overlapping
             if n_held_out == 0 or 2 * n_kept < count:
                 n_kept, n_held_out = count, 0
             kept.append(of_recording[:n_kept])
@@ -54,9 +59,9 @@ class Windows:
         return torch.cat(kept), torch.cat(held_out)
 
 
-def _starts(n_rows: Sequence[int], counts: Sequence[int]) -> list[Tensor]:
+def _starts(n_rows: Sequence[int], length: int, stride: int) -> list[Tensor]:
     starts, first = [], 0
-    for n, count in zip(n_rows, counts, strict=True):
-        starts.append(torch.arange(first, first + count))
+    for n in n_rows:
+        starts.append(torch.arange(first, first + max(0, n - length + 1), stride))
         first += n
     return starts

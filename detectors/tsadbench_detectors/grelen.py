@@ -1,0 +1,364 @@
+"""GReLeN: infers from every window which sensors drive which, and watches how these relations change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import ClassVar, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray, IntArray
+from tsadbench.detector import Traits
+from tsadbench.recording import Recording
+from tsadbench_detectors.extras import needs_extra
+from tsadbench_detectors.standardise import Scaler, UnitRange
+
+with needs_extra("grelen", "deep"):
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+
+    from tsadbench_detectors.deep.network_detector import NetworkDetector
+    from tsadbench_detectors.deep.windows import Windows
+
+Statistic: TypeAlias = Literal["difference", "deviation", "reconstruction"]
+
+# Types of relation from one sensor to another, the first of them none at all, and how probable they are beforehand.
+_PRIOR = (0.91, 0.03, 0.03, 0.03)
+# Widths of the graph learner.
+_FEATURES, _KEY = 64, 32
+# A share of relations below this counts as this in the divergence: the logarithm of 0 has no gradient.
+_SMALLEST_SHARE = 1e-12
+# "No relation" has a probability: a sensor for which it varies by less than this in training does not vary.
+_SMALLEST_DEVIATION = 1e-6
+
+
+class GReLeN(NetworkDetector):
+    """Scores how the relations between sensors change, which it learns as latent variables of a forecast.
+
+    A graph learner maps the sensors' windows to the probabilities of four types of relation for each ordered pair of
+    sensors; the first type is "none". For each other type, a graph of relations drawn from them (Gumbel-softmax) and a
+    recurrent layer that exchanges its state along it run over the window and forecast each next row in it. The loss is
+    half the squared error, summed over the window, plus the Kullback-Leibler divergence of the window's mean
+    probabilities from (.91, .03, .03, .03).
+
+    With ``m_i`` the mean over the other sensors j of the probability that i has no relation to j, in the window that
+    ends with row t, the score of row t is the mean over the sensors of its contributions' terms: see ``statistic``.
+    Nothing is drawn to score. A sensor alone has no relations: it scores 0, but for "reconstruction".
+
+    Parameters
+    ----------
+    window
+        Rows that it sees at once.
+    stride
+        Rows from one training window's start to the next one's.
+    hidden_size
+        Width of the recurrent layers.
+    diffusion_steps
+        How many relations in a row the state travels, with and against their direction, in one step.
+    temperature
+        Of the Gumbel-softmax: the smaller, the less smooth.
+    statistic
+        "difference": ``|m_i(t) - m_i(t - 1)| / 2``, the published distance from the moving average over two windows,
+        without its sign; it needs one row more. "deviation": how many standard deviations of the training windows
+        m_i is from their mean. "reconstruction": squared error of the last row's forecast, with the probabilities
+        themselves in the place of drawn relations.
+    epochs, batch_size, learning_rate
+        Of the training, by Adam.
+    held_out, patience
+        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
+        them after which training ends.
+    seed
+        Of the initial weights, the order of the training windows and the drawn relations.
+    device
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+
+    References
+    ----------
+    W. Zhang, C. Zhang and F. Tsung, GRELEN: multivariate time series anomaly detection from the perspective of graph
+    relational learning, IJCAI 2022. Reduced for cost: the recurrent layers' width (16, not 64), every second window of
+    training, 12 epochs (not up to 300). Layer instead of batch normalisation: a score must not depend on the windows
+    that happen to be scored beside it.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="graph",
+        memory=30,
+        stochastic=True,
+        scoring_parameters=("statistic",),
+        extra="deep",
+        paper="Zhang, Zhang, Tsung, IJCAI 2022 (GReLeN)",
+    )
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        stride: int = 2,
+        hidden_size: int = 16,
+        diffusion_steps: int = 2,
+        temperature: float = 0.5,
+        statistic: Statistic = "difference",
+        epochs: int = 12,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.1,
+        patience: int = 3,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.stride = stride
+        self.hidden_size = hidden_size
+        self.diffusion_steps = diffusion_steps
+        self.temperature = temperature
+        self.statistic = statistic
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.window if self.statistic == "difference" else self.window - 1)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        return {"window": 8, "hidden_size": 4, "epochs": 2, "batch_size": 64}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        self._require_integer("window", at_least=2)
+        for parameter in ("stride", "hidden_size", "diffusion_steps"):
+            self._require_integer(parameter, at_least=1)
+        temperature = self.temperature
+        self._require(isinstance(temperature, Real) and 0.0 < temperature < np.inf, "temperature", "a number above 0")
+        self._require(self.statistic in get_args(Statistic), "statistic", f"one of {list(get_args(Statistic))}")
+
+    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
+        return UnitRange.of(recordings)
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - for any number of sensors
+        return Network(self.window, self.hidden_size, self.diffusion_steps)
+
+    @property
+    def _network(self) -> Network:
+        return cast("Network", self.network_)
+
+    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
+        return Windows([self._rows(recording) for recording in recordings], self.window, self.stride)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        logits = self._network.learner(windows)
+        probabilities = logits.softmax(dim=1)
+        relations = probabilities
+        if self.network_.training:
+            relations = functional.gumbel_softmax(logits, tau=self.temperature, hard=True, dim=1)
+        error = (self._network.decoder(windows[:, :-1], relations) - windows[:, 1:]).square()
+        return torch.as_tensor(0.5 * error.sum(dim=1).mean() + divergence(probabilities).mean())
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self._train(recordings)
+        # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
+        self.network_.double()
+        by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
+        self.unrelated_mean_ = by_window.mean(axis=0)
+        self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._contributions(recording).sum(axis=1))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        if self.statistic == "reconstruction":
+            terms = self._errors(recording)
+        elif self.statistic == "deviation":
+            terms = np.abs(self._unrelated(recording) - self.unrelated_mean_) / self.unrelated_deviation_
+        else:
+            before = np.full((1, recording.n_sensors), np.nan)
+            terms = np.abs(np.diff(self._unrelated(recording), axis=0, prepend=before)) / 2
+        return terms / recording.n_sensors
+
+    def _unrelated(self, recording: Recording) -> FloatArray:
+        """Return m [n_rows, n_sensors]."""
+        by_row = np.full(recording.values.shape, np.nan)
+        for rows, windows in self._windows_by_last_row(recording):
+            by_row[rows] = unrelated(self._network.learner(windows).softmax(dim=1)).cpu().numpy()
+        return by_row
+
+    def _errors(self, recording: Recording) -> FloatArray:
+        """Return the squared errors of the windows' last rows, [n_rows, n_sensors]."""
+        by_row = np.full(recording.values.shape, np.nan)
+        for rows, windows in self._windows_by_last_row(recording):
+            relations = self._network.learner(windows).softmax(dim=1)
+            forecast = self._network.decoder(windows[:, :-1], relations)[:, -1]
+            by_row[rows] = (forecast - windows[:, -1]).square().cpu().numpy()
+        return by_row
+
+    def _windows_by_last_row(self, recording: Recording) -> Iterator[tuple[IntArray, Tensor]]:
+        for first, windows in self._scored_windows(recording, self.window):
+            yield self.window - 1 + first, windows.double()
+
+
+def unrelated(probabilities: Tensor) -> Tensor:
+    """Return m [batch, n_sensors]: the mean probability that a sensor has no relation to another; 0 without others.
+
+    Parameters
+    ----------
+    probabilities
+        [batch, type, n_sensors, n_sensors]; the diagonal is left out.
+    """
+    return _of_pairs(probabilities)[:, 0].sum(dim=-1) / max(1, probabilities.shape[-1] - 1)
+
+
+def divergence(probabilities: Tensor) -> Tensor:
+    """Return the Kullback-Leibler divergence of the pairs' mean probabilities from the prior, [batch].
+
+    Parameters
+    ----------
+    probabilities
+        [batch, type, n_sensors, n_sensors]; the diagonal is left out.
+    """
+    n_sensors = probabilities.shape[-1]
+    shares = _of_pairs(probabilities).sum(dim=(2, 3)) / max(1, n_sensors * (n_sensors - 1))
+    shares = shares.clamp_min(_SMALLEST_SHARE)
+    return (shares * (shares / shares.new_tensor(_PRIOR)).log()).sum(dim=1)
+
+
+def _of_pairs(probabilities: Tensor) -> Tensor:
+    """Return the probabilities with 0 on the diagonal: a sensor is no pair with itself."""
+    return probabilities * (1.0 - torch.eye(probabilities.shape[-1]).to(probabilities))
+
+
+def random_walks(adjacency: Tensor, n_steps: int) -> Tensor:
+    """Return where walks of 0 to ``n_steps`` steps end, with and against the edges, [..., from, walk, to].
+
+    The walks are ``I, S, ..., S^n, R, ..., R^n`` with ``S = D_out^-1 A`` and ``R = D_in^-1 A^T``.
+
+    Parameters
+    ----------
+    adjacency
+        A [..., n_sensors, n_sensors]; every sensor needs an edge out and an edge in.
+    n_steps
+        At least 1.
+    """
+    walks = [torch.eye(adjacency.shape[-1]).to(adjacency).expand_as(adjacency)]
+    for edges in (adjacency, adjacency.transpose(-1, -2)):
+        step = edges / edges.sum(dim=-1, keepdim=True)
+        walks.append(step)
+        for _ in range(n_steps - 1):
+            walks.append(step @ walks[-1])
+    return torch.stack(walks, dim=-2)
+
+
+class Network(nn.Module):
+    """Graph learner and decoder.
+
+    Parameters
+    ----------
+    window, hidden_size, diffusion_steps
+        As for `GReLeN`.
+    """
+
+    def __init__(self, window: int, hidden_size: int, diffusion_steps: int) -> None:
+        super().__init__()
+        self.learner = GraphLearner(window)
+        self.decoder = Decoder(hidden_size, diffusion_steps)
+
+
+class GraphLearner(nn.Module):
+    """Infers relations from a window: one perceptron for all sensors, then a query and a key a type for each.
+
+    Parameters
+    ----------
+    window
+        As for `GReLeN`.
+    """
+
+    def __init__(self, window: int) -> None:
+        super().__init__()
+        layers = [nn.Linear(window, _FEATURES), nn.Linear(_FEATURES, _FEATURES)]
+        for layer in layers:
+            nn.init.xavier_normal_(layer.weight)
+            nn.init.constant_(layer.bias, 0.1)
+        self.encoder = nn.Sequential(layers[0], nn.ELU(), layers[1], nn.ELU(), nn.LayerNorm(_FEATURES))
+        self.query = nn.Linear(_FEATURES, len(_PRIOR) * _KEY)
+        self.key = nn.Linear(_FEATURES, len(_PRIOR) * _KEY)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Return each pair's logits, [batch, type, from, to], for scaled rows [batch, window, n_sensors]."""
+        features = self.encoder(windows.transpose(1, 2))
+        query, key = (_by_type(linear(features)) for linear in (self.query, self.key))
+        return torch.matmul(query, key.transpose(2, 3))
+
+
+def _by_type(features: Tensor) -> Tensor:
+    return features.view(*features.shape[:2], len(_PRIOR), _KEY).transpose(1, 2)
+
+
+class Decoder(nn.Module):
+    """Forecasts each next row: for each type of relation a gated recurrent unit whose maps are diffusion convolutions.
+
+    A diffusion convolution maps what arrives at a sensor by each of the `random_walks`, together. The types' units are
+    computed at once; their states' mean gives the forecast.
+
+    Parameters
+    ----------
+    hidden_size, diffusion_steps
+        As for `GReLeN`.
+    """
+
+    def __init__(self, hidden_size: int, diffusion_steps: int) -> None:
+        super().__init__()
+        self.diffusion_steps = diffusion_steps
+        n_inputs = (1 + 2 * diffusion_steps) * (1 + hidden_size)
+        self.gates = _Maps(n_inputs, 2 * hidden_size)
+        self.candidate = _Maps(n_inputs, hidden_size)
+        self.head = nn.Linear(hidden_size, 1)
+
+    def forward(self, rows: Tensor, relations: Tensor) -> Tensor:
+        """Return the forecast of the row after each row, [batch, n_rows, n_sensors].
+
+        Parameters
+        ----------
+        rows
+            [batch, n_rows, n_sensors].
+        relations
+            [batch, type, n_sensors, n_sensors]: drawn ones, or their probabilities; the diagonal is left out.
+        """
+        n_types, (batch, _, n_sensors) = len(_PRIOR) - 1, rows.shape
+        adjacency = _of_pairs(relations)[:, 1:] + torch.eye(n_sensors).to(relations)
+        # From here on, the first dimension is (type, window): one product for all of them.
+        walks = random_walks(adjacency.transpose(0, 1).flatten(0, 1), self.diffusion_steps).flatten(1, 2)
+        values = rows.permute(1, 0, 2)[..., None].repeat(1, n_types, 1, 1)
+
+        def diffused(state: Tensor, maps: _Maps) -> Tensor:
+            arriving = (walks @ state).view(n_types, batch * n_sensors, -1)
+            return torch.as_tensor(maps(arriving)).view(n_types * batch, n_sensors, -1)
+
+        state = rows.new_zeros(n_types * batch, n_sensors, self.head.in_features)
+        states = []
+        for value in values:
+            update, reset = diffused(torch.cat([value, state], dim=-1), self.gates).sigmoid().chunk(2, dim=-1)
+            candidate = diffused(torch.cat([value, reset * state], dim=-1), self.candidate).tanh()
+            state = torch.lerp(candidate, state, update)
+            states.append(state)
+        by_type = torch.stack(states).view(len(states), n_types, batch, n_sensors, -1)
+        forecast: Tensor = self.head(by_type.mean(dim=1))[..., 0]
+        return forecast.transpose(0, 1)
+
+
+class _Maps(nn.Module):
+    """One linear map for each type of relation but none: [type, n, n_in] to [type, n, n_out]."""
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        maps = [nn.init.xavier_uniform_(torch.empty(n_in, n_out)) for _ in _PRIOR[1:]]
+        self.weight = nn.Parameter(torch.stack(maps))
+        self.bias = nn.Parameter(torch.zeros(len(maps), 1, n_out))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, inputs, self.weight)

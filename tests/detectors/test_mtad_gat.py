@@ -1,0 +1,119 @@
+"""MTAD-GAT: attention and scores against slow implementations of their formulas."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tsadbench import UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network, pair_logits
+
+
+def rows(n_rows: int = 200, n_sensors: int = 3, seed: int = 0) -> FloatArray:
+    generator = np.random.default_rng(seed)
+    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
+    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
+
+
+def small(**parameters: object) -> MTADGAT:
+    return MTADGAT(**{"window": 10, "stride": 2, "hidden_size": 8, "epochs": 2, **parameters})  # type: ignore[arg-type]
+
+
+def test_logits_and_their_gradients_are_those_of_every_pair_laid_out() -> None:
+    leaves = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 5, 6), (2, 5, 6), (6,))]
+    target, source, weight = leaves
+    upstream = torch.randn(2, 5, 5, dtype=torch.float64)
+    expected = nn.functional.leaky_relu(target[:, :, None] + source[:, None], 0.2) @ weight
+    found = pair_logits(target, source, weight)
+    torch.testing.assert_close(found, expected)
+    for ours, theirs in zip(
+        torch.autograd.grad(found, leaves, upstream), torch.autograd.grad(expected, leaves, upstream), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_attention_by_loops() -> None:
+    attention = Attention(n_nodes=4, n_features=3, dropout=0.3).eval()
+    nn.init.normal_(attention.pair_bias)
+    nodes = torch.randn(1, 4, 3)
+    x = nodes[0]
+    joint = torch.cat([attention.target.weight, attention.source.weight], dim=1)  # W of [x_i; x_j]
+    logits = torch.empty(4, 4)
+    with torch.inference_mode():
+        for i in range(4):
+            for j in range(4):
+                hidden = joint @ torch.cat([x[i], x[j]]) + attention.target.bias
+                logits[i, j] = attention.logit @ nn.functional.leaky_relu(hidden, 0.2) + attention.pair_bias[i, j]
+        weights = torch.softmax(logits, dim=1)
+        torch.testing.assert_close(attention.weights(nodes)[0], weights)
+        torch.testing.assert_close(attention(nodes)[0], torch.sigmoid(weights @ x))
+
+
+def test_attention_without_pair_bias_follows_a_permutation_of_its_nodes() -> None:
+    attention, nodes, order = Attention(5, 3, 0.0).eval(), torch.randn(2, 5, 3), torch.tensor([3, 1, 4, 0, 2])
+    with torch.inference_mode():
+        torch.testing.assert_close(attention(nodes[:, order]), attention(nodes)[:, order])
+
+
+def test_the_score_by_hand() -> None:
+    detector = small(gamma=0.5).fit(rows())
+    network = cast("Network", detector.network_)
+    fresh = rows(30, seed=1)
+    scaled = torch.from_numpy((fresh - rows().min(axis=0)) / np.ptp(rows(), axis=0)).float()
+    expected = np.full((30, 3), np.nan)
+    with torch.inference_mode():
+        for row in range(10, 30):
+            forecast, _ = network(scaled[None, row - 10 : row])
+            _, reconstruction = network(scaled[None, row - 9 : row + 1])
+            missed = (forecast[0] - scaled[row]).abs() + 0.5 * (reconstruction[0, -1] - scaled[row]).abs()
+            expected[row] = missed.numpy() / 1.5 / 3
+    np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-4, atol=1e-6)
+
+
+def test_the_loss_is_the_sum_of_both_roots() -> None:
+    detector = small(dropout=0.0).fit(rows())
+    windows = torch.randn(4, 11, 3)
+    with torch.inference_mode():
+        forecast, reconstruction = detector.network_(windows[:, :10])
+        expected = nn.functional.mse_loss(forecast, windows[:, 10]).sqrt()
+        expected = expected + nn.functional.mse_loss(reconstruction, windows[:, :10]).sqrt()
+        torch.testing.assert_close(detector._loss(windows), expected)
+
+
+def test_training_levels_and_makes_a_broken_coupling_dear() -> None:
+    detector = small(epochs=25, stride=1, patience=25).fit(rows(400))
+    losses = [loss for loss, _ in detector.losses_]
+    assert losses[-1] < 0.7 * losses[0]
+    normal, faulty = rows(200, seed=1), rows(200, seed=1)
+    faulty[150:, 0] += 2.0
+    assert detector.score(faulty)[150:].mean() > 1.5 * detector.score(normal)[150:].mean()
+
+
+def test_dropout_is_off_when_scoring_and_windows_do_not_see_each_other() -> None:
+    detector, fresh = small(dropout=0.9).fit(rows()), rows(60, seed=1)
+    np.testing.assert_array_equal(detector.score(fresh), detector.score(fresh))
+    np.testing.assert_allclose(detector.score(fresh)[30:45], detector.score(fresh[20:45])[10:], rtol=1e-4)
+
+
+def test_recordings_shorter_than_a_window_have_no_score() -> None:
+    detector = small().fit(rows())
+    for n_rows in (1, 9, 10):
+        assert np.isnan(detector.score(rows(n_rows))).all()
+    assert np.isnan(detector.score(rows(11))).sum() == 10
+
+
+def test_sensors_that_never_move_leave_the_loss_finite() -> None:
+    detector = small().fit(np.full((60, 2), 4.0))
+    assert all(np.isfinite(loss) for loss, _ in detector.losses_)
+
+
+@pytest.mark.parametrize(("parameter", "value"), [("gamma", -1.0), ("dropout", 1.0), ("stride", 0), ("hidden_size", 0)])
+def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
+    with pytest.raises(UsageError, match=parameter):
+        small(**{parameter: value}).fit(rows())
