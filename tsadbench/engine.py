@@ -80,14 +80,13 @@ def run_plan(
     """
     watching = observer or Silent()
     stop = threading.Event()
-    records: dict[str, Record] = {}
+    records = {} if store is None else {one.trial: one for one in kept_records(plan, store, rerun=rerun)}
     missing = []
     for trial in plan.trials:
-        kept = None if store is None else store.find(identity(trial, plan))
-        if kept is None or kept.status in rerun:
+        kept = records.get(identity(trial, plan))
+        if kept is None:
             missing.append(trial)
         else:
-            records[kept.trial] = kept
             watching.kept(trial, kept)
 
     def run_group(trials: tuple[Trial, ...]) -> None:
@@ -113,3 +112,17 @@ def run_plan(
             workers.shutdown(wait=True, cancel_futures=True)
             raise
     return tuple(records[identity(trial, plan)] for trial in plan.trials)
+
+
+def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
+    """Return the records of those of a plan's trials that the store holds, in the plan's order.
+
+    Parameters
+    ----------
+    plan, store
+        The plan and the store.
+    rerun
+        Statuses that do not count as held.
+    """
+    found = (store.find(identity(trial, plan)) for trial in plan.trials)
+    return tuple(record for record in found if record is not None and record.status not in rerun)

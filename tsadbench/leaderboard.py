@@ -130,10 +130,10 @@ class Leaderboard:
             ]
         return written + [
             _written(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
-            for (dataset, protocol), lines in self._record_lines().items()
+            for (dataset, protocol), lines in self.record_lines().items()
         ]
 
-    def _record_lines(self) -> dict[tuple[str, str], list[str]]:
+    def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
         lines: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
         for row in self.rows:

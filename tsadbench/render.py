@@ -126,7 +126,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         shown = [
             Cell(_mean_std(row, m.name, decimals), places[m.name].get(row.label, 0), m.name in below) for m in metrics
         ]
-        anomalous = Cell("-" if not row.n_rows else _number((row.n_anomalous or 0) / row.n_rows, decimals))
+        anomalous = Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals))
         return (Cell(name), *shown, anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
 
     return Grid(
@@ -181,13 +181,14 @@ def _mean_std(row: Row, name: str, decimals: int) -> str:
     summary = row.metrics.get(name)
     if summary is None or summary.mean is None:
         return "-"
-    spread = "" if summary.std is None else f"({_number(summary.std, decimals)})"
-    return f"{_number(summary.mean, decimals)}{spread}"
+    spread = "" if summary.std is None else f"({number(summary.std, decimals)})"
+    return f"{number(summary.mean, decimals)}{spread}"
 
 
-def _number(value: float, decimals: int) -> str:
-    text = f"{value:.{decimals}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+def number(value: float, decimals: int, *, signed: bool = False) -> str:
+    """Return a number as tables show it: without the zero before the point."""
+    text = f"{value:{'+' if signed else ''}.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
 
 
 def _share(value: float | None) -> str:

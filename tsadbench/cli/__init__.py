@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import tsadbench
-from tsadbench.cli import catalogue, check, data, leaderboard, new, run
+from tsadbench.cli import catalogue, check, data, leaderboard, new, reproduce, run
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
+app.command()(reproduce.reproduce)
 app.command()(check.check)
 app.add_typer(data.app, name="data")
 app.add_typer(new.app, name="new")
