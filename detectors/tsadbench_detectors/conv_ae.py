@@ -47,7 +47,8 @@ class ConvAE(Reconstructor):
     References
     ----------
     Sizes as the SKAB benchmark has them, after P. Vijay, Timeseries anomaly detection using an autoencoder, keras.io,
-    2020. The window is this project's 30 rows, not 60; the row's score is its own error, not that of windows after it.
+    2020. The window is this project's 30 rows, not 60, and batches are 128, not 32; a row's score is its own error, not
+    that of windows after it.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -61,7 +62,7 @@ class ConvAE(Reconstructor):
         shared_output: bool = False,
         dropout: float = 0.2,
         epochs: int = 100,
-        batch_size: int = 32,
+        batch_size: int = 128,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
         patience: int = 5,

@@ -80,6 +80,10 @@ def run(
         bool, typer.Option("--allow-changed-data", help="Go on where files differ from the published ones.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Run store that keeps every trial.")] = Path("runs"),
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder as well."),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
 ) -> None:
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
@@ -116,7 +120,10 @@ def run(
     except KeyboardInterrupt:
         print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
         raise typer.Exit(130) from None
-    show(Leaderboard.from_records(records, plan.splits, stored=stored), form)
+    board = Leaderboard.from_records(records, plan.splits, stored=stored)
+    show(board, form)
+    if write is not None:
+        board.write(write)
     print(f"{len(records)} trials are kept in {out}", file=sys.stderr)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)

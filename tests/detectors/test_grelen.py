@@ -1,0 +1,368 @@
+"""GReLeN: graph learner, diffusion, loss and scores against slow implementations of their formulas."""
+
+from __future__ import annotations
+
+import copy
+from typing import cast, get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tsadbench import Recording, UsageError
+from tsadbench.arrays import FloatArray
+from tsadbench_detectors.grelen import Decoder, GraphLearner, GReLeN, Network, Statistic, divergence, random_walks
+from tsadbench_detectors.grelen import unrelated as share_unrelated
+
+STATISTICS = get_args(Statistic)
+WINDOW = 6
+
+
+def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
+    generator = np.random.default_rng(seed)
+    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
+    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
+
+
+def small(**parameters: object) -> GReLeN:
+    defaults = {"window": WINDOW, "stride": 1, "hidden_size": 4, "epochs": 2, "batch_size": 32}
+    return GReLeN(**{**defaults, **parameters})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> GReLeN:
+    return small().fit([rows(), rows(80, seed=1)])
+
+
+def windows_of(n_windows: int = 4, n_sensors: int = 5) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.rand(n_windows, WINDOW, n_sensors, dtype=torch.float64, generator=generator)
+
+
+def types_of(n_windows: int = 4, n_sensors: int = 5) -> Tensor:
+    """Probabilities [batch, type, from, to], their diagonals at odds with every formula that reads them."""
+    generator = torch.Generator().manual_seed(2)
+    logits = torch.randn(n_windows, 4, n_sensors, n_sensors, dtype=torch.float64, generator=generator)
+    return logits.softmax(dim=1)
+
+
+def pairs(n_sensors: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(n_sensors) for j in range(n_sensors) if i != j]
+
+
+def test_random_walks_by_loops() -> None:
+    n_sensors, n_steps = 4, 3
+    adjacency = torch.rand(n_sensors, n_sensors, dtype=torch.float64)
+    forward, backward = torch.zeros(4, 4, dtype=torch.float64), torch.zeros(4, 4, dtype=torch.float64)
+    for i in range(n_sensors):
+        for j in range(n_sensors):
+            forward[i, j] = adjacency[i, j] / sum(adjacency[i, k] for k in range(n_sensors))
+            backward[i, j] = adjacency[j, i] / sum(adjacency[k, i] for k in range(n_sensors))
+    expected = [torch.linalg.matrix_power(forward, k) for k in (0, 1, 2, 3)]
+    expected += [torch.linalg.matrix_power(backward, k) for k in (1, 2, 3)]
+    walks = random_walks(adjacency, n_steps)
+    torch.testing.assert_close(walks, torch.stack(expected, dim=1))
+    torch.testing.assert_close(walks.sum(dim=-1), torch.ones(4, 7, dtype=torch.float64))
+
+
+def test_two_steps_reach_whom_one_step_does_not() -> None:
+    chain = torch.eye(3)
+    chain[0, 1] = chain[1, 2] = 1.0
+    reached = random_walks(chain, 2)[0, :, 2] > 0
+    assert reached.tolist() == [False, False, True, False, False]
+    assert (random_walks(chain, 2)[2, :, 0] > 0).tolist() == [False, False, False, False, True]
+
+
+def forecast_by_loops(decoder: Decoder, window: Tensor, relations: Tensor) -> Tensor:
+    """One window's forecast [n_rows, n_sensors], sensor by sensor."""
+    n_rows, n_sensors = window.shape
+    states = torch.zeros(3, n_sensors, decoder.head.in_features, dtype=torch.float64)
+    forecast = torch.empty_like(window)
+    for row in range(n_rows):
+        for kind in range(3):
+            adjacency = relations[kind + 1].clone().fill_diagonal_(1.0)
+            walks = random_walks(adjacency, decoder.diffusion_steps)
+
+            def convolved(inputs: Tensor, sensor: int, weight: Tensor, bias: Tensor, walks: Tensor = walks) -> Tensor:
+                arriving = [sum(walk[j] * inputs[j] for j in range(n_sensors)) for walk in walks[sensor]]
+                return torch.cat(arriving) @ weight + bias[0]
+
+            value, before = window[row][:, None], states[kind]
+            inputs = torch.cat([value, before], dim=1)
+            maps = [(each.weight[kind], each.bias[kind]) for each in (decoder.gates, decoder.candidate)]
+            gates = torch.stack([torch.sigmoid(convolved(inputs, i, *maps[0])) for i in range(n_sensors)])
+            update, reset = gates.chunk(2, dim=1)
+            inputs = torch.cat([value, reset * before], dim=1)
+            candidate = torch.stack([torch.tanh(convolved(inputs, i, *maps[1])) for i in range(n_sensors)])
+            states[kind] = update * before + (1 - update) * candidate
+        forecast[row] = decoder.head(states.mean(dim=0))[:, 0]
+    return forecast
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_the_decoder_by_loops(drawn: bool) -> None:
+    torch.manual_seed(0)
+    decoder, windows, relations = Decoder(hidden_size=3, diffusion_steps=2).double(), windows_of(2, 4), types_of(2, 4)
+    if drawn:
+        relations = nn.functional.one_hot(relations.argmax(dim=1), 4).movedim(-1, 1).double()
+    with torch.inference_mode():
+        expected = [forecast_by_loops(decoder, *each) for each in zip(windows, relations, strict=True)]
+        torch.testing.assert_close(decoder(windows, relations), torch.stack(expected))
+
+
+def test_a_forecast_of_the_next_row_sees_none_of_it() -> None:
+    decoder, windows, relations = Decoder(4, 2).double(), windows_of(), types_of()
+    changed = windows.clone()
+    changed[:, 3] += 1.0
+    moved = (decoder(changed, relations) - decoder(windows, relations)).abs().amax(dim=(0, 2)) > 1e-12
+    assert moved.tolist() == [False, False, False, True, True, True]
+
+
+def test_unrelated_sensors_do_not_hear_of_each_other() -> None:
+    decoder, windows = Decoder(4, 2).double(), windows_of()
+    alone = torch.zeros(4, 4, 5, 5, dtype=torch.float64)
+    alone[:, 0] = 1.0
+    expected = [decoder(windows[:, :, [i]], alone[:, :, :1, :1]) for i in range(5)]
+    torch.testing.assert_close(decoder(windows, alone), torch.cat(expected, dim=2))
+
+
+def test_logits_by_loops() -> None:
+    torch.manual_seed(0)
+    learner, windows = GraphLearner(WINDOW).double().eval(), windows_of(2, 3)
+    logits = learner(windows)
+    assert logits.shape == (2, 4, 3, 3)
+    with torch.inference_mode():
+        for window, found in zip(windows, logits, strict=True):
+            features = learner.encoder(window.t())
+            queries, keys = learner.query(features), learner.key(features)
+            for kind in range(4):
+                own = slice(32 * kind, 32 * (kind + 1))
+                for i in range(3):
+                    for j in range(3):
+                        torch.testing.assert_close(found[kind, i, j], queries[i, own] @ keys[j, own])
+
+
+def test_renumbering_the_sensors_renumbers_relations_and_forecast() -> None:
+    order = [3, 0, 4, 2, 1]
+    network, windows = Network(WINDOW, 4, 2).double().eval(), windows_of()
+    logits, renumbered = network.learner(windows), network.learner(windows[:, :, order])
+    torch.testing.assert_close(renumbered, logits[:, :, order][..., order])
+    forecast = network.decoder(windows, logits.softmax(dim=1))
+    torch.testing.assert_close(network.decoder(windows[:, :, order], renumbered.softmax(dim=1)), forecast[:, :, order])
+
+
+def test_the_divergence_by_hand() -> None:
+    probabilities, prior = types_of(2, 3), (0.91, 0.03, 0.03, 0.03)
+    expected = []
+    for window in probabilities:
+        means = [np.mean([window[kind, i, j].item() for i, j in pairs(3)]) for kind in range(4)]
+        expected.append(sum(mean * np.log(mean / prior[kind]) for kind, mean in enumerate(means)))
+    np.testing.assert_allclose(divergence(probabilities).numpy(), expected, rtol=1e-12)
+
+
+def test_the_divergence_is_that_of_the_mean_over_the_pairs() -> None:
+    # 91 of 100 ordered pairs surely unrelated, three of each other type: each is far from the prior, their mean is it.
+    kinds = [0] * 91 + [1, 2, 3] * 3 + [0] * 10
+    probabilities = torch.zeros(1, 4, 11, 11)
+    for kind, (i, j) in zip(kinds, pairs(11), strict=True):
+        probabilities[0, kind, i, j] = 1.0
+    shares = np.array([101, 3, 3, 3]) / 110
+    expected = (shares * np.log(shares / np.array([0.91, 0.03, 0.03, 0.03]))).sum()
+    assert divergence(probabilities).item() == pytest.approx(expected, abs=1e-6)
+    assert expected < 1e-3
+
+
+def test_the_divergence_has_a_gradient_where_a_type_is_not_used_at_all() -> None:
+    probabilities = torch.zeros(1, 4, 3, 3)
+    probabilities[:, 0] = 1.0
+    probabilities.requires_grad_()
+    divergence(probabilities).sum().backward()  # type: ignore[no-untyped-call]
+    assert probabilities.grad is not None
+    assert probabilities.grad.isfinite().all()
+
+
+def test_the_share_of_unrelated_sensors_by_hand() -> None:
+    probabilities = types_of(2, 3)
+    expected = [
+        [np.mean([window[0, i, j].item() for j in range(3) if j != i]) for i in range(3)] for window in probabilities
+    ]
+    np.testing.assert_allclose(share_unrelated(probabilities).numpy(), expected, rtol=1e-12)
+
+
+class Persistence(nn.Module):
+    """Forecasts that the next row is this one, and keeps which relations it was given."""
+
+    def forward(self, given: Tensor, relations: Tensor) -> Tensor:
+        self.relations = relations.detach()
+        return given
+
+
+def test_the_loss_by_hand() -> None:
+    detector = small().fit(rows(n_sensors=5))
+    network = cast("Network", detector.network_)
+    network.decoder = cast("Decoder", Persistence())
+    windows = windows_of()
+    steps = windows[:, 1:] - windows[:, :-1]
+    squares = 0.5 * (steps**2).sum(dim=1).mean() + divergence(network.learner(windows).softmax(dim=1)).mean()
+    torch.testing.assert_close(detector._loss(windows), squares)
+
+
+def with_logits(logits: Tensor) -> tuple[GReLeN, Persistence]:
+    """A fitted detector whose graph learner gives these logits whatever it sees."""
+    detector, decoder = small().fit(rows(n_sensors=5)), Persistence()
+    network = cast("Network", detector.network_)
+    network.decoder = cast("Decoder", decoder)
+    network.learner.forward = lambda _: logits  # type: ignore[assignment,method-assign]
+    return detector, decoder
+
+
+def test_relations_are_drawn_in_training_alone() -> None:
+    windows, probabilities = windows_of(), types_of()
+    detector, decoder = with_logits(probabilities.log())
+    network = detector.network_
+
+    detector._loss(windows)
+    torch.testing.assert_close(decoder.relations, probabilities)
+    network.train()
+    draws = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        detector._loss(windows)
+        draws.append(decoder.relations)
+        torch.testing.assert_close(decoder.relations, (decoder.relations > 0.5).double())
+        torch.testing.assert_close(decoder.relations.sum(dim=1), torch.ones(4, 5, 5, dtype=torch.float64))
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+
+
+def test_relations_are_drawn_with_their_probabilities() -> None:
+    probabilities = torch.tensor([0.6, 0.1, 0.25, 0.05])
+    detector, decoder = with_logits(probabilities.log().view(1, 4, 1, 1).expand(4, 4, 5, 5))
+    detector.network_.train()
+    torch.manual_seed(0)
+    drawn = []
+    for _ in range(60):
+        detector._loss(windows_of())
+        drawn.append(decoder.relations)
+    torch.testing.assert_close(torch.stack(drawn).mean(dim=(0, 1, 3, 4)), probabilities, atol=0.025, rtol=0.0)
+
+
+def scores_one_by_one(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, FloatArray]:
+    """Each statistic's contributions [n_rows, n_sensors], a window at a time."""
+    network = copy.deepcopy(cast("Network", detector.network_)).double()
+    pooled = np.concatenate(training)
+
+    def by_row(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scaled = torch.from_numpy((values - pooled.min(axis=0)) / np.ptp(pooled, axis=0)).float().double()
+        shares, errors = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
+        for last in range(WINDOW - 1, len(values)):
+            window = scaled[last - WINDOW + 1 : last + 1]
+            probabilities = network.learner(window[None]).softmax(dim=1)
+            for i in range(3):
+                shares[last, i] = np.mean([probabilities[0, 0, i, j].item() for j in range(3) if j != i])
+            forecast = network.decoder(window[None, :-1], probabilities)[0, -1]
+            errors[last] = (forecast - window[-1]).square().numpy()
+        return shares, errors
+
+    with torch.inference_mode():
+        learned = np.concatenate([by_row(values)[0][WINDOW - 1 :] for values in training])
+        shares, errors = by_row(test)
+    difference = np.full(test.shape, np.nan)
+    for row in range(WINDOW, len(test)):
+        # m(t) minus the mean of m(t) and m(t - 1)
+        difference[row] = np.abs(shares[row] - (shares[row] + shares[row - 1]) / 2)
+    deviation = np.abs(shares - learned.mean(axis=0)) / np.maximum(learned.std(axis=0), 1e-6)
+    return {"difference": difference / 3, "deviation": deviation / 3, "reconstruction": errors / 3}
+
+
+def test_the_scores_by_hand(fitted: GReLeN) -> None:
+    test = rows(40, seed=2)
+    expected = scores_one_by_one(fitted, [rows(), rows(80, seed=1)], test)
+    for statistic, contributions in expected.items():
+        detector = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
+        np.testing.assert_allclose(detector.contributions(test), contributions, rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(detector.score(test), contributions.sum(axis=1), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize(("statistic", "first"), [("difference", 6), ("deviation", 5), ("reconstruction", 5)])
+def test_the_first_row_with_a_score_and_how_far_back_scores_reach(statistic: str, first: int) -> None:
+    detector = small(statistic=statistic).fit(rows())
+    assert detector.declared_traits().memory == first
+    test = rows(40, seed=2)
+    scores = detector.score(test)
+    assert np.isfinite(scores).tolist() == [False] * first + [True] * (40 - first)
+    changed = test.copy()
+    changed[20] += 1.0
+    moved = np.flatnonzero(np.abs(detector.score(changed) - scores)[first:] > 1e-12) + first
+    assert moved[0] == 20
+    assert moved[-1] == 20 + first
+    assert np.isnan(detector.score(test[:first])).all()
+
+
+def test_the_statistic_is_a_matter_of_scoring_alone(fitted: GReLeN) -> None:
+    test = rows(40, seed=2)
+    detector = small().fit([rows(), rows(80, seed=1)])
+    for statistic in STATISTICS:
+        detector.set_params(statistic=statistic)
+        fresh = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
+        np.testing.assert_array_equal(detector.score(test), fresh.score(test))
+        np.testing.assert_array_equal(detector.score(test), detector.score(test))
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_one_sensor_has_no_relations(statistic: str) -> None:
+    detector = small(statistic=statistic).fit(rows(n_sensors=1))
+    scores = detector.score(rows(40, n_sensors=1, seed=2))[WINDOW:]
+    assert np.isfinite(scores).all()
+    assert (scores == 0).all() == (statistic != "reconstruction")
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("n_rows", [WINDOW, WINDOW + 1])
+def test_one_or_two_training_windows_do(statistic: str, n_rows: int) -> None:
+    for n_sensors in (1, 2):
+        detector = small(statistic=statistic).fit(rows(n_rows, n_sensors=n_sensors))
+        assert np.isfinite(detector.score(rows(20, n_sensors=n_sensors, seed=2))[WINDOW:]).all()
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_sensor_far_out_of_its_range_leaves_scores_finite(statistic: str) -> None:
+    training, test = rows(), rows(40, seed=2)
+    training[:, 1] = 7.0
+    test[20:25] = [1e30, -1e300, 1e10]
+    assert np.isfinite(small(statistic=statistic).fit(training).score(test)[WINDOW:]).all()
+
+
+def test_every_stride_th_window_is_trained_on() -> None:
+    detector = small(stride=4).fit(rows(n_sensors=2))
+    whole = Recording("a", rows(WINDOW + 9, n_sensors=2, seed=2), ("x0", "x1"))
+    windows = detector._training_windows([whole, whole.rows(0, WINDOW - 1)])
+    torch.testing.assert_close(windows[torch.arange(3)][:, 0], detector._rows(whole)[[0, 4, 8]])
+    assert len(windows) == 3
+
+
+def test_training_lowers_the_loss() -> None:
+    detector = small(epochs=8, learning_rate=3e-3).fit(rows(300))
+    losses = np.array(detector.losses_)
+    assert (losses[-1] < 0.8 * losses[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"window": 1}, "window must be an integer of at least 2, found 1"),
+        ({"stride": 0}, "stride must be an integer of at least 1, found 0"),
+        ({"hidden_size": 0}, "hidden_size must be an integer of at least 1, found 0"),
+        ({"diffusion_steps": 0}, "diffusion_steps must be an integer of at least 1, found 0"),
+        ({"temperature": 0.0}, "temperature must be a number above 0, found 0.0"),
+        ({"statistic": "graph"}, r"statistic must be one of \['difference', .*\], found 'graph'"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        small(**parameters).fit(rows())
+
+
+def test_declared_traits_of_the_default() -> None:
+    assert GReLeN().declared_traits() == GReLeN.traits
