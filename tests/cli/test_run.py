@@ -71,6 +71,42 @@ def test_a_stored_run_gives_the_same_leaderboard_again(skab, tsadbench, tmp_path
     assert {row["detector"] for row in table} >= {"t2", "t2-q", "max-z"}
 
 
+def test_the_same_run_again_does_only_what_is_missing_and_writes_the_same_tables(skab, tsadbench, tmp_path):
+    options = ("--no-floors", "--out", tmp_path / "runs", "--write", tmp_path / "tables", "--format", "csv")
+    first = tsadbench("run", "-d", "t2", *options)
+    table = (tmp_path / "tables/skab/strict/overall.csv").read_text()
+    again = tsadbench("run", "-d", "t2", *options)
+    assert again.out == first.out  # the seconds of the earlier run too: nothing was done again
+    assert "1 trials are kept" in first.err
+    assert "earlier run" not in first.err
+    assert "1 of them from an earlier run" in again.err
+    assert (tmp_path / "tables/skab/strict/overall.csv").read_text() == table
+    assert (tmp_path / "tables/skab/strict/records.jsonl").read_text().count("\n") == 1
+    redone = tsadbench("run", "-d", "t2", "--rerun", "ok", *options)
+    assert "earlier run" not in redone.err
+    wrong = tsadbench("run", "-d", "t2", "--rerun", "bad", *options)
+    assert wrong.code == 2
+
+
+def test_the_skab_protocol_shows_its_own_metrics_and_says_what_other_2_trains_on(skab, tsadbench, tmp_path):
+    done = tsadbench(
+        "run",
+        "-d",
+        "t2",
+        "--protocol",
+        "skab",
+        "--split",
+        "overall",
+        "--out",
+        tmp_path / "runs",
+        "--format",
+        "markdown",
+    )
+    assert done.code == 0
+    for text in ("| F1 |", "FAR", "MAR", "23,801 rows", "other/2 trains on anomalous rows: 296 of its first 400"):
+        assert text in done.out.replace("| detector ", "|"), text
+
+
 def test_parameters_reach_label_and_record(skab, tsadbench, tmp_path):
     done = tsadbench(
         "run", "-d", "t2[smoothing=5]", "--set", "strict.q=0.01", "--no-floors", "--out", tmp_path, "--format", "json"

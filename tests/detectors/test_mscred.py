@@ -143,8 +143,8 @@ def test_only_the_stride_decides_a_convolutions_size(kernel_size: int, stride: i
     assert found.shape == (2, 4, -(-size // stride), -(-size // stride))
     # At the first place, an odd kernel is centred, and an even one starts there.
     before = (kernel_size - 1) // 2
-    expected = convolution.bias.clone()  # type: ignore[union-attr]
-    for i in range(max(0, -before), kernel_size):
+    expected = convolution.get_parameter("bias").clone()
+    for i in range(kernel_size):
         for j in range(kernel_size):
             if 0 <= i - before < size and 0 <= j - before < size:
                 expected = expected + convolution.weight[:, :, i, j] @ images[0, :, i - before, j - before]
@@ -154,10 +154,10 @@ def test_only_the_stride_decides_a_convolutions_size(kernel_size: int, stride: i
 def test_on_single_pixels_the_recurrence_is_pytorchs_lstm() -> None:
     ours, theirs = ConvLSTM(3, 5, kernel_size=1), nn.LSTM(3, 5, batch_first=True)
     with torch.no_grad():
-        theirs.weight_ih_l0.copy_(ours.from_input.weight[:, :, 0, 0])
-        theirs.weight_hh_l0.copy_(ours.from_state.weight[:, :, 0, 0])
-        theirs.bias_ih_l0.copy_(ours.from_input.bias)
-        theirs.bias_hh_l0.zero_()
+        theirs.get_parameter("weight_ih_l0").copy_(ours.from_input.weight[:, :, 0, 0])
+        theirs.get_parameter("weight_hh_l0").copy_(ours.from_state.weight[:, :, 0, 0])
+        theirs.get_parameter("bias_ih_l0").copy_(ours.from_input.get_parameter("bias"))
+        theirs.get_parameter("bias_hh_l0").zero_()
     inputs = torch.randn(4, 6, 3)
     torch.testing.assert_close(ours(inputs[..., None, None])[..., 0, 0], theirs(inputs)[0])
 
@@ -196,7 +196,7 @@ def test_the_network_has_as_many_weights_as_published() -> None:
 def test_the_output_is_linear_and_reaches_below_what_selu_gives() -> None:
     level = network(3, 2)
     with torch.no_grad():
-        level.up.bias.fill_(-100.0)
+        level.up.get_parameter("bias").fill_(-100.0)
         assert (level(torch.zeros(1, 5, 3, 4, 4)) < -50.0).all()
 
 

@@ -89,7 +89,7 @@ def run(
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
     from tsadbench.cli.data import progress_bar
     from tsadbench.dataset import DataOptions
-    from tsadbench.engine import ALL_BUT_OK
+    from tsadbench.engine import ALL_BUT_OK, kept_records
     from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
     from tsadbench.plan import make_plan
@@ -115,8 +115,10 @@ def run(
         )
     stored = () if against is None else stored_beside(plan)
     store = Store.create(out)
+    redone = frozenset(rerun) if rerun else ALL_BUT_OK
+    n_kept = len(kept_records(plan, store, rerun=redone))
     try:
-        records = _run_watched(plan, store, jobs, frozenset(rerun) if rerun else ALL_BUT_OK)
+        records = _run_watched(plan, store, jobs, redone)
     except KeyboardInterrupt:
         print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -124,7 +126,8 @@ def run(
     show(board, form)
     if write is not None:
         board.write(write)
-    print(f"{len(records)} trials are kept in {out}", file=sys.stderr)
+    earlier = f", {n_kept} of them from an earlier run" if n_kept else ""
+    print(f"{len(records)} trials are kept in {out}{earlier}", file=sys.stderr)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)
 
