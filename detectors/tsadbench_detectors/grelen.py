@@ -20,6 +20,7 @@ with needs_extra("grelen", "deep"):
     from torch import Tensor, nn
     from torch.nn import functional
 
+    from tsadbench_detectors.deep.batch_norm import BatchNorm
     from tsadbench_detectors.deep.network_detector import NetworkDetector
     from tsadbench_detectors.deep.windows import Windows
 
@@ -79,8 +80,9 @@ class GReLeN(NetworkDetector):
     ----------
     W. Zhang, C. Zhang and F. Tsung, GRELEN: multivariate time series anomaly detection from the perspective of graph
     relational learning, IJCAI 2022. Reduced for cost: the recurrent layers' width (16, not 64), every second window of
-    training, 12 epochs (not up to 300). Layer instead of batch normalisation: a score must not depend on the windows
-    that happen to be scored beside it.
+    training, 12 epochs (not up to 300) at one learning rate. A value enters the recurrent layers as it is: a linear
+    layer before a linear convolution would add nothing. Batch normalisation scores by its running moments, not by the
+    windows that happen to be scored beside a window.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -102,7 +104,7 @@ class GReLeN(NetworkDetector):
         temperature: float = 0.5,
         statistic: Statistic = "difference",
         epochs: int = 12,
-        batch_size: int = 128,
+        batch_size: int = 64,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
         patience: int = 3,
@@ -128,7 +130,7 @@ class GReLeN(NetworkDetector):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 4, "epochs": 2, "batch_size": 64}
+        return {"window": 8, "hidden_size": 4, "epochs": 6, "batch_size": 32}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -164,7 +166,7 @@ class GReLeN(NetworkDetector):
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self._train(recordings)
         # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
-        self.network_.double()
+        self._network.learner.double()
         by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
@@ -186,21 +188,24 @@ class GReLeN(NetworkDetector):
         """Return m [n_rows, n_sensors]."""
         by_row = np.full(recording.values.shape, np.nan)
         for rows, windows in self._windows_by_last_row(recording):
-            by_row[rows] = unrelated(self._network.learner(windows).softmax(dim=1)).cpu().numpy()
+            by_row[rows] = unrelated(self._probabilities(windows)).cpu().numpy()
         return by_row
 
     def _errors(self, recording: Recording) -> FloatArray:
         """Return the squared errors of the windows' last rows, [n_rows, n_sensors]."""
         by_row = np.full(recording.values.shape, np.nan)
         for rows, windows in self._windows_by_last_row(recording):
-            relations = self._network.learner(windows).softmax(dim=1)
-            forecast = self._network.decoder(windows[:, :-1], relations)[:, -1]
+            forecast = self._network.decoder(windows[:, :-1], self._probabilities(windows).float())[:, -1]
             by_row[rows] = (forecast - windows[:, -1]).square().cpu().numpy()
         return by_row
 
+    def _probabilities(self, windows: Tensor) -> Tensor:
+        """Return those of each pair's types of relation, [batch, type, from, to], with the digits they need."""
+        return torch.as_tensor(self._network.learner(windows.double()).softmax(dim=1))
+
     def _windows_by_last_row(self, recording: Recording) -> Iterator[tuple[IntArray, Tensor]]:
         for first, windows in self._scored_windows(recording, self.window):
-            yield self.window - 1 + first, windows.double()
+            yield self.window - 1 + first, windows
 
 
 def unrelated(probabilities: Tensor) -> Tensor:
@@ -284,13 +289,14 @@ class GraphLearner(nn.Module):
         for layer in layers:
             nn.init.xavier_normal_(layer.weight)
             nn.init.constant_(layer.bias, 0.1)
-        self.encoder = nn.Sequential(layers[0], nn.ELU(), layers[1], nn.ELU(), nn.LayerNorm(_FEATURES))
+        self.encoder = nn.Sequential(layers[0], nn.ELU(), layers[1], nn.ELU(), BatchNorm(_FEATURES))
         self.query = nn.Linear(_FEATURES, len(_PRIOR) * _KEY)
         self.key = nn.Linear(_FEATURES, len(_PRIOR) * _KEY)
 
     def forward(self, windows: Tensor) -> Tensor:
         """Return each pair's logits, [batch, type, from, to], for scaled rows [batch, window, n_sensors]."""
-        features = self.encoder(windows.transpose(1, 2))
+        batch, _, n_sensors = windows.shape
+        features = self.encoder(windows.transpose(1, 2).flatten(0, 1)).view(batch, n_sensors, _FEATURES)
         query, key = (_by_type(linear(features)) for linear in (self.query, self.key))
         return torch.matmul(query, key.transpose(2, 3))
 
