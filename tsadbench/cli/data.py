@@ -1,15 +1,29 @@
-"""``tsadbench data``: find, fetch and verify the files of the data sets."""
+"""``tsadbench data``: find, fetch, verify and audit data sets."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-app = typer.Typer(help="Find, fetch and verify the files of the data sets.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from tsadbench.audit import Audit
+
+app = typer.Typer(help="Find, fetch, verify and audit data sets.", no_args_is_help=True)
+
+
+class AuditFormat(StrEnum):
+    """The formats of an audit on standard output."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
 _Directory = Annotated[
@@ -64,6 +78,60 @@ def path(name: _Name = "skab", data: _Directory = None) -> None:
     from tsadbench.datasets.source import Source
 
     typer.echo(find(Source.load(name), data))
+
+
+@app.command()
+def audit(
+    name: _Name = "skab",
+    data: _Directory = None,
+    form: Annotated[AuditFormat, typer.Option("--format", help="Format of standard output.")] = AuditFormat.table,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a figure as well: .svg, .png or .pdf.")
+    ] = None,
+) -> None:
+    """Look at a data set, labels included: what makes every table over it worth less than it seems.
+
+    Shared and repeated rows, gaps, shift between training and test, and how well a row's place, time alone and
+    one-liners predict the label; a verdict for each.
+    """
+    from tsadbench.audit import audit as audit_data
+    from tsadbench.audit.render import draw, markdown
+    from tsadbench.dataset import DataOptions
+    from tsadbench.registry import load_dataset
+
+    with progress_bar(f"Reading {name}"):
+        loaded = load_dataset(name)(DataOptions(directory=data))
+    found = audit_data(loaded)
+    if form is AuditFormat.json:
+        typer.echo(found.to_json(), nl=False)
+    elif form is AuditFormat.markdown:
+        typer.echo(markdown(found), nl=False)
+    else:
+        _show_audit(found)
+    if figure is not None:
+        draw(found, figure)
+        typer.echo(str(figure), err=True)
+
+
+def _show_audit(found: Audit) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from tsadbench.audit.render import MARKS, tables
+
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    styles = {"good": "green", "note": "yellow", "fault": "red"}
+    for title, header, rows in tables(found):
+        if not rows:
+            continue
+        table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+    for finding in found.findings:
+        console.print(Text(f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}", style=styles[finding.grade]))
 
 
 @contextmanager
