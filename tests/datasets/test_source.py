@@ -32,7 +32,7 @@ def test_a_mirror_takes_the_place_of_the_address(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["swat", "", "../skab"])
 def test_unknown_name(name: str) -> None:
-    with pytest.raises(UsageError, match=r"expected one whose files are published, these are: \['skab'\]"):
+    with pytest.raises(UsageError, match=r"expected one whose files are published, these are: \['skab', 'tep'\]"):
         Source.load(name)
 
 

@@ -13,7 +13,7 @@ from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
 from tsadbench.datasets.csv_file import Table, read_csv
 from tsadbench.datasets.csv_layout import Layout
 from tsadbench.datasets.location import find_or_download
-from tsadbench.datasets.source import Source, listed
+from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
@@ -75,7 +75,7 @@ def load(options: DataOptions) -> LabelledDataset:
     train = read_csv(folder / _TRAIN_FILE, _TRAIN)
     tests = {name: read_csv(folder / f"{name}.csv", _TEST) for name in TEST}
     found = {_TRAIN_FILE: train.sha256} | {f"{name}.csv": table.sha256 for name, table in tests.items()}
-    notes = _compare(source, found, folder, options)
+    notes = source.notes(found, folder, allow_changed=options.allow_changed)
     splits = {"overall": TEST, **SPLITS}
     dataset = Dataset(
         name="skab",
@@ -91,21 +91,6 @@ def load(options: DataOptions) -> LabelledDataset:
     )
     labels = Labels(rows={name: _labels(table) for name, table in tests.items()}, splits=splits)
     return LabelledDataset(dataset, labels)
-
-
-def _compare(source: Source, found: dict[str, str], folder: Path, options: DataOptions) -> tuple[str, ...]:
-    """Return what tables must say of files that differ from the published ones; raise, unless that is allowed."""
-    changed = source.differing(found)
-    if not changed:
-        return ()
-    verb = "differs" if len(changed) == 1 else "differ"
-    if options.allow_changed:
-        return (f"{len(changed)} of SKAB's {len(found)} files {verb} from the published ones: {', '.join(changed)}.",)
-    raise DataError(
-        f"skab: {len(changed)} of {len(found)} files in {folder} {verb} from the published ones (SHA-256): "
-        f"{listed(changed)}; put the published ones there with  tsadbench data fetch skab --data {folder.parent}, "
-        "or go on with --allow-changed-data, which every table will say"
-    )
 
 
 def _recording(name: str, table: Table) -> Recording:

@@ -76,6 +76,38 @@ class Source:
                 f"run  tsadbench data fetch {self.name} --data {folder.parent}"
             )
 
+    def notes(self, found: Mapping[str, str], folder: Path, *, allow_changed: bool) -> tuple[str, ...]:
+        """Return what tables must say of files that differ from the published ones.
+
+        Parameters
+        ----------
+        found
+            The checksum of each file, as found.
+        folder
+            Where they were found.
+        allow_changed
+            Whether such files are accepted.
+
+        Raises
+        ------
+        DataError
+            Where files differ and are not accepted.
+        """
+        changed = self.differing(found)
+        if not changed:
+            return ()
+        verb = "differs" if len(changed) == 1 else "differ"
+        if allow_changed:
+            names = ", ".join(changed)
+            return (
+                f"{len(changed)} of {self.name.upper()}'s {len(found)} files {verb} from the published ones: {names}.",
+            )
+        raise DataError(
+            f"{self.name}: {len(changed)} of {len(found)} files in {folder} {verb} from the published ones (SHA-256): "
+            f"{listed(changed)}; put the published ones there with  tsadbench data fetch {self.name} --data "
+            f"{folder.parent}, or go on with --allow-changed-data, which every table will say"
+        )
+
     def differing(self, found: Mapping[str, str]) -> list[str]:
         """Return those of the files whose checksums, as found, are not the published ones."""
         return [file for file, sha256 in found.items() if self.sha256[file] != sha256]

@@ -1,0 +1,108 @@
+"""The Tennessee Eastman process: a simulated chemical plant, 52 variables, one row every three minutes.
+
+Source: Downs and Vogel, A plant-wide industrial process control problem, Computers and Chemical Engineering 17(3),
+1993; the simulated records of Chiang, Russell and Braatz, Fault detection and diagnosis in industrial systems, 2001;
+repository camaramm/tennessee-eastman-profBraatz. The files stay out of this package: they are found or downloaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.datasets.location import find_or_download
+from tsadbench.datasets.source import Source
+from tsadbench.errors import DataError
+from tsadbench.prior import Prior
+from tsadbench.recording import Recording
+
+SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
+TEST = tuple(f"d{fault:02}" for fault in range(22))
+# Faults 3, 9 and 15 leave hardly a trace in any variable: the literature knows them as all but undetectable.
+UNDETECTABLE = ("d03", "d09", "d15")
+SPLITS = {
+    "overall": TEST,
+    "normal": TEST[:1],
+    **{f"fault{name[1:]}": (name,) for name in TEST[1:]},
+    "detectable": tuple(name for name in TEST if name not in UNDETECTABLE),
+}
+
+_TRAIN_ROWS, _TEST_ROWS = 500, 960
+# A fault begins after so many rows: eight hours.
+_NORMAL_ROWS = 160
+_SECONDS = 180.0
+_HERE = Path(__file__).parent
+_CITATION = (
+    "Downs, J. J. and Vogel, E. F. (1993). A plant-wide industrial process control problem. Computers and Chemical "
+    "Engineering 17(3), 245-255. Records: Chiang, L. H., Russell, E. L. and Braatz, R. D. (2001). Fault detection and "
+    "diagnosis in industrial systems. Springer."
+)
+
+
+def load(options: DataOptions) -> LabelledDataset:
+    """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
+
+    The first test recording is normal; in each of the others, one of 21 faults begins with row 160.
+
+    Parameters
+    ----------
+    options
+        Where to look for the files; whether to go on where they are not the published ones.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where the files are not on this machine and cannot be downloaded.
+    DataError
+        Where a file is not what it has to be, or parses but differs from the published one.
+    """
+    source = Source.load("tep")
+    folder = find_or_download(source, options.directory)
+    source.require(folder)
+    # The training file holds a variable a line, all others a row a line.
+    train, checksum = _read(folder / "d00.dat", (len(SENSORS), _TRAIN_ROWS))
+    found = {"d00.dat": checksum}
+    test = []
+    for name in TEST:
+        values, found[f"{name}_te.dat"] = _read(folder / f"{name}_te.dat", (_TEST_ROWS, len(SENSORS)))
+        test.append(_recording(name, values))
+    dataset = Dataset(
+        name="tep",
+        train=(_recording("normal", train.T),),
+        test=tuple(test),
+        splits=SPLITS,
+        description=(_HERE / "tep.description.md").read_text(encoding="utf-8"),
+        prior=Prior.load(_HERE / "tep.prior.json", origin="tep"),
+        citation=_CITATION,
+        licence="University of Illinois (free use with notice)",
+        notes=source.notes(found, folder, allow_changed=options.allow_changed),
+        folder=folder.resolve(),
+    )
+    row = np.arange(_TEST_ROWS)
+    labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}
+    return LabelledDataset(dataset, Labels(rows=labels, splits=SPLITS))
+
+
+def _recording(name: str, values: FloatArray) -> Recording:
+    return Recording(id=name, values=values, sensors=SENSORS, time=np.arange(0.0, _SECONDS * len(values), _SECONDS))
+
+
+def _read(file: Path, shape: tuple[int, int]) -> tuple[FloatArray, str]:
+    """Return a file's numbers and its checksum."""
+    try:
+        content = file.read_bytes()
+        values = np.loadtxt(content.decode("ascii").splitlines(), ndmin=2)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
+    except ValueError as error:
+        raise DataError(f"{file}: expected numbers alone ({error}); fetch the file again") from error
+    if values.shape != shape or not np.isfinite(values).all():
+        raise DataError(
+            f"{file}: expected {shape[0]} lines of {shape[1]} finite numbers, found {values.shape[0]} of "
+            f"{values.shape[1]}; fetch the file again"
+        )
+    return values, hashlib.sha256(content).hexdigest()
