@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import tsadbench
-from tsadbench.cli import catalogue, check, data, leaderboard, new, reproduce, run
+from tsadbench.cli import catalogue, check, data, leaderboard, new, quickstart, reproduce, run
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command()(quickstart.quickstart)
 app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)

@@ -1,0 +1,40 @@
+"""The first command of a new user: SKAB where it can be had, simulated data where it cannot, and never unawares."""
+
+from __future__ import annotations
+
+import pytest
+
+from tsadbench.cli import quickstart
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch):
+    monkeypatch.setattr(quickstart, "DETECTORS", ("t2", "t2-q"))
+
+
+def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
+    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
+    done = tsadbench("quickstart", "--out", tmp_path / "runs")
+    assert done.code == 0
+    assert "skab, split overall" in done.out
+    for row in ("t2", "t2-q", "max-z", "all-positive"):
+        assert f" {row} " in done.out
+    assert "What next" in done.err
+    assert "pumploop" not in done.out + done.err
+
+
+def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypatch, tsadbench, tmp_path):
+    monkeypatch.delenv("TSADBENCH_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TSADBENCH_SKAB_URL", "http://127.0.0.1:9")
+    done = tsadbench("quickstart", "--out", tmp_path / "runs")
+    assert done.code == 0
+    assert "pumploop, split overall" in done.out
+    assert "skab" not in done.out
+    assert "simulated data, not SKAB" in done.err
+
+
+def test_a_wrong_folder_is_named(tsadbench, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = tsadbench("quickstart", "--out", tmp_path / "file" / "runs")
+    assert done.code == 2
