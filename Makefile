@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab clean
+.PHONY: run test check lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab audits clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -46,6 +46,13 @@ leaderboards-skab: $(STAMP)
 	$(BIN)/tsadbench run $(NETWORKS:%=--detector '%') --no-floors --protocol skab --seeds 2 $(FITS) --out runs/skab > /dev/null
 	$(BIN)/tsadbench run $(STATISTICS:%=--detector '%') --protocol skab --seeds 5 $(FITS) --out runs/skab > /dev/null
 	$(BIN)/tsadbench leaderboard runs/skab --write leaderboards
+
+# What the data sets themselves give away: docs/audits.
+audits: $(STAMP)
+	for name in skab tep pumploop; do \
+	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
+	        || exit 1; \
+	done
 
 # torch first and alone: a plain `pip install torch` would take several GB of CUDA packages.
 $(STAMP): pyproject.toml constraints.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,6 +171,15 @@ def test_what_is_known_of_skab(skab_directory):
         ("other/10", "other/11", 21, 0),
         ("other/12", "other/13", 349, 178),
     ]
+
+
+@pytest.mark.skab
+@pytest.mark.parametrize("name", ["skab", "tep", "pumploop"])
+def test_the_committed_audits_are_what_the_command_prints(name, skab_directory):
+    from tsadbench.registry import load_dataset
+
+    committed = Path(__file__).parents[2] / "docs" / "audits" / f"{name}.md"
+    assert committed.read_text() == markdown(audit(load_dataset(name)(DataOptions(directory=skab_directory))))
 
 
 @pytest.mark.skab

@@ -143,7 +143,7 @@ def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
         n_rows = sum(one.n_rows for one in pairs)
         about = "shared-" + roles.replace(" and ", "-")
         if n_rows:
-            yield Finding(about, "fault", f"{n_rows:,} {what} ({len(pairs)} pairs of recordings).")
+            yield Finding(about, "fault", f"{n_rows:,} {what} (pairs of recordings: {len(pairs)}).")
         else:
             yield Finding(about, "good", f"No row stands in both, {roles}.")
     contradicting = sum(one.n_contradicting or 0 for one in shared)

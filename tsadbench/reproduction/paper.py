@@ -128,7 +128,7 @@ TABLES: tuple[Table, ...] = (
             Method("Corr-only", "dprgm[graph=correlation]"),
             Method("Domain-only", "dprgm[edge_weights=off,node_weights=off]"),
             Method("", "dprgm[graph=random]"),
-            Method("", "dprgm[edge_weights=off,graph=complete]"),
+            Method("", "dprgm[graph=complete]"),
         ),
     ),
 )
