@@ -86,6 +86,7 @@ TABLES: tuple[Table, ...] = (
             Method("T2+Q", "t2-q"),
             Method("T-squared", "t2"),
             Method("MSET", "mset"),
+            Method("MSET", "mset[residual=raw]"),
             Method("ISF", "isolation-forest"),
             Method("Conv-AE", "conv-ae"),
             Method("Vanilla AE", "vanilla-ae"),
