@@ -32,8 +32,8 @@ class MSET(Detector):
     rows, the estimate of a row x is ``D (D' # D)^-1 (D' # x)``; rows are z-scores. The score is the length of
     ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
 
-    Remembered are the rows with each sensor's smallest and largest value, then rows evenly spaced in the order of
-    their length, up to ``memory_rows`` (more where the extremes alone are more).
+    Remembered are, of rows that differ, those with each sensor's smallest and largest value, then rows evenly spaced in
+    the order of their length, up to ``memory_rows`` (more where the extremes alone are more).
 
     A remembered row has no residual, so training scores are held out: each recording is cut into five blocks, and each
     block is scored with a memory chosen from the others.
@@ -43,7 +43,7 @@ class MSET(Detector):
     memory_rows
         Rows that it remembers, at least 1.
     ridge
-        Added to the diagonal of the memory's similarities, which equal rows make singular.
+        Added to the diagonal of the memory's similarities, which rows that are all but equal make singular.
     residual
         "standardised": in z-scores, every sensor counting alike; "raw": ``|x - estimate| / |estimate|`` in the sensors'
         own units, as the SKAB benchmark has it, in which only sensors with large numbers are seen.
@@ -87,7 +87,7 @@ class MSET(Detector):
         for parameter in ("memory_rows", "smoothing"):
             value = getattr(self, parameter)
             self._require(isinstance(value, Integral) and int(value) >= 1, parameter, "an integer of at least 1")
-        self._require(isinstance(self.ridge, Real) and 0 <= self.ridge < 1, "ridge", "a number from 0 to below 1")
+        self._require(isinstance(self.ridge, Real) and 0 < self.ridge < 1, "ridge", "a number above 0 and below 1")
         self._require(self.residual in get_args(Residual), "residual", f"one of {list(get_args(Residual))}")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
@@ -98,7 +98,9 @@ class MSET(Detector):
         self.memory_ = self._remember(self.standardiser_.z_scores(rows))
 
     def _remember(self, z_scores: FloatArray) -> Memory:
-        return Memory.of(z_scores[chosen_rows(z_scores, self.memory_rows)], self.ridge)
+        # A system at rest repeats its rows: the memory is for rows that differ.
+        distinct = np.unique(z_scores, axis=0)
+        return Memory.of(distinct[chosen_rows(distinct, self.memory_rows)], self.ridge)
 
     def _score(self, recording: Recording) -> FloatArray:
         return self._smoothed(self._squares(recording, self.memory_))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tsadbench import Detector, UsageError
+from tsadbench import Detector, Recording, UsageError
 from tsadbench.arrays import FloatArray
 from tsadbench_detectors.gdn import GDN, Network
 
@@ -76,17 +76,6 @@ def test_windows_at_once_are_as_windows_one_by_one() -> None:
         torch.testing.assert_close(made(past), torch.cat([made(window[None]) for window in past]))
 
 
-def test_the_neighbourhood_is_not_learned_through() -> None:
-    made = network()
-    made.of_target_identity.data.zero_()
-    made.of_source_identity.data.zero_()
-    with torch.no_grad():
-        made.head.weight.zero_()
-    made(torch.randn(2, 6, 5)).sum().backward()
-    assert made.identity.grad is not None
-    assert not made.identity.grad.any()
-
-
 def test_the_score_by_hand() -> None:
     detector = small(smoothing=3).fit(rows())
     assert isinstance(detector, GDN)
@@ -136,6 +125,28 @@ def test_the_quirk_is_marked_leaky_and_changes_scoring_alone() -> None:
     np.testing.assert_array_equal(found, small(quirks=True).fit(rows()).score(fresh))
     np.testing.assert_array_equal(found[6:9], 0.0)
     assert np.isnan(detector.score(rows(5))).all()
+
+
+def test_the_quirks_score_by_hand() -> None:
+    detector, fresh = small(quirks=True, smoothing=3).fit(rows()), rows(40, seed=1)
+    assert isinstance(detector, GDN)
+    errors = np.sqrt(detector._errors(Recording("fresh", fresh, detector.sensors_)))[6:]
+    first, median, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
+    deviations = (errors - median) / (third - first + 0.01)
+    smooth = np.array([deviations[max(0, row - 2) : row + 1].mean(axis=0) for row in range(len(deviations))])
+    np.testing.assert_allclose(detector.score(fresh)[8:], smooth.max(axis=1)[2:], rtol=1e-10)
+    np.testing.assert_array_equal(detector.score(fresh)[6:8], 0.0)
+
+
+def test_the_attention_starts_with_the_windows_alone() -> None:
+    made = Network(4, window=6, embedding_size=4, top_k=3, dropout=0.2)
+    assert not made.of_target_identity.any()
+    assert not made.of_source_identity.any()
+
+
+def test_dropout_is_off_when_scoring() -> None:
+    detector, fresh = small(dropout=0.9).fit(rows()), rows(30, seed=1)
+    np.testing.assert_array_equal(detector.score(fresh), detector.score(fresh))
 
 
 def test_a_sensor_that_never_moves_does_no_harm() -> None:

@@ -36,7 +36,7 @@ def test_the_estimate_by_its_formula() -> None:
 
 
 def test_the_score_is_the_length_of_the_residual_in_z_scores() -> None:
-    detector = MSET(memory_rows=1000, ridge=0.0).fit(rows())
+    detector = MSET(memory_rows=1000, ridge=1e-12).fit(rows())
     z = (rows() - rows().mean(axis=0)) / rows().std(axis=0)
     fresh = rows(5, seed=2)
     fresh_z = (fresh - rows().mean(axis=0)) / rows().std(axis=0)
@@ -86,6 +86,12 @@ def test_equal_rows_do_not_make_it_singular() -> None:
     assert np.isfinite(MSET().fit(np.ones((10, 2))).score(np.array([[1.0, 2.0]]))).all()
 
 
+def test_the_memory_holds_rows_that_differ() -> None:
+    idle = np.vstack([np.tile(rows(1), (5000, 1)), rows(300)])
+    memory = MSET(memory_rows=150).fit(idle).memory_.rows
+    assert len(np.unique(memory, axis=0)) == len(memory) == 150
+
+
 def test_rows_scored_by_the_part_are_as_rows_scored_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     detector, fresh = MSET().fit(rows()), rows(25, seed=1)
     whole = detector.score(fresh)
@@ -107,7 +113,7 @@ def test_one_row_is_not_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value"), [("memory_rows", 0), ("ridge", -1.0), ("residual", "none"), ("smoothing", 0)]
+    ("parameter", "value"), [("memory_rows", 0), ("ridge", 0.0), ("residual", "none"), ("smoothing", 0)]
 )
 def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
     with pytest.raises(UsageError, match=parameter):
@@ -122,12 +128,12 @@ def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
     data = load(DataOptions(directory=skab_directory))
     counts = np.zeros((2, 2), dtype=int)
     for recording in data.dataset.test:
-        detector: Detector = MSET(memory_rows=400, ridge=0.0, residual="raw").fit(recording.rows(0, 400, id="train"))
+        detector: Detector = MSET(memory_rows=400, ridge=1e-12, residual="raw").fit(recording.rows(0, 400, id="train"))
         fresh = recording.rows(400, recording.n_rows, id="test")
         flagged = _centred_mean(detector.score(fresh)) > 0.01
         np.add.at(counts, (data.labels.rows[recording.id][400:].astype(int), flagged.astype(int)), 1)
     (tn, fp), (fn, tp) = counts
-    assert round(2 * tp / (2 * tp + fp + fn), 2) == 0.78
+    assert round(2 * tp / (2 * tp + fp + fn), 3) == 0.780
     assert round(100 * fp / (fp + tn), 2) == 39.73
     assert round(100 * fn / (fn + tp), 2) == 14.13
 
