@@ -129,6 +129,10 @@ def _honest_reading(published: reading.Rows, strict: reading.Rows, operating_poi
         "",
         *_floors(published, shown),
         "",
+        "### What DPR-GM's graph is worth",
+        "",
+        *_graphs(published),
+        "",
         "### How the ranking changes from `published` to `strict`",
         "",
         *_ranks(published, strict, shown),
@@ -140,6 +144,33 @@ def _floors(published: reading.Rows, shown: Sequence[str]) -> list[str]:
     best = reading.best_floors(published, "overall")
     named = ", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items())
     return [f"The best floors, overall: {named}.", "", reading.above_floors(published, "overall", shown)]
+
+
+def _graphs(published: reading.Rows) -> list[str]:
+    sources = {
+        "the prior": "dprgm",
+        "no graph": "dprgm[graph=none]",
+        "random": "dprgm[graph=random]",
+        "correlation": "dprgm[graph=correlation]",
+    }
+    found = {name: published.get((label, "overall")) for name, label in sources.items()}
+    known = {name: row.metrics["auroc"] for name, row in found.items() if row is not None and row.ok}
+    means = {name: one.mean for name, one in known.items() if one.mean is not None}
+    if len(means) < 2:
+        return ["Its variants are not there yet."]
+    values = ", ".join(f"{name} {number(mean, 4)}({number(known[name].std or 0.0, 4)})" for name, mean in means.items())
+    apart = max(means.values()) - min(means.values())
+    spread = max(one.std or 0.0 for one in known.values())
+    verdict = (
+        "So far as these figures can tell, the prior is worth nothing here: a graph drawn at random does as well."
+        if abs(means.get("the prior", 0.0) - means.get("random", 1.0)) < spread
+        else "The source of the graph shows."
+    )
+    return [
+        f"AUROC, overall, by where the edges come from: {values}. Between the best and the worst source lie "
+        f"{number(apart, 4)}; seeds of one source spread by up to {number(spread, 4)}. {verdict} `complete` with weighted "
+        "edges is the correlation graph, by definition."
+    ]
 
 
 def _ranks(published: reading.Rows, strict: reading.Rows, shown: Sequence[str]) -> list[str]:
