@@ -35,7 +35,7 @@ def explanations() -> tuple[Explanation, ...]:
     """Return all of them."""
     content = tomllib.loads((files(__package__) / "explanations.toml").read_text(encoding="utf-8"))
     return tuple(
-        Explanation(tuple(one["labels"]), one["text"].strip(), one["script"], one["printed"].strip())
+        Explanation(tuple(one["labels"]), one["text"].strip(), one["script"], one["printed"].strip("\n"))
         for one in content.get("explanation", [])
     )
 

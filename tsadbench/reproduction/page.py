@@ -168,8 +168,8 @@ def _graphs(published: reading.Rows) -> list[str]:
     )
     return [
         f"AUROC, overall, by where the edges come from: {values}. Between the best and the worst source lie "
-        f"{number(apart, 4)}; seeds of one source spread by up to {number(spread, 4)}. {verdict} `complete` with weighted "
-        "edges is the correlation graph, by definition."
+        f"{number(apart, 4)}; seeds of one source spread by up to {number(spread, 4)}. {verdict} `complete` with "
+        "weighted edges is the correlation graph, by definition."
     ]
 
 
