@@ -37,7 +37,7 @@ def test_malformed_names_are_refused(tmp_path, name):
     [
         ("dprgm", "among the detectors already, from the package tsadbench"),
         ("strict", "among the protocols already, from the package tsadbench"),
-        ("skab", "among the datasets already, from the package tsadbench"),
+        ("tep", "among the datasets already, from the package tsadbench"),
         ("numpy", "keyword or a package"),
         ("class", "keyword"),
     ],

@@ -326,7 +326,7 @@ def test_the_threshold_follows_scale_and_origin(scores: FloatArray, scale: float
 @unhurried
 @given(
     arrays(np.float64, st.integers(10, 80), elements=st.floats(-10, 10), unique=True).map(np.exp),
-    st.floats(-0.5, 1),
+    st.floats(-0.5, 1).map(lambda gamma: round(gamma, 9)),  # scipy's own formula overflows at 1e-313
     st.floats(-3, 3).map(math.exp),
 )
 def test_no_distribution_within_the_bounds_is_likelier(excesses: FloatArray, gamma: float, factor: float) -> None:
