@@ -25,6 +25,8 @@ Kind: TypeAlias = Literal["detectors", "protocols", "datasets"]
 # What every table shows beside the detectors, best known one-liners included.
 FLOORS = ("all-positive", "random", "max-z", "l2-z", "sensor-range", "nearest-neighbour")
 
+_CARD_ENDING = ".toml"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -107,7 +109,16 @@ def load_protocol(name: str) -> type[Protocol]:
 
 
 def load_dataset(name: str) -> Loader:
-    """Return the loader of the data set of this name; errors as `load_detector`'s."""
+    """Return the loader of the data set of this name, or of the card at this path; errors as `load_detector`'s."""
+    if name.endswith(_CARD_ENDING):
+        from tsadbench.cards.load import card_loader
+
+        return card_loader(Path(name))
+    if "/" in name or "\\" in name:
+        raise UsageError(
+            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {_CARD_ENDING}; "
+            f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
+        )
     found = _load_point("datasets", name)
     if not callable(found):
         raise PluginError(f"data set {name!r}: expected a function that loads it, found {found!r}")

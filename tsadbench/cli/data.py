@@ -1,9 +1,9 @@
-"""``tsadbench data``: find, fetch, verify and audit data sets."""
+"""``tsadbench data``: find, fetch, verify and audit data sets; cards for one's own."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,9 @@ import typer
 if TYPE_CHECKING:
     from tsadbench.audit import Audit
 
-app = typer.Typer(help="Find, fetch, verify and audit data sets.", no_args_is_help=True)
+app = typer.Typer(
+    help="Find, fetch, verify and audit data sets; write and validate cards for your own.", no_args_is_help=True
+)
 
 
 class AuditFormat(StrEnum):
@@ -81,8 +83,70 @@ def path(name: _Name = "skab", data: _Directory = None) -> None:
 
 
 @app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with CSV or Parquet files.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The card to write; by default FOLDER/card.toml.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a card that is there.")] = False,
+) -> None:
+    """Look at a folder of files and write a commented card: what its columns and files seem to be.
+
+    It is a guess: read it, correct it, then validate it. Patterns in it are relative to the card's folder.
+    """
+    from tsadbench.cards.draft import draft_card
+    from tsadbench.errors import UsageError
+
+    card = folder / "card.toml" if out is None else out
+    if card.suffix != ".toml":
+        raise UsageError(f"{card}: a card's name must end in .toml")
+    if card.parent.resolve() != folder.resolve():
+        raise UsageError(f"{card}: a card lies in the folder of its files, here {folder}; it names them from there")
+    if card.exists() and not force:
+        raise UsageError(f"{card} is there already; look at it, or overwrite it with --force")
+    text = draft_card(folder)
+    try:
+        card.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{card}: cannot be written ({error.strerror})") from error
+    typer.echo(f"Wrote {card}: a guess from the files. Read it, correct it, then:")
+    typer.echo(f"  tsadbench data validate {card}")
+    typer.echo(f"  tsadbench run --dataset {card} --detector t2 --detector isolation-forest")
+
+
+@app.command()
+def validate(
+    card: Annotated[Path, typer.Argument(metavar="CARD", help="A data set card: a TOML file.")],
+) -> None:
+    """Read a card and every file that it means, and list all that is wrong; exit code 2 if anything is."""
+    from tsadbench.cards.load import card_loader
+    from tsadbench.dataset import DataOptions
+
+    with progress_bar(f"Reading {card}"):
+        data, labels = card_loader(card)(DataOptions())
+    rows = sum(recording.n_rows for recording in data.test)
+    anomalous = sum(int(one.sum()) for one in labels.rows.values())
+    typer.echo(f"{data.name}: nothing is wrong")
+    typer.echo(f"  sensors   {len(data.sensors)}: {_some(data.sensors)}")
+    typer.echo(f"  training  {len(data.train)} recordings, {sum(one.n_rows for one in data.train):,} rows")
+    typer.echo(
+        f"  test      {len(data.test)} recordings, {rows:,} rows, {anomalous:,} anomalous ({anomalous / rows:.1%})"
+    )
+    for split, members in data.splits.items():
+        typer.echo(f"  split     {split}: {len(members)} recordings")
+    typer.echo(f"  prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}")
+    for note in data.notes:
+        typer.echo(f"  note      {note}")
+    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench run --dataset {card} --detector t2")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+@app.command()
 def audit(
-    name: _Name = "skab",
+    name: Annotated[str, typer.Argument(metavar="NAME|CARD", help="The data set, or the path of a card.")] = "skab",
     data: _Directory = None,
     form: Annotated[AuditFormat, typer.Option("--format", help="Format of standard output.")] = AuditFormat.table,
     figure: Annotated[

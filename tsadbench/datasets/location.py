@@ -24,9 +24,7 @@ def place(source: Source, directory: Path | None) -> Path:
     directory
         The folder that holds a folder for each data set; None takes TSADBENCH_DATA or else the cache.
     """
-    named = _named(directory)
-    above = pooch.os_cache("tsadbench") if named is None else named[1]
-    return above / source.name
+    return _place(source.name, directory)
 
 
 def find(source: Source, directory: Path | None) -> Path:
@@ -81,6 +79,38 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
         except DataError as error:
             raise _nowhere(source, f"not in the cache {folder} and not to be downloaded ({error})") from error
     return folder
+
+
+def find_obtained(name: str, directory: Path | None, how: str) -> Path:
+    """Return the folder that holds the files of a data set that nobody may publish.
+
+    Parameters
+    ----------
+    name
+        The data set's name, and that of the folder.
+    directory
+        As for `place`.
+    how
+        How one gets its files.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where there is no such folder.
+    """
+    folder = _place(name, directory)
+    if folder.is_dir():
+        return folder
+    raise DataNotFoundError(
+        f"{name}: there is no folder {folder}; {how}; then put its files into a folder {name}/ and name the folder "
+        f"above it with --data DIR or {_VARIABLE}=DIR"
+    )
+
+
+def _place(name: str, directory: Path | None) -> Path:
+    named = _named(directory)
+    above = pooch.os_cache("tsadbench") if named is None else named[1]
+    return above / name
 
 
 def _named(directory: Path | None) -> tuple[str, Path] | None:
