@@ -128,7 +128,7 @@ def _numbers(cells: pd.Series, sensor: str, start: int, report: _Report) -> Floa
     else:
         cells = cells.astype("object")
         texts = cells.map(lambda cell: None if isinstance(cell, bool) else cell)
-        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan, copy=True)
         wrong = np.flatnonzero(np.isnan(numbers) & cells.notna().to_numpy())
         shown = wrong[:SHOWN].tolist()
         faults = [_number_fault(str(cells.iloc[row]).strip()) for row in shown]

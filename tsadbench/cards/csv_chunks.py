@@ -1,4 +1,7 @@
-"""A CSV file by the chunk: its lines are counted and measured first, then pandas reads them."""
+"""A CSV file by the chunk: its lines are counted and measured first, then pandas reads them.
+
+From version 3.1 on, pandas reads a number to the nearest float64.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,6 @@ class Csv:
             na_values=list(missing),
             skip_blank_lines=False,
             skipinitialspace=True,
-            float_precision="round_trip",
             low_memory=False,
             chunksize=rows,
         ) as reader:
@@ -152,14 +154,24 @@ def measure(path: Path, name: str, reading: Reading, header_line: int, problems:
                     sound = False
                 blank.clear()
                 last = number
-    except UnicodeDecodeError as error:
-        encoding = reading.encoding or "utf-8"
-        byte = f"0x{error.object[error.start]:02x}"
-        problems.add(
-            name, f"not {encoding}: found the byte {byte}; set encoding (cp1252 is usual on Windows)", last + 1
-        )
+    except UnicodeDecodeError:
+        note_encoding(path, name, reading, problems)
         return None
     return last - header_line if sound else None
+
+
+def note_encoding(path: Path, name: str, reading: Reading, problems: Problems) -> None:
+    """Note the first line that is not written in the encoding."""
+    encoding = reading.encoding or "utf-8"
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                text = f"not {encoding}: found the byte 0x{line[error.start]:02x}; set encoding (cp1252 is usual on Windows)"
+                problems.add(name, text, number)
+                return
+    problems.add(name, f"not {encoding}; set encoding")
 
 
 def _with_mark(encoding: str) -> str:

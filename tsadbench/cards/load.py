@@ -14,7 +14,7 @@ from tsadbench.arrays import BoolArray
 from tsadbench.cards.card import Card, Reading, read_card
 from tsadbench.cards.columns import column_faults, has_all, sensors_of
 from tsadbench.cards.contents import Contents, Open, read
-from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, Csv, header_lines, measure, names_in
+from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, Csv, header_lines, measure, names_in, note_encoding
 from tsadbench.cards.files import File, find_file, find_files
 from tsadbench.cards.parquet_chunks import open_parquet
 from tsadbench.cards.problems import Problems
@@ -235,9 +235,8 @@ def _open(file: File, part: _Part, card: Card, problems: Problems) -> Open | Non
             header=tuple(names_in(lines[-1], reading)),
             n_rows=n_rows,
         )
-    except UnicodeDecodeError as error:
-        encoding, byte = part.reading.encoding or "utf-8", f"0x{error.object[error.start]:02x}"
-        problems.add(file.name, f"not {encoding}: found the byte {byte}; set encoding (cp1252 is usual on Windows)")
+    except UnicodeDecodeError:
+        note_encoding(file.path, file.name, part.reading, problems)
     except OSError as error:
         problems.add(file.name, f"cannot be read ({error.strerror or error}); check its permissions")
     except ValueError as error:  # pyarrow's own errors are ValueErrors
