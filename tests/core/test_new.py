@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import ast
-import shutil
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -61,13 +61,16 @@ def test_no_name_hides_what_the_modules_import(tmp_path, name):
     assert sorted(names) == sorted({"DetectorContract", cls.name})
 
 
-@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 @pytest.mark.parametrize("name", ["a", "my-own", "zeta", "m" * 30])
 def test_what_is_written_is_clean(tmp_path, name):
     new_detector(name, tmp_path)
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(
-            ["ruff", *command, "--no-cache", "."], cwd=tmp_path / name, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "."],
+            cwd=tmp_path / name,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
