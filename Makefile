@@ -31,7 +31,7 @@ FITS = --threads 1 --jobs 2 --no-contributions --format csv
 STATISTICS = t2 t2-q mset isolation-forest
 NETWORKS = dprgm gdn gdn[quirks=on] grelen mtad-gat conv-ae vanilla-ae vanilla-lstm lstm-ae lstm-vae mscred
 ALL = $(foreach name,$(NETWORKS) $(STATISTICS),--detector '$(name)')
-OTHERS = $(foreach name,$(filter-out gdn[%,$(NETWORKS)) $(STATISTICS),--detector '$(name)')
+OTHERS = $(foreach name,$(filter-out mscred gdn[%,$(NETWORKS)) $(STATISTICS),--detector '$(name)')
 
 # Needs the leaderboards under strict and skab for two of its sections: those that are committed will do.
 reproduce: $(STAMP)
@@ -48,9 +48,14 @@ leaderboards-skab: $(STAMP)
 	$(BIN)/tsadbench run $(STATISTICS:%=--detector '%') --protocol skab --seeds 5 $(FITS) --out runs/skab > /dev/null
 	$(BIN)/tsadbench leaderboard runs/skab --write leaderboards
 
-# The other data sets, under strict; GDN's published quirk is only of interest beside the paper's tables.
+# The other data sets, under strict; GDN's published quirk is only of interest beside the paper's tables. On tep's 52
+# variables MSCRED takes eight minutes a seed.
 leaderboards-tep leaderboards-pumploop: leaderboards-%: $(STAMP)
-	$(BIN)/tsadbench run $(OTHERS) --dataset $* --seeds 5 $(FITS) --out runs/$* --write leaderboards > /dev/null
+	$(BIN)/tsadbench run $(OTHERS) --dataset $* --seeds 5 $(FITS) --out runs/$* > /dev/null
+	$(BIN)/tsadbench run --detector mscred --no-floors --dataset $* --seeds $(MSCRED_SEEDS) $(FITS) --out runs/$* > /dev/null
+	$(BIN)/tsadbench leaderboard runs/$* --write leaderboards
+leaderboards-tep: MSCRED_SEEDS = 2
+leaderboards-pumploop: MSCRED_SEEDS = 5
 
 # What the data sets themselves give away: docs/audits.
 audits: $(STAMP)

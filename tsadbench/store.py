@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from tsadbench.arrays import FloatArray
 from tsadbench.errors import StoreError, UsageError
@@ -18,11 +22,15 @@ from tsadbench.record import SCHEMA, Record
 from tsadbench.trial import Outcome
 
 _MARKER = "store.json"
+# Followed by the machine and the process that writes it.
 _UNFINISHED = ".unfinished-"
+# How often two processes that write the same trial may get in each other's way.
+_ATTEMPTS = 20
+_ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
 
 
 class Store:
-    """A folder of trials.
+    """A folder of trials, which several processes may write at once.
 
     Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
     (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
@@ -63,6 +71,7 @@ class Store:
         except OSError as error:
             raise UsageError(f"--out {path}: cannot be written to ({error.strerror}); choose another folder") from error
         store._check_schema()
+        store._tidy()
         return store
 
     @classmethod
@@ -91,9 +100,10 @@ class Store:
             Where it cannot be written (a full disk); nothing of it remains then.
         """
         try:
-            unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.path))
+            unfinished = self._new_folder()
             try:
                 self._write(unfinished, outcome)
+                _to_disk(unfinished)
                 self._replace(unfinished, self.path / outcome.record.trial)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
@@ -110,6 +120,69 @@ class Store:
         """
         records = [Record.from_json(file.read_bytes(), str(file)) for file in self._record_files()]
         return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+
+    def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
+        """Return the records that can be read, oldest first, and why others cannot, by the trial's name."""
+        records, broken = [], {}
+        for file in self._record_files():
+            try:
+                records.append(Record.from_json(file.read_bytes(), str(file)))
+            except (OSError, StoreError) as error:
+                broken[file.parent.name] = str(error)
+        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial))), broken
+
+    def remove(self, trial: str) -> None:
+        """Remove a trial, whole at once for whoever reads.
+
+        Raises
+        ------
+        StoreError
+            Where it cannot be removed.
+        """
+        try:
+            aside = self._new_folder()
+            os.replace(self.path / trial, aside / trial)
+            shutil.rmtree(aside)
+        except OSError as error:
+            raise StoreError(f"{self.path / trial}: cannot be removed ({error.strerror or error})") from error
+
+    def export(self, trials: Sequence[str], archive: Path) -> None:
+        """Pack trials into an archive; unpacked, it is a store.
+
+        Parameters
+        ----------
+        trials
+            Names of trials.
+        archive
+            The file, .zip, .tar or .tar.gz.
+
+        Raises
+        ------
+        UsageError
+            Where the name of the file says no kind of archive, or it cannot be written.
+        """
+        ending = next((one for one in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(one)), None)
+        if ending is None:
+            raise UsageError(f"{archive}: expected a name that ends in {', '.join(_ARCHIVES)}")
+        folder = archive.name.removesuffix(ending)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tsadbench-export-") as above:
+                inside = Path(above) / "packed" / folder
+                inside.mkdir(parents=True)
+                shutil.copyfile(self.path / _MARKER, inside / _MARKER)
+                for trial in trials:
+                    shutil.copytree(self.path / trial, inside / trial)
+                made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], inside.parent, folder)
+                shutil.move(made, archive)
+        except OSError as error:
+            raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
+
+    def log(self, trial: str) -> str:
+        """Return what a trial's detector printed, and its traceback where it failed; empty where nothing was."""
+        try:
+            return (self.path / trial / "log.txt").read_text(encoding="utf-8")
+        except OSError:
+            return ""
 
     def find(self, trial: str) -> Record | None:
         """Return the record of the trial of this identity; None where there is none that can be read."""
@@ -144,18 +217,33 @@ class Store:
         if outcome.log:
             (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
 
-    @staticmethod
-    def _replace(unfinished: Path, final: Path) -> None:
-        try:
-            unfinished.rename(final)
-        except OSError:
-            if not final.is_dir():
-                raise
-            # A folder cannot be renamed over one that is not empty: the old one steps aside first.
-            aside = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=final.parent))
-            os.replace(final, aside / final.name)
-            unfinished.rename(final)
-            shutil.rmtree(aside, ignore_errors=True)
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-", dir=self.path))
+
+    def _replace(self, unfinished: Path, final: Path) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                unfinished.rename(final)
+            except OSError:
+                if not final.is_dir():
+                    raise
+                # A folder cannot be renamed over one that is not empty: the old one steps aside first.
+                aside = self._new_folder()
+                with contextlib.suppress(FileNotFoundError):  # another process was faster
+                    os.replace(final, aside / final.name)
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                _flush(final.parent)
+                return
+        raise StoreError(f"{final}: other processes write this trial without a pause; stop all but one")
+
+    def _tidy(self) -> None:
+        """Remove what processes of this machine that are gone have left unfinished."""
+        ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
+        for folder in self.path.glob(f"{_UNFINISHED}*"):
+            writer = ours.match(folder.name)
+            if writer and not psutil.pid_exists(int(writer[1])):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _check_schema(self) -> None:
         marker = self.path / _MARKER
@@ -167,3 +255,18 @@ class Store:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
+
+
+def _to_disk(folder: Path) -> None:
+    """Wait until a folder's files are on the disk: else a power cut could leave a name without its content."""
+    for file in folder.iterdir():
+        _flush(file)
+    _flush(folder)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

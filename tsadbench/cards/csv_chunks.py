@@ -168,7 +168,7 @@ def note_encoding(path: Path, name: str, reading: Reading, problems: Problems) -
             try:
                 line.decode(encoding)
             except UnicodeDecodeError as error:
-                text = f"not {encoding}: found the byte 0x{line[error.start]:02x}; set encoding (cp1252 is usual on Windows)"
+                text = f"not {encoding}: found the byte 0x{line[error.start]:02x}; set encoding (often cp1252)"
                 problems.add(name, text, number)
                 return
     problems.add(name, f"not {encoding}; set encoding")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import tsadbench
-from tsadbench.cli import catalogue, check, data, leaderboard, new, quickstart, reproduce, run
+from tsadbench.cli import catalogue, check, data, leaderboard, new, quickstart, regress, reproduce, run, runs, verify
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -23,7 +23,10 @@ app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(reproduce.reproduce)
+app.command()(verify.verify)
+app.command()(regress.regress)
 app.command()(check.check)
+app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(new.app, name="new")
 
