@@ -29,6 +29,7 @@ def run(
     timeout: float | None = None,
     memory_mib: float | None = None,
     against: str | None = None,
+    cluster: str | None = None,
 ) -> Leaderboard:
     """Run detectors on a data set under a protocol and rank them, the floors beside them.
 
@@ -61,6 +62,8 @@ def run(
     against
         Protocol whose leaderboard ships with the package: its rows stand beside, marked as stored, and none of them
         (floors included) is run again. It takes the place of ``protocol``.
+    cluster
+        A Dask cluster that runs the trials: ``tcp://host:port`` or ``local:N``; the data set must be named then.
 
     Returns
     -------
@@ -108,4 +111,4 @@ def run(
     )
     store = None if out is None else Store.create(Path(out))
     stored = () if against is None else stored_beside(plan)
-    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs), plan.splits, stored=stored)
+    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs, cluster=cluster), plan.splits, stored=stored)

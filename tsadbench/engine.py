@@ -1,9 +1,9 @@
-"""Runs a plan's trials on this machine, several at a time where asked, and keeps what they gave."""
+"""Runs a plan's trials on this machine, several at a time where asked, or on a cluster, and keeps what they gave."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol as Interface
 from typing import get_args
@@ -12,7 +12,7 @@ from tsadbench.manifest import identity
 from tsadbench.plan import Plan, Trial
 from tsadbench.record import Record, Status
 from tsadbench.store import Store
-from tsadbench.trial import run_variants
+from tsadbench.trial import Outcome, run_variants
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 
@@ -56,6 +56,7 @@ def run_plan(
     *,
     jobs: int = 1,
     rerun: Collection[str] = ALL_BUT_OK,
+    cluster: str | None = None,
 ) -> tuple[Record, ...]:
     """Run what the store does not hold yet, and return all trials' records, in the plan's order.
 
@@ -72,14 +73,17 @@ def run_plan(
         How many fits run at a time. Each has a process of its own, so the results do not depend on it.
     rerun
         Statuses of kept trials that are run again.
+    cluster
+        A Dask cluster that runs them in the place of this machine: ``tcp://host:port`` or ``local:N``.
 
     Raises
     ------
+    UsageError, ClusterError
+        Where the cluster cannot be had, or breaks down; what had come back is kept.
     KeyboardInterrupt
         Where the user interrupts: trials in flight are ended, those that had ended are kept.
     """
     watching = observer or Silent()
-    stop = threading.Event()
     records = {} if store is None else {one.trial: one for one in kept_records(plan, store, rerun=rerun)}
     missing = []
     for trial in plan.trials:
@@ -89,6 +93,32 @@ def run_plan(
         else:
             watching.kept(trial, kept)
 
+    def keep(trials: Sequence[Trial], outcomes: Sequence[Outcome]) -> None:
+        for trial, outcome in zip(trials, outcomes, strict=True):
+            if store is not None:
+                store.add(outcome)
+            records[outcome.record.trial] = outcome.record
+            watching.finished(trial, outcome.record)
+
+    groups = plan.shared_fits(missing)
+    if cluster is None:
+        _run_here(groups, plan, jobs, watching, keep)
+    elif groups:
+        from tsadbench.cluster import run_on_cluster
+
+        run_on_cluster(groups, plan, cluster, watching, keep)
+    return tuple(records[identity(trial, plan)] for trial in plan.trials)
+
+
+def _run_here(
+    groups: Sequence[tuple[Trial, ...]],
+    plan: Plan,
+    jobs: int,
+    watching: Observer,
+    keep: Callable[[Sequence[Trial], Sequence[Outcome]], None],
+) -> None:
+    stop = threading.Event()
+
     def run_group(trials: tuple[Trial, ...]) -> None:
         first, *_ = trials
         for trial in trials:
@@ -96,14 +126,10 @@ def run_plan(
         outcomes = run_variants(
             trials, plan, lambda done, total, note: watching.progressed(first, done, total, note), stop
         )
-        for trial, outcome in zip(trials, outcomes, strict=True):
-            if store is not None:
-                store.add(outcome)
-            records[outcome.record.trial] = outcome.record
-            watching.finished(trial, outcome.record)
+        keep(trials, outcomes)
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial") as workers:
-        futures: list[Future[None]] = [workers.submit(run_group, trials) for trials in plan.shared_fits(missing)]
+        futures: list[Future[None]] = [workers.submit(run_group, trials) for trials in groups]
         try:
             for future in futures:
                 future.result()
@@ -111,7 +137,6 @@ def run_plan(
             stop.set()
             workers.shutdown(wait=True, cancel_futures=True)
             raise
-    return tuple(records[identity(trial, plan)] for trial in plan.trials)
 
 
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:

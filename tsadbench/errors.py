@@ -38,5 +38,9 @@ class PluginError(TsadbenchError, ImportError):
     """A plugin is missing, broken, or shares its name with another one."""
 
 
+class ClusterError(TsadbenchError, RuntimeError):
+    """A cluster is gone, or a worker of it cannot do what it is asked for."""
+
+
 class StoreError(TsadbenchError, ValueError):
     """A run store cannot be read or written."""

@@ -39,7 +39,7 @@ def identity(trial: Trial, plan: Plan) -> str:
         "protocol_code": code_hash(type(plan.protocol)),
         "seed": trial.seed,
         "threads": trial.threads,
-        "libraries": dict(_versions()),
+        "libraries": dict(library_versions()),
     }
     return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -55,13 +55,16 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         Labels of the variants that were scored by the same fit.
     """
     return {
+        "seed": trial.seed,
+        "threads": trial.threads,
+        "device": str(trial.contender.construction.arguments.get("device", "cpu")),
         "command": [as_json(word) for word in sys.argv],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),
         "processor": platform.processor() or platform.machine(),
         "cpu_count": os.cpu_count(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **library_versions()},
         "code_hash": code_hash(trial.contender.construction.cls),
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
@@ -81,7 +84,8 @@ def code_hash(cls: type) -> str:
 
 
 @cache
-def _versions() -> dict[str, JsonValue]:
+def library_versions() -> dict[str, JsonValue]:
+    """Return the versions of the libraries on which a score's last digits depend; None for what is not installed."""
     found: dict[str, JsonValue] = {"tsadbench": tsadbench.__version__}
     for library in _LIBRARIES:
         try:

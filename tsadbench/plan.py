@@ -101,6 +101,8 @@ class Plan:
         What one trial may use: wall-clock seconds, resident MiB; None does not limit it.
     contributions
         Whether to ask detectors that offer them for each sensor's contribution.
+    source
+        The name of the data set, or its card, and where it was looked for; None where the data were given in Python.
     """
 
     data: LabelledDataset
@@ -112,6 +114,7 @@ class Plan:
     timeout: float | None = None
     memory_mib: float | None = None
     contributions: bool = True
+    source: tuple[str, DataOptions] | None = None
 
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
@@ -199,6 +202,7 @@ def make_plan(
         timeout=timeout,
         memory_mib=memory_mib,
         contributions=contributions and _n_values(episodes) <= MAX_CONTRIBUTIONS,
+        source=(dataset, data or DataOptions()) if isinstance(dataset, str) else None,
     )
 
 

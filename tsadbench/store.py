@@ -23,6 +23,7 @@ from tsadbench.trial import Outcome
 
 _MARKER = "store.json"
 # Followed by the machine and the process that writes it.
+_SCORES = "scores.npz"
 _UNFINISHED = ".unfinished-"
 # How often two processes that write the same trial may get in each other's way.
 _ATTEMPTS = 20
@@ -185,17 +186,18 @@ class Store:
             return ""
 
     def find(self, trial: str) -> Record | None:
-        """Return the record of the trial of this identity; None where there is none that can be read."""
+        """Return the record of the trial of this identity; None where there is none whole: it is run again."""
         file = self.path / trial / "record.json"
         try:
-            return Record.from_json(file.read_bytes(), str(file))
+            record = Record.from_json(file.read_bytes(), str(file))
         except (FileNotFoundError, StoreError):
-            return None  # it is run again, and replaced
+            return None
+        return record if record.status != "ok" or (file.parent / _SCORES).is_file() else None
 
     def scores(self, trial: str) -> dict[str, FloatArray]:
         """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
         try:
-            with np.load(self.path / trial / "scores.npz") as arrays:
+            with np.load(self.path / trial / _SCORES) as arrays:
                 return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError, KeyError) as error:
             raise StoreError(f"{self.path / trial}: its scores cannot be read ({error})") from error
@@ -211,7 +213,7 @@ class Store:
         thresholds = np.array([one.threshold.value for one in outcome.record.thresholds], dtype=np.float64)
         if outcome.scores:
             arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
-            np.savez(folder / "scores.npz", **arrays)
+            np.savez(folder / _SCORES, **arrays)
         if outcome.contributions:
             np.savez(folder / "contributions.npz", **dict[str, Any](outcome.contributions))
         if outcome.log:

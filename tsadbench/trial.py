@@ -97,6 +97,11 @@ def run_variants(
     return tuple(run_trial(trial, plan, listener, stop) for trial in trials)
 
 
+def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
+    """Return what a trial leaves behind that never came to a box of this machine, or never came back."""
+    return _outcome(_Course(trial), plan, failure, datetime.now(UTC), (trial,))
+
+
 def _run_together(
     trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
 ) -> tuple[Outcome, ...]:

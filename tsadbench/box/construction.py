@@ -20,14 +20,26 @@ class Construction:
     cls: type[Detector]
     arguments: Mapping[str, object]
 
-    def dumps(self) -> bytes:
+    def dumps(self, *, portable: bool = False) -> bytes:
         """Return it as bytes that another process with the same import path can read.
 
         A class that such a process can import crosses by name; one from a notebook or a script crosses by value.
+
+        Parameters
+        ----------
+        portable
+            For another machine: a class from a file crosses by value too, for the file is not there.
         """
         import cloudpickle
 
         reference = _reference(self.cls)
+        if portable and reference is not None and reference.partition(":")[0].endswith(".py"):
+            module = sys.modules[self.cls.__module__]
+            cloudpickle.register_pickle_by_value(module)
+            try:
+                return cast("bytes", cloudpickle.dumps((self.cls, dict(self.arguments))))
+            finally:
+                cloudpickle.unregister_pickle_by_value(module)
         named = reference if reference is not None else self.cls
         return cast("bytes", cloudpickle.dumps((named, dict(self.arguments))))
 

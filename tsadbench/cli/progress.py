@@ -1,24 +1,27 @@
-"""Progress bars on standard error: trials, and the epochs of those that run. Quiet when not a terminal."""
+"""A run's trials on standard error: a live table on a terminal, a line a trial elsewhere."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from tsadbench.engine import Observer
 from tsadbench.plan import Trial
 from tsadbench.record import Record
 
 
-class ProgressBars:
-    """Shows a run's trials, and below them the steps of those in hand.
+class LiveTable:
+    """Shows how many trials are done, running and failed and the time left; below, the steps of those in hand.
 
     Parameters
     ----------
     bars
-        Where they are drawn.
+        Where it is drawn.
     n_trials
         How many trials the run has.
     """
@@ -27,6 +30,8 @@ class ProgressBars:
         self._bars = bars
         self._all = bars.add_task("trials", total=n_trials, note="")
         self._running: dict[tuple[str, int], TaskID] = {}
+        self._n_failed = 0
+        self._lock = threading.Lock()
 
     def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
         """Count a trial of an earlier run."""
@@ -34,21 +39,99 @@ class ProgressBars:
 
     def started(self, trial: Trial) -> None:
         """Give the trial that begins a bar."""
-        self._running[_key(trial)] = self._bars.add_task(
-            f"{trial.contender.label}, seed {trial.seed}", total=None, note=""
-        )
+        with self._lock:
+            if _key(trial) not in self._running:  # a cluster may start one again
+                name = f"{trial.contender.label}, seed {trial.seed}"
+                self._running[_key(trial)] = self._bars.add_task(name, total=None, note="")
+        self._tell()
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
         """Move the trial's bar."""
-        self._bars.update(self._running[_key(trial)], completed=done, total=total, note=note)
+        with self._lock:
+            task = self._running.get(_key(trial))
+        if task is not None:
+            self._bars.update(task, completed=done, total=total, note=note)
 
     def finished(self, trial: Trial, record: Record) -> None:
         """Count the trial and take its bar away."""
-        self._bars.remove_task(self._running.pop(_key(trial)))
+        with self._lock:
+            task = self._running.pop(_key(trial), None)
+            self._n_failed += record.status != "ok"
+        if task is not None:
+            self._bars.remove_task(task)
         if record.status != "ok":
-            line = f"{record.label}, seed {record.seed}: {record.status}: {record.reason}"
-            self._bars.console.print(line, markup=False)
+            self._bars.console.print(_line(record), markup=False)
         self._bars.update(self._all, advance=1)
+        self._tell()
+
+    def _tell(self) -> None:
+        failed = f", {self._n_failed} failed" if self._n_failed else ""
+        self._bars.update(self._all, note=f"{len(self._running)} running{failed}")
+
+
+class Lines:
+    """Prints a line for each trial that ends: how many are done, what it gave, about how long the rest will take.
+
+    Parameters
+    ----------
+    console
+        Where it prints.
+    n_trials
+        How many trials the run has.
+    """
+
+    def __init__(self, console: Console, n_trials: int) -> None:
+        self._console = console
+        self._n_trials = n_trials
+        self._n_kept = self._n_done = self._n_failed = 0
+        self._begun = time.monotonic()
+        self._lock = threading.Lock()
+
+    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+        """Count a trial of an earlier run."""
+        self._n_kept += 1
+
+    def started(self, trial: Trial) -> None:
+        """Say nothing: a line a trial is enough."""
+
+    def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
+        """Say nothing."""
+
+    def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+        """Print the trial's line."""
+        with self._lock:
+            self._n_done += 1
+            self._n_failed += record.status != "ok"
+            ended = self._n_kept + self._n_done
+            left = (self._n_trials - ended) * (time.monotonic() - self._begun) / self._n_done
+            rest = f"; about {_duration(left)} left" if ended < self._n_trials else ""
+            failed = f"; {self._n_failed} failed" if self._n_failed else ""
+            self._console.print(
+                f"[{ended}/{self._n_trials}] {_line(record)}{failed}{rest}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def _line(record: Record) -> str:
+    """Return a trial on one line."""
+    seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
+    reason = f": {' '.join(record.reason.split())}" if record.reason else f", {_duration(seconds)}"
+    return f"{record.label}, seed {record.seed}: {record.status}{reason}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    Examples
+    --------
+    >>> _duration(0.123), _duration(75), _duration(7300)
+    ('0.1 s', '75 s', '122 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} min"
 
 
 def _key(trial: Trial) -> tuple[str, int]:
@@ -56,9 +139,12 @@ def _key(trial: Trial) -> tuple[str, int]:
 
 
 @contextmanager
-def watching(n_trials: int) -> Iterator[ProgressBars]:
-    """Draw progress bars while the block runs."""
+def watching(n_trials: int) -> Iterator[Observer]:
+    """Show a run's trials while the block runs."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Lines(console, n_trials)
+        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -66,5 +152,5 @@ def watching(n_trials: int) -> Iterator[ProgressBars]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        yield ProgressBars(bars, n_trials)
+    with Progress(*columns, console=console, transient=True) as bars:
+        yield LiveTable(bars, n_trials)

@@ -56,6 +56,10 @@ def run(
     seeds: Annotated[int, typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.")] = 5,
     threads: Annotated[int, typer.Option(help="Threads of each trial's libraries; part of the trial's identity.")] = 1,
     jobs: Annotated[int, typer.Option(help="Trials at a time; the results do not depend on it.")] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask cluster: tcp://host:port, or local:N. Takes the place of --jobs."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol. Repeat for several."),
@@ -118,9 +122,13 @@ def run(
     redone = frozenset(rerun) if rerun else ALL_BUT_OK
     n_kept = len(kept_records(plan, store, rerun=redone))
     try:
-        records = _run_watched(plan, store, jobs, redone)
+        records = _run_watched(plan, store, jobs, redone, cluster)
     except KeyboardInterrupt:
-        print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
+        kept = len(kept_records(plan, store))
+        print(
+            f"interrupted: {kept} of {len(plan.trials)} trials are kept in {out}; the same command goes on from there",
+            file=sys.stderr,
+        )
         raise typer.Exit(130) from None
     board = Leaderboard.from_records(records, plan.splits, stored=stored)
     show(board, form)
@@ -143,9 +151,11 @@ def _protocol(protocol: str | None, against: str | None) -> str:
     return against or protocol or "strict"
 
 
-def _run_watched(plan: Plan, store: Store, jobs: int, rerun: Collection[str]) -> tuple[Record, ...]:
+def _run_watched(
+    plan: Plan, store: Store, jobs: int, rerun: Collection[str], cluster: str | None
+) -> tuple[Record, ...]:
     from tsadbench.cli.progress import watching
     from tsadbench.engine import run_plan
 
     with watching(len(plan.trials)) as observer:
-        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun)
+        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster)

@@ -1,0 +1,190 @@
+"""A real scheduler and real workers on loopback: the same table, whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Plant, table, trials, wait_until
+from tsadbench.cluster import _data, _require_same_versions
+from tsadbench.dataset import DataOptions
+from tsadbench.errors import ClusterError, DataError, UsageError
+
+WORKER_SUICIDE = '''
+
+class Murderer(Steady):
+    """Kills the worker whose trial it is: the process that started the box's server."""
+    def _fit(self, recordings):
+        import psutil
+        psutil.Process().parent().parent().kill()
+        time.sleep(60)
+
+class OnGpu(Steady):
+    """Asks for a GPU."""
+    def __init__(self, *, device: str = "cpu", seed: int = 0):
+        super().__init__(seed=seed)
+        self.device = device
+'''
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers, each a process.
+
+    Parameters
+    ----------
+    folder
+        Where they write.
+    """
+
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    address: str = ""
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        log = (self.folder / f"log-{len(self.processes)}.txt").open("wb")
+        with log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments], stdout=log, stderr=log, cwd=self.folder
+            )
+        self.processes.append(process)
+        return process
+
+    def start_scheduler(self) -> subprocess.Popen[bytes]:
+        file = self.folder / "scheduler.json"
+        scheduler = self.start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
+        )
+        wait_until(file.is_file)
+        self.address = json.loads(file.read_text())["address"]
+        return scheduler
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    found = Cluster(folder)
+    yield found
+    for process in found.processes:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Cluster):
+    cluster.start_scheduler()
+    victim, _ = cluster.start_worker(), cluster.start_worker()
+    plan = ["Steady[seconds=0.3]", "Steady[power=2.0]"]
+    run = small.start(*plan, seeds=8, more=("--cluster", cluster.address))
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 3)
+    victim.kill()
+    out, told = run.communicate(timeout=240)
+    assert run.returncode == 0, told
+    assert len(trials(small.runs)) == 16
+    small.runs.rename(small.folder / "runs-of-the-cluster")
+    here = small.run(*plan, seeds=8)
+    assert table(out) == table(here.stdout)
+    # One identity wherever it ran, so that either store goes on where the other stopped.
+    assert trials(small.runs) == trials(small.folder / "runs-of-the-cluster")
+
+
+def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cluster: Cluster):
+    scheduler = cluster.start_scheduler()
+    cluster.start_worker()
+    run = small.start("Steady[seconds=0.5]", seeds=12, more=("--cluster", cluster.address))
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 2)
+    scheduler.kill()
+    _, told = run.communicate(timeout=240)
+    assert run.returncode == 2
+    assert "the cluster's scheduler is gone; what had come back is kept: run the command again" in told
+    assert "Traceback" not in told
+    kept = len(trials(small.runs))
+    assert kept >= 2
+    resumed = small.run("Steady[seconds=0.5]", seeds=12, more=("--jobs", "2"))
+    assert resumed.returncode == 0
+    assert f"12 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.stderr
+
+
+def test_an_interrupt_ends_the_trials_of_the_cluster_too(small: Plant, cluster: Cluster):
+    cluster.start_scheduler()
+    worker = cluster.start_worker()
+    run = small.start("Steady", "Steady[seconds=600]", seeds=1, more=("--cluster", cluster.address))
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) == 1)
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=60)
+    assert run.returncode == 130, told
+    assert "1 of 2 trials are kept" in told
+    assert worker.poll() is None
+    # The worker is free again: a trial that sleeps for ten minutes would be in the way of this one.
+    again = small.run("Steady[power=3.0]", seeds=1, more=("--cluster", cluster.address))
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_trial_that_loses_every_worker_is_a_row_with_a_status(small: Plant):
+    file = small.folder / "detectors.py"
+    file.write_text(file.read_text() + WORKER_SUICIDE)
+    done = small.run("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
+    rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
+    assert rows == {"Steady": "ok", "Murderer": "killed"}, done.stderr
+    assert "its worker was lost, and so were those of 3 more attempts" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):
+    file = small.folder / "detectors.py"
+    file.write_text(file.read_text() + WORKER_SUICIDE)
+    done = small.run("OnGpu[device=cuda]", seeds=1, more=("--cluster", "local:1"))
+    assert done.returncode == 2
+    assert "asks for a GPU, and no worker offers one" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("local:0", "expected tcp://host:port or local:N"),
+        ("somewhere", "expected tcp://host:port or local:N"),
+        ("tcp://127.0.0.1:1", "no scheduler answers there"),
+    ],
+)
+def test_wrong_addresses(small: Plant, address: str, message: str):
+    done = small.run("Steady", seeds=1, more=("--cluster", address))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_data_given_in_python_are_refused(small_data):
+    import tsadbench
+
+    with pytest.raises(UsageError, match="a cluster needs the data set's name or card"):
+        tsadbench.run("t2", small_data, cluster="local:1")
+
+
+def test_a_worker_with_other_data_says_so():
+    with pytest.raises(DataError, match="has other data for pumploop than the client"):
+        _data("pumploop", DataOptions(), "0" * 64, "0" * 64)
+
+
+def test_a_worker_with_other_versions_says_so():
+    with pytest.raises(ClusterError, match=r"has other versions: numpy .* there and 1\.0 here"):
+        _require_same_versions({"numpy": "1.0"})
+
+
+def test_the_cluster_extra_is_named_where_it_is_missing(small: Plant):
+    (small.folder / "hidden").mkdir()
+    (small.folder / "hidden/dask.py").write_text("raise ImportError('hidden')")
+    small.environment["PYTHONPATH"] = os.pathsep.join([str(small.folder / "hidden"), os.environ.get("PYTHONPATH", "")])
+    done = small.run("Steady", seeds=1, more=("--cluster", "local:1"))
+    assert done.returncode == 2
+    assert "pip install 'tsadbench[cluster]'" in done.stderr

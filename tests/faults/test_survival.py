@@ -1,0 +1,166 @@
+"""What a run survives, with nothing lost: each fault happens to real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import numpy as np
+import psutil
+import pytest
+
+from tests.faults.conftest import Plant, table, trials, wait_until
+from tsadbench.store import Store
+
+
+def test_200_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):
+    """SIGKILL, between trials or during them, loses at most the trials in flight."""
+    plan = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
+    first = small.start(*plan, seeds=50, more=("--jobs", "2"))
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 60)
+    first.kill()
+    first.communicate()
+    kept = trials(small.runs)
+    assert 60 <= len(kept) < 200
+    before = {name: (small.runs / name / "record.json").read_bytes() for name in kept}
+    assert len(Store.open(small.runs).records()) == len(kept)  # none is half there
+    resumed = small.run(*plan, seeds=50, more=("--jobs", "2"))
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"200 trials are kept in {small.runs}, {len(kept)} of them from an earlier run" in resumed.stderr
+    assert all((small.runs / name / "record.json").read_bytes() == text for name, text in before.items())
+    assert not list(small.runs.glob(".unfinished-*"))
+    shutil.rmtree(small.runs)
+    undisturbed = small.run(*plan, seeds=50)
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    assert table(resumed.stdout) == table(undisturbed.stdout)
+    assert {row["seeds"] for row in table(resumed.stdout)} == {"50"}
+
+
+def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant):
+    run = small.start("Steady[seconds=600]", "Steady", seeds=1)
+    wait_until(lambda: (small.runs / "store.json").is_file())
+    wait_until(lambda: bool(psutil.Process(run.pid).children(recursive=True)))
+    children = psutil.Process(run.pid).children(recursive=True)
+    run.kill()
+    run.communicate()
+    assert psutil.wait_procs(children, timeout=20)[1] == []  # nothing runs on
+    assert trials(small.runs) == set()
+    assert small.run("Steady", seeds=1).returncode == 0
+
+
+def test_an_interrupt_says_how_to_go_on(small: Plant):
+    run = small.start("Steady", "Steady[seconds=600]", seeds=1)
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) == 1)
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert f"interrupted: 1 of 2 trials are kept in {small.runs}; the same command goes on from there" in told
+    assert "Traceback" not in told
+
+
+def test_two_runs_into_one_store_at_once(small: Plant):
+    """Both do all they were asked for, whoever is faster; every trial is there once, and whole."""
+    both = [small.start("Steady", "Steady[power=2.0]", seeds=20, more=("--jobs", "2")) for _ in range(2)]
+    told = [run.communicate(timeout=300) for run in both]
+    assert [run.returncode for run in both] == [0, 0], told
+    assert len(trials(small.runs)) == 40
+    assert table(told[0][0]) == table(told[1][0])
+    verified = subprocess.run(
+        [
+            *small.command("Steady", seeds=1)[:3],
+            "verify",
+            str(small.runs),
+            "--dataset",
+            f"{small.folder}/plant/card.toml",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert verified.returncode == 0, verified.stdout
+    assert "40 trials: 40 as recorded, 0 differ" in verified.stdout
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "of another schema", "scores gone"])
+def test_a_broken_record_is_run_again(small: Plant, damage: str):
+    first = small.run("Steady", seeds=3)
+    name = sorted(trials(small.runs))[0]
+    record = small.runs / name / "record.json"
+    text = record.read_text()
+    if damage == "truncated":
+        record.write_text(text[: len(text) // 2])
+    elif damage == "empty":
+        record.write_text("")
+    elif damage == "of another schema":
+        record.write_text(text.replace('"schema": 1', '"schema": 9'))
+    else:
+        (small.runs / name / "scores.npz").unlink()
+    again = small.run("Steady", seeds=3)
+    assert again.returncode == 0, again.stderr
+    assert "2 of them from an earlier run" in again.stderr
+    assert table(again.stdout) == table(first.stdout)
+    assert json.loads(record.read_text())["schema"] == 1
+    assert (small.runs / name / "scores.npz").is_file()
+
+
+def test_an_edited_record_is_found_by_verify(small: Plant, tsadbench):
+    assert small.run("Steady", seeds=2).returncode == 0
+    name = sorted(trials(small.runs))[0]
+    record = small.runs / name / "record.json"
+    content = json.loads(record.read_text())
+    content["splits"]["overall"]["metrics"]["auroc"] += 0.01
+    record.write_text(json.dumps(content))
+    found = tsadbench("verify", small.runs, "--dataset", small.folder / "plant/card.toml")
+    assert found.code == 1
+    assert f"differs: {name}" in found.out
+    assert "auroc on overall: recorded" in found.out
+    assert "2 trials: 1 as recorded, 1 differ, 0 cannot be checked" in found.out
+
+
+def test_a_full_disk_ends_the_run_with_a_message_and_a_store_that_goes_on(small: Plant):
+    """A limit on the size of files stands for the disk: a process cannot fill one up without harm to others."""
+    limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited", *small.command("Steady", seeds=3)]
+    # Python itself would leave the detectors' file cut off in its cache of compiled modules.
+    quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=120, env=quiet)
+    assert run.returncode == 2, run.stderr
+    assert "a trial cannot be written (File too large)" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert trials(small.runs) == set()
+    assert small.run("Steady", seeds=3).returncode == 0
+
+
+@pytest.mark.parametrize(("what", "status"), [("fork", "ok"), ("thread", "ok"), ("output", "ok"), ("never", "timeout")])
+def test_a_wild_detector_harms_nobody_else(small: Plant, what: str, status: str):
+    before = {process.pid for process in psutil.process_iter()}
+    done = small.run(f"Wild[what={what}]", "Steady", seeds=1, more=("--timeout", "5"))
+    rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
+    assert rows["Steady"] == "ok"
+    assert rows[f"Wild[what={what}]"] == status, done.stderr
+    assert done.returncode == (0 if status == "ok" else 1)
+    left = [
+        process for process in psutil.process_iter(["cmdline"])
+        if process.pid not in before and "tsadbench" in " ".join(process.info["cmdline"] or [])
+    ]  # fmt: skip
+    assert left == []
+
+
+def test_records_hold_what_is_needed_to_do_it_again(small: Plant):
+    assert small.run("Steady", seeds=2).returncode == 0
+    for record in Store.open(small.runs).records():
+        manifest = record.manifest
+        assert manifest["seed"] == record.seed
+        assert manifest["threads"] == 1
+        assert manifest["device"] == "cpu"
+        assert isinstance(manifest["command"], list)
+        assert manifest["command"][1:3] == ["run", "-d"]
+        assert {"python", "numpy", "tsadbench"} <= set(manifest["versions"])  # type: ignore[arg-type]
+        assert {"started", "ended", "platform", "cpu_count", "data_hash", "labels_hash", "code_hash"} <= set(manifest)
+        assert record.parameters == {"seconds": 0.0, "power": 1.0}
+        assert record.fit_seconds is not None
+        assert record.fit_cpu_seconds is not None
+        assert record.peak_memory_mib is not None
+        assert np.isfinite(record.peak_memory_mib)

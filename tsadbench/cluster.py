@@ -1,0 +1,326 @@
+"""The same trials on a Dask cluster: workers need the package and the data, and nothing else.
+
+What a worker is sent is the detector and the names of data set and protocol; what it sends back is what a trial leaves
+behind. It runs the trial in a box of its own, so a lost worker is a lost trial in flight, and Dask runs that again.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from tsadbench.box import BoxFailure, Construction
+from tsadbench.dataset import DataOptions, LabelledDataset
+from tsadbench.detector import Traits
+from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
+from tsadbench.manifest import code_hash, identity, library_versions
+from tsadbench.plan import Contender, Plan, Trial
+from tsadbench.protocol import Protocol
+from tsadbench.registry import load_dataset
+from tsadbench.trial import Outcome, failed_outcome, run_variants
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from tsadbench.engine import Observer
+
+# How often a trial is run again whose worker was lost.
+MAX_LOST = 3
+_TOPIC = "tsadbench"
+_CONNECT_SECONDS = 10
+# How often a worker looks whether its trial is still wanted, and tells of a fit's progress.
+_POLL_SECONDS = 1.0
+
+Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A contender on its way: its class as bytes that a process without the class's file can read."""
+
+    name: str
+    label: str
+    construction: bytes
+    scoring: bytes
+    traits: Traits
+    fit_label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What a worker needs for trials that share a fit."""
+
+    contenders: tuple[_Sent, ...]
+    seed: int
+    threads: int
+    dataset: str
+    options: DataOptions
+    data_hash: str
+    labels_hash: str
+    protocol: Protocol
+    protocol_label: str
+    splits: tuple[str, ...]
+    timeout: float | None
+    memory_mib: float | None
+    contributions: bool
+    versions: Mapping[str, object]
+
+
+def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, watching: Observer, keep: Keep) -> None:
+    """Run trials on a cluster and keep each as soon as it comes back.
+
+    Parameters
+    ----------
+    groups
+        Trials that one fit serves stand together.
+    plan
+        The plan; its data set must have been named, not given in Python.
+    address
+        ``tcp://host:port`` of a scheduler, or ``local:N`` for N worker processes of this machine.
+    watching
+        Hears what the workers tell.
+    keep
+        Receives trials and their outcomes.
+
+    Raises
+    ------
+    UsageError
+        Where the address is none, nobody answers there, or no worker has the GPU that a trial asks for.
+    ClusterError
+        Where the scheduler is gone, or a worker has another version of a library or other data; what had come back
+        is kept.
+    MissingExtraError
+        Where dask is not installed.
+    """
+    if plan.source is None:
+        raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
+    with _connected(address) as client:
+        from distributed import as_completed
+
+        tasks = {f"tsadbench-{identity(group[0], plan)}-{time.time_ns()}": tuple(group) for group in groups}
+        _require_gpus(client, groups)
+        client.subscribe_topic(_TOPIC, lambda event: _hear(event[1], tasks, watching))
+        futures = {
+            client.submit(
+                _work, _packed(group, plan), key, key=key, pure=False, resources={"GPU": 1} if _on_gpu(group) else None
+            ): group
+            for key, group in tasks.items()
+        }
+        try:
+            for future in as_completed(list(futures)):
+                group = futures[future]
+                keep(group, _outcomes(future, group, plan))
+                future.release()
+        except BaseException:
+            client.cancel(list(futures), force=True)
+            raise
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtraError("--cluster", "cluster") from error
+    kind, _, rest = address.partition(":")
+    if kind == "local" and rest.isdigit() and int(rest) > 0:
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": MAX_LOST}),
+            LocalCluster(
+                n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+    elif kind in ("tcp", "tls") and rest:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would print tracebacks of lost connections
+        try:
+            client = Client(address, timeout=_CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--cluster {address}: no scheduler answers there; start one with  dask scheduler"
+            ) from error
+        with client:
+            yield client
+    else:
+        raise UsageError(f"--cluster {address}: expected tcp://host:port or local:N")
+
+
+def _on_gpu(group: Sequence[Trial]) -> bool:
+    return str(group[0].contender.construction.arguments.get("device", "cpu")).startswith("cuda")
+
+
+def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
+    """Refuse trials that would wait for ever: for a worker with a GPU where there is none."""
+    wanting = next((group[0].contender.label for group in groups if _on_gpu(group)), None)
+    workers = cast("Mapping[str, Mapping[str, Any]]", client.scheduler_info(n_workers=-1)["workers"])
+    if wanting and not any(worker.get("resources", {}).get("GPU") for worker in workers.values()):
+        raise UsageError(
+            f"{wanting} asks for a GPU, and no worker offers one: start it with  dask worker --resources GPU=1"
+        )
+
+
+def _hear(event: Mapping[str, Any], tasks: Mapping[str, tuple[Trial, ...]], watching: Observer) -> None:
+    group = tasks.get(event["key"])
+    if group is None:
+        return
+    if event["what"] == "started":
+        for trial in group:
+            watching.started(trial)
+    else:
+        watching.progressed(group[0], event["done"], event["total"], event["note"])
+
+
+def _outcomes(future: Future[Any], group: Sequence[Trial], plan: Plan) -> list[Outcome]:
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        outcomes = cast("Sequence[Outcome]", future.result())
+    except KilledWorker:
+        failure = BoxFailure("killed", f"its worker was lost, and so were those of {MAX_LOST} more attempts")
+        return [failed_outcome(trial, plan, failure) for trial in group]
+    except (CancelledError, CommClosedError, TimeoutError) as error:
+        raise ClusterError(
+            "the cluster's scheduler is gone; what had come back is kept: run the command again"
+        ) from error
+    # A worker that has no file of the detector's class cannot hash it.
+    return [
+        replace(
+            outcome,
+            record=replace(
+                outcome.record,
+                trial=identity(trial, plan),
+                manifest={
+                    **outcome.record.manifest,
+                    "command": list(sys.argv),
+                    "code_hash": code_hash(trial.contender.construction.cls),
+                },
+            ),
+        )
+        for trial, outcome in zip(group, outcomes, strict=True)
+    ]
+
+
+def _packed(group: Sequence[Trial], plan: Plan) -> bytes:
+    import cloudpickle
+
+    if plan.source is None:
+        raise UsageError("a cluster needs the data set's name or card")
+    name, options = plan.source
+    task = _Task(
+        contenders=tuple(_sent(trial.contender) for trial in group),
+        seed=group[0].seed,
+        threads=group[0].threads,
+        dataset=name,
+        options=options,
+        data_hash=plan.data.dataset.content_hash,
+        labels_hash=plan.data.labels.content_hash,
+        protocol=plan.protocol,
+        protocol_label=plan.protocol_label,
+        splits=plan.splits,
+        timeout=plan.timeout,
+        memory_mib=plan.memory_mib,
+        contributions=plan.contributions,
+        versions=library_versions(),
+    )
+    return cast("bytes", cloudpickle.dumps(task))
+
+
+def _sent(contender: Contender) -> _Sent:
+    return _Sent(
+        name=contender.name,
+        label=contender.label,
+        construction=contender.construction.dumps(portable=True),
+        scoring=contender.scoring.dumps(portable=True),
+        traits=contender.traits,
+        fit_label=contender.fit_label,
+    )
+
+
+def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
+    """Run trials that share a fit: what a worker does."""
+    import pickle
+
+    from distributed import get_worker
+
+    worker = get_worker()
+    task: _Task = pickle.loads(packed)  # the client wrote it, for this cluster
+    _require_same_versions(task.versions)
+    worker.log_event(_TOPIC, {"what": "started", "key": key})
+    data = _data(task.dataset, task.options, task.data_hash, task.labels_hash)
+    plan = Plan(
+        data=data,
+        protocol=task.protocol,
+        protocol_label=task.protocol_label,
+        episodes=tuple(task.protocol.episodes(data.dataset)),
+        trials=tuple(Trial(_received(sent), task.seed, task.threads) for sent in task.contenders),
+        splits=task.splits,
+        timeout=task.timeout,
+        memory_mib=task.memory_mib,
+        contributions=task.contributions,
+    )
+    stop, over = threading.Event(), threading.Event()
+    told = 0.0
+
+    def tell(done: int, total: int, note: str) -> None:
+        nonlocal told
+        if time.monotonic() - told > _POLL_SECONDS:
+            told = time.monotonic()
+            event = {"what": "progress", "key": key, "done": done, "total": total, "note": note}
+            worker.log_event(_TOPIC, event)
+
+    def look() -> None:
+        while not over.wait(_POLL_SECONDS):
+            state = worker.state.tasks.get(key)
+            if state is None or state.state == "cancelled":
+                stop.set()
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        return run_variants(plan.trials, plan, tell, stop)
+    finally:
+        over.set()
+        looking.join()
+
+
+def _received(sent: _Sent) -> Contender:
+    return Contender(
+        name=sent.name,
+        label=sent.label,
+        construction=Construction.loads(sent.construction),
+        traits=sent.traits,
+        scoring=Construction.loads(sent.scoring),
+        fit_label=sent.fit_label,
+    )
+
+
+@cache
+def _data(name: str, options: DataOptions, data_hash: str, labels_hash: str) -> LabelledDataset:
+    data = load_dataset(name)(options)
+    if (data.dataset.content_hash, data.labels.content_hash) != (data_hash, labels_hash):
+        raise DataError(
+            f"the worker on {platform.node()} has other data for {name} than the client: hash "
+            f"{data.dataset.content_hash[:12]}, expected {data_hash[:12]}; give both the same files"
+        )
+    return data
+
+
+def _require_same_versions(wanted: Mapping[str, object]) -> None:
+    here = library_versions()
+    differing = {name: (here.get(name), version) for name, version in wanted.items() if here.get(name) != version}
+    if differing:
+        told = ", ".join(f"{name} {mine} there and {theirs} here" for name, (mine, theirs) in differing.items())
+        raise ClusterError(f"the worker on {platform.node()} has other versions: {told}; install the same ones")
