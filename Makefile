@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits clean
+.PHONY: run test check lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -63,6 +63,10 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
+regress: $(STAMP)
+	$(BIN)/tsadbench regress --baseline leaderboards --set quick --jobs 2 --junit build/regress.xml
 
 # torch first and alone: a plain `pip install torch` would take several GB of CUDA packages.
 $(STAMP): pyproject.toml constraints.txt

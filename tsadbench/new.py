@@ -22,6 +22,7 @@ _FILES = {
     "init.txt": "src/$module/__init__.py",
     "detector.txt": "src/$module/detector.py",
     "test.txt": "tests/test_$module.py",
+    "ci.txt": ".github/workflows/ci.yml",
 }
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # Up to here the templates' lines stay within 120 columns.

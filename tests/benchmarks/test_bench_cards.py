@@ -1,0 +1,33 @@
+"""Reading a long file of one's own: 10^7 rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cards.test_memory import LOAD
+
+
+@pytest.mark.parametrize("n_rows", [10**7])
+def test_a_long_csv_file(benchmark, tmp_path, n_rows):
+    """Seconds for two sensors, a time and a label, and the peak of memory as a multiple of the values' own."""
+    for folder, rows in (("small", 100), ("large", n_rows)):
+        path = tmp_path / folder
+        path.mkdir()
+        (path / "card.toml").write_text(
+            'schema = 1\nname = "big"\n[train]\nfiles = ["train.csv"]\n[test]\nfiles = ["test.csv"]\n'
+            '[columns]\ntime = "time"\ntime_format = "seconds"\nlabel = "label"\n'
+        )
+        for part, n in (("train", 100), ("test", rows)):
+            with (path / f"{part}.csv").open("w") as file:
+                file.write("time,flow,head,label\n")
+                file.writelines(f"{i},{i % 97 / 8},{i % 89 / 4},0\n" for i in range(n))
+    arguments = [sys.executable, "-c", LOAD, str(tmp_path / "small/card.toml"), str(tmp_path / "large/card.toml")]
+    done = benchmark.pedantic(
+        lambda: subprocess.run(arguments, capture_output=True, text=True, check=True), rounds=1, iterations=1
+    )
+    taken, values = map(int, done.stdout.split())
+    benchmark.extra_info["memory_ratio"] = taken / values
+    print(f"{taken / values:.2f} times the values")

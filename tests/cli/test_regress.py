@@ -1,0 +1,161 @@
+"""`tsadbench regress`: holds, and fails where a detector was changed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cards.conftest import CARD, frame
+from tsadbench.leaderboard import Leaderboard
+from tsadbench.regress import Baseline, compare, read_baselines, to_junit, to_markdown
+
+DETECTOR = '''
+import numpy as np
+from tsadbench import Detector, Traits
+
+class Mine(Detector):
+    """Distance to the mean."""
+    def __init__(self, *, power: float = 1.0):
+        self.power = power
+    def _fit(self, recordings):
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+    def _score(self, recording):
+        return (np.abs(recording.values - self.mean_) ** POWER).sum(axis=1)
+
+class Noisy(Mine):
+    """The same and noise."""
+    traits = Traits(stochastic=True)
+    def __init__(self, *, power: float = 1.0, seed: int = 0):
+        super().__init__(power=power)
+        self.seed = seed
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        self.mean_ = self.mean_ + np.random.default_rng(self.seed).normal(size=self.mean_.shape) * SHIFT
+'''
+
+
+@pytest.fixture
+def repository(tmp_path: Path, tsadbench) -> Path:
+    """A stranger's repository: a detector, a data set card, and the committed leaderboard of both."""
+    for part, name, seed, faults in (("train", "a", 0, None), ("test", "c", 2, (40, 50)), ("test", "d", 3, (60, 99))):
+        (tmp_path / "plant" / part).mkdir(parents=True, exist_ok=True)
+        frame(200, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / f"{name}.csv", index=False)
+    (tmp_path / "plant/card.toml").write_text(CARD)
+    (tmp_path / "mine.py").write_text(DETECTOR.replace("POWER", "1.0").replace("SHIFT", "0.1"))
+    made = tsadbench(
+        "run", "-d", f"{tmp_path}/mine.py:Mine", "-d", f"{tmp_path}/mine.py:Noisy", "--dataset",
+        tmp_path / "plant/card.toml", "--out", tmp_path / "runs", "--write", tmp_path / "leaderboards",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    return tmp_path
+
+
+def regress(repository: Path, tsadbench, *more: object):
+    # In a process of its own: a module that was imported stays as it was.
+    import subprocess
+    import sys
+
+    return subprocess.run(
+        [sys.executable, "-m", "tsadbench", "regress", "--baseline", str(repository / "leaderboards"), "--dataset",
+         str(repository / "plant/card.toml"), *map(str, more)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_an_unchanged_detector_holds(repository, tsadbench):
+    junit, summary = repository / "out/junit.xml", repository / "summary.md"
+    done = regress(repository, tsadbench, "--junit", junit, "--summary", summary)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "| plant | strict | 8 | 64 | 0 |" in done.stdout
+    assert summary.read_text() == done.stdout
+    suite = ElementTree.parse(junit).getroot()[0]
+    assert suite.attrib == {"name": "plant.strict", "tests": "8", "failures": "0"}
+    assert len(suite) == 8
+
+
+@pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
+def test_a_changed_detector_fails(repository, tsadbench, power, shift, left):
+    (repository / "mine.py").write_text(DETECTOR.replace("POWER", power).replace("SHIFT", shift))
+    junit = repository / "junit.xml"
+    done = regress(repository, tsadbench, "--junit", junit)
+    assert done.returncode == 1, done.stdout
+    broken = [line for line in done.stdout.splitlines() if f":{left} |" in line]
+    assert broken
+    failures = ElementTree.parse(junit).getroot().findall(".//failure")
+    assert failures
+    assert "left their tolerance" in failures[0].attrib["message"]
+    assert any("auroc: baseline" in str(failure.text) for failure in failures)
+
+
+def test_a_detector_that_fails_now_has_no_cell_that_holds(repository, tsadbench):
+    (repository / "mine.py").write_text(DETECTOR.replace("POWER", "undefined_name").replace("SHIFT", "0.1"))
+    done = regress(repository, tsadbench, "--detector", f"{repository}/mine.py:Mine")
+    assert done.returncode == 1
+    assert "| plant | strict | 1 | 8 | 8 |" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--baseline", "{repository}/plant"], "expected a folder with <data set>/<protocol>/records.jsonl"),
+        (["--baseline", "{repository}/leaderboards", "--protocol", "skab"], "nothing there fits"),
+    ],
+)
+def test_wrong_baselines(repository, tsadbench, arguments, message):
+    found = tsadbench("regress", *[one.format(repository=repository) for one in arguments])
+    assert found.code == 2
+    assert message in found.err
+
+
+class TestTolerance:
+    """By hand: what the issue says."""
+
+    @pytest.fixture
+    def baseline(self, repository) -> Baseline:
+        (found,) = read_baselines(repository / "leaderboards")
+        return found
+
+    def moved(self, baseline: Baseline, label: str, by: float, seeds: int = 5) -> bool:
+        """Whether the AUROC cell of a row still holds after each of its trials has moved by so much."""
+        records = []
+        for record in baseline.records:
+            if record.label.endswith(label) and record.seed < seeds:
+                split = record.splits["overall"]
+                auroc = split.metrics["auroc"]
+                assert auroc is not None
+                metrics = {**split.metrics, "auroc": auroc + by}
+                record = replace(record, splits={**record.splits, "overall": replace(split, metrics=metrics)})
+            elif record.label.endswith(label):
+                continue
+            records.append(record)
+        (cell,) = [one for one in compare(baseline, records) if one.label.endswith(label) and one.metric == "auroc"]
+        return cell.holds
+
+    def test_of_a_deterministic_detector(self, baseline):
+        assert self.moved(baseline, ":Mine", 0.9e-6)
+        assert not self.moved(baseline, ":Mine", 1.1e-6)
+
+    def test_of_a_stochastic_one(self, baseline):
+        row = next(row for row in Leaderboard.from_records(baseline.records).rows if row.label.endswith(":Noisy"))
+        std = row.metrics["auroc"].std
+        assert std is not None
+        allowed = 3 * std * math.sqrt(1 / 5 + 1 / 5) + 0.001
+        assert self.moved(baseline, ":Noisy", allowed - 1e-6)
+        assert not self.moved(baseline, ":Noisy", allowed + 1e-6)
+        assert not self.moved(baseline, ":Noisy", -allowed - 1e-6)
+
+    def test_what_is_missing_does_not_hold(self, baseline):
+        cells = compare(baseline, [])
+        assert cells
+        assert not any(cell.holds for cell in cells if cell.baseline is not None)
+        assert "undefined" in to_markdown(cells)
+        assert 'failures="8"' in to_junit(cells)
+
+    def test_the_quick_set_is_what_was_cheap(self, baseline):
+        dear = tuple(replace(one, fit_cpu_seconds=100.0) if one.label == "max-z" else one for one in baseline.records)
+        labels = {one.label for one in replace(baseline, records=dear).quick().records}
+        assert labels == {one.label for one in baseline.records} - {"max-z"}

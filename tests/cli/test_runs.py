@@ -1,0 +1,147 @@
+"""`tsadbench runs` and `tsadbench verify` on a store that runs have written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tsadbench.engine import run_plan
+from tsadbench.plan import make_plan
+from tsadbench.store import Store
+
+PUMPLOOP = "pumploop"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A store with four trials on pumploop, one of which failed."""
+    folder = tmp_path_factory.mktemp("made") / "runs"
+    detectors = ["t2", "all-positive", "random", "tests.checks.cheats:Inverted"]
+    plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
+    records = run_plan(plan, Store.create(folder), jobs=2)
+    assert {record.status for record in records} == {"ok"}
+    return folder
+
+
+@pytest.fixture
+def runs(made, tmp_path) -> Path:
+    shutil.copytree(made, tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def name_of(runs: Path, label: str) -> str:
+    return next(record.trial for record in Store.open(runs).records() if record.label == label)
+
+
+class TestRuns:
+    def test_list(self, runs, tsadbench):
+        found = tsadbench("runs", "list", runs)
+        assert found.code == 0
+        assert len(found.out.splitlines()) == 4
+        assert "4 trials" in found.err
+        (line,) = tsadbench("runs", "list", runs, "--detector", "t2").out.splitlines()
+        assert line.split()[:7] == [name_of(runs, "t2"), "pumploop", "strict", "t2", "0", "1", "ok"]
+        lines = tsadbench("runs", "list", runs, "--json").out.splitlines()
+        assert {json.loads(line)["label"] for line in lines} >= {"t2", "random"}
+        assert tsadbench("runs", "list", runs, "--status", "error").out == ""
+
+    def test_show(self, runs, tsadbench):
+        name = name_of(runs, "t2")
+        found = tsadbench("runs", "show", runs, name[:10])
+        assert json.loads(found.out)["trial"] == name
+
+    def test_rm(self, runs, tsadbench):
+        assert tsadbench("runs", "rm", runs, name_of(runs, "t2")).code == 0
+        assert "t2" not in {record.label for record in Store.open(runs).records()}
+        assert tsadbench("runs", "rm", runs, "--detector", "random").code == 0
+        (runs / name_of(runs, "all-positive") / "record.json").write_text("{")
+        listed = tsadbench("runs", "list", runs)
+        assert len(listed.out.splitlines()) == 1
+        assert "broken: " in listed.err
+        assert tsadbench("runs", "rm", runs, "--broken").code == 0
+        assert len(Store.open(runs).records()) == 1
+
+    @pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
+    def test_what_is_exported_is_a_store_again(self, runs, tmp_path, tsadbench, ending):
+        archive = tmp_path / f"for-you{ending}"
+        assert tsadbench("runs", "export", runs, archive, "--detector", "t2").code == 0
+        shutil.unpack_archive(archive, tmp_path / "unpacked")
+        store = Store.open(tmp_path / "unpacked/for-you")
+        assert [record.label for record in store.records()] == ["t2"]
+        assert tsadbench("verify", tmp_path / "unpacked/for-you").code == 0
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["show", "{runs}", "nonsense"], "has no trial 'nonsense'"),
+            (["show", "{runs}", ""], "fits 4 trials"),
+            (["rm", "{runs}"], "say which"),
+            (["export", "{runs}", "x.rar"], "expected a name that ends in"),
+            (["list", "{runs}/.."], "is not a run store"),
+        ],
+    )
+    def test_wrong_usage(self, runs, tsadbench, arguments, message):
+        found = tsadbench("runs", *[one.format(runs=runs) for one in arguments])
+        assert found.code == 2
+        assert message in found.err
+
+
+class TestVerify:
+    def test_what_is_as_recorded(self, runs, tsadbench):
+        found = tsadbench("verify", runs)
+        assert found.code == 0
+        assert found.out.splitlines()[-1] == "4 trials: 4 as recorded, 0 differ, 0 cannot be checked"
+
+    @pytest.mark.parametrize(
+        ("edit", "told"),
+        [
+            (lambda record: record["splits"]["other"]["metrics"].update(mcc=0.5), "mcc on other: recorded 0.5, found"),
+            (lambda record: record["splits"]["other"].update(n_rows=1), "n_rows on other: recorded 1, found"),
+            (lambda record: record["splits"].pop("valve1"), "split valve1: not recorded"),
+            (lambda record: record["thresholds"][0]["threshold"].update(value=9.0), "threshold of all: recorded 9.0"),
+            (lambda record: record["manifest"].update(data_hash="0" * 64), "the data here are not those"),
+            (lambda record: record["manifest"].update(labels_hash="0" * 64), "the labels here are not those"),
+            (lambda record: record.update(status="timeout"), "its status is timeout, yet it has metrics"),
+            (lambda record: record.update(protocol="published"), "expected"),
+        ],
+    )
+    def test_every_edit_of_a_record_is_found(self, runs, tsadbench, edit, told):
+        name = name_of(runs, "t2")
+        file = runs / name / "record.json"
+        record = json.loads(file.read_text())
+        edit(record)
+        file.write_text(json.dumps(record))
+        found = tsadbench("verify", runs)
+        assert found.code == 1
+        assert any(line.startswith(f"differs: {name}") and told in line for line in found.out.splitlines()), found.out
+        assert "3 as recorded, 1 differ" in found.out
+
+    def test_edited_scores_are_found(self, runs, tsadbench):
+        file = runs / name_of(runs, "t2") / "scores.npz"
+        with np.load(file) as arrays:
+            scores = {name: arrays[name].copy() for name in arrays.files}
+        tested = next(name for name in scores if name.startswith("test/"))
+        scores[tested][40:400] += 100.0
+        np.savez(file, **scores)
+        assert tsadbench("verify", runs).code == 1
+        scores.pop(tested)
+        np.savez(file, **scores)
+        assert f"scores {tested}: expected" in tsadbench("verify", runs).out
+
+    def test_other_code_is_a_remark(self, runs, tsadbench):
+        file = runs / name_of(runs, "t2") / "record.json"
+        file.write_text(file.read_text().replace('"code_hash": "', '"code_hash": "0'))
+        found = tsadbench("verify", runs)
+        assert found.code == 0
+        assert "note: the code of t2 here is not what made it (1 trials)" in found.out
+
+    def test_data_that_are_not_here(self, runs, tsadbench):
+        for file in runs.glob("*/record.json"):
+            file.write_text(file.read_text().replace('"dataset": "pumploop"', '"dataset": "elsewhere"'))
+        found = tsadbench("verify", runs)
+        assert found.code == 1
+        assert "4 cannot be checked" in found.out
