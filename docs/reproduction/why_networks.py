@@ -1,4 +1,4 @@
-"""Two networks that are trained on all rows and for longer: does a threshold then lie where the paper's must?
+"""Two networks, trained on all rows and for longer: their thresholds do not come to lie where the paper's must.
 
 Run: TSADBENCH_DATA=... python docs/reproduction/why_networks.py > docs/reproduction/why_networks.txt
 """
