@@ -24,13 +24,33 @@ _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One directed coupling: a change at ``source`` physically changes ``target``."""
+    """One directed coupling: a change at ``source`` physically changes ``target``.
+
+    Parameters
+    ----------
+    source, target
+        Names of sensors.
+    source_quantity, target_quantity, mechanism
+        What is measured, and why the one changes the other.
+    votes
+        The share of a language model's answers that name the edge, in (0, 1]; None where nobody voted.
+    """
 
     source: str
     target: str
     source_quantity: str = ""
     target_quantity: str = ""
     mechanism: str = ""
+    votes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """What a sensor measures, and to which part of the plant it belongs."""
+
+    name: str
+    quantity: str = ""
+    subsystem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +65,14 @@ class Prior:
         Where it was read from: what tables and messages call it.
     provenance
         How it was made, as far as its file says so.
+    sensors
+        What its file tells of sensors; for people.
     """
 
     edges: tuple[Edge, ...]
     origin: str = "given in Python"
     provenance: Mapping[str, str] = field(default_factory=dict)
+    sensors: tuple[Sensor, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[tuple[str, str]] = set()
@@ -61,6 +84,11 @@ class Prior:
                 raise DataError(
                     f"prior {self.origin}: the edge {edge.source!r} -> {edge.target!r} occurs twice; remove one"
                 )
+            if edge.votes is not None and not 0 < edge.votes <= 1:
+                raise DataError(
+                    f"prior {self.origin}: the edge {edge.source!r} -> {edge.target!r} has votes {edge.votes!r}; "
+                    "expected a share above 0 and up to 1"
+                )
             seen.add(pair)
         if not self.edges:
             raise DataError(f"prior {self.origin}: expected at least one edge, found none; {_HOW_TO_GET_ONE}")
@@ -70,8 +98,9 @@ class Prior:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over the edges' ends, sorted: two priors with the same graph have the same hash."""
-        pairs = sorted((edge.source, edge.target) for edge in self.edges)
+        """SHA-256 over the edges' ends, and their votes where there are any, sorted."""
+        voted = any(edge.votes is not None for edge in self.edges)
+        pairs = sorted((edge.source, edge.target, *((edge.votes or 0.0,) if voted else ())) for edge in self.edges)
         return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
     def check(self, sensors: tuple[str, ...]) -> None:
@@ -98,6 +127,38 @@ class Prior:
         for edge in self.edges:
             matrix[place[edge.source], place[edge.target]] = 1.0
         return matrix
+
+    def votes(self, sensors: tuple[str, ...]) -> FloatArray:
+        """Return each edge's share of votes, [n_sensors, n_sensors]; 1 for an edge that nobody voted on, 0 for none.
+
+        Raises
+        ------
+        UsageError
+            Where an edge names a sensor that is not among these.
+        """
+        matrix = self.matrix(sensors)
+        place = {name: i for i, name in enumerate(sensors)}
+        for edge in self.edges:
+            if edge.votes is not None:
+                matrix[place[edge.source], place[edge.target]] = edge.votes
+        return matrix
+
+    def to_json(self) -> str:
+        """Return the prior as the text of its file."""
+        edges = [
+            {
+                "source": edge.source,
+                "source_quantity": edge.source_quantity,
+                "target": edge.target,
+                "target_quantity": edge.target_quantity,
+                "mechanism": edge.mechanism,
+                **({} if edge.votes is None else {"votes": edge.votes}),
+            }
+            for edge in self.edges
+        ]
+        sensors = [{"name": one.name, "quantity": one.quantity, "subsystem": one.subsystem} for one in self.sensors]
+        content = {"schema": _SCHEMA, "sensors": sensors, "edges": edges, "provenance": dict(self.provenance)}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def load(cls, path: str | Path, origin: str | None = None) -> Prior:
@@ -127,6 +188,7 @@ class Prior:
     @classmethod
     def _from_json(cls, content: object, origin: str) -> Prior:
         provenance: Mapping[str, str] = {}
+        sensors: tuple[Sensor, ...] = ()
         edges = content
         if isinstance(content, dict):
             if content.get("schema") != _SCHEMA:
@@ -135,12 +197,18 @@ class Prior:
                 )
             edges = content.get("edges")
             provenance = {str(key): str(value) for key, value in dict(content.get("provenance") or {}).items()}
+            sensors = tuple(
+                Sensor(*(str(one.get(key, "")) for key in ("name", "quantity", "subsystem")))
+                for one in content.get("sensors") or []
+                if isinstance(one, dict)
+            )
         if not isinstance(edges, list):
             raise DataError(f"prior {origin}: expected a list of edges; {_HOW_TO_GET_ONE}")
         return cls(
             edges=tuple(_edge(edge, number, origin) for number, edge in enumerate(edges, start=1)),
             origin=origin,
             provenance=provenance,
+            sensors=sensors,
         )
 
     @classmethod
@@ -161,4 +229,7 @@ def _edge(edge: Any, number: int, origin: str) -> Edge:
             f"found {json.dumps(edge)[:80]}"
         )
     texts = {name: str(edge.get(name, "")) for name in ("source_quantity", "target_quantity", "mechanism")}
-    return Edge(source=edge["source"], target=edge["target"], **texts)
+    votes = edge.get("votes")
+    if votes is not None and (isinstance(votes, bool) or not isinstance(votes, int | float)):
+        raise DataError(f"prior {origin}, edge {number}: expected a number as 'votes', found {json.dumps(votes)[:80]}")
+    return Edge(source=edge["source"], target=edge["target"], votes=votes, **texts)

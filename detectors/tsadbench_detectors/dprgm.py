@@ -51,6 +51,8 @@ class DPRGM(Forecaster):
         or "transformer" (graph transformer); the last two see which edges there are, not their weights.
     edge_weights
         Whether an edge from i to j weighs 0.5 + 0.5 * correlation(i, j) instead of 1.
+    edge_votes
+        Whether an edge of the prior weighs its share of votes besides; needs graph "domain" and a prior with votes.
     node_weights
         Whether a sensor weighs the more in the score, the less it varies in the training rows; else all weigh 1/N.
     graph
@@ -98,6 +100,7 @@ class DPRGM(Forecaster):
         *,
         backbone: Backbone = "sage",
         edge_weights: bool = True,
+        edge_votes: bool = False,
         node_weights: bool = True,
         graph: Graph = "domain",
         prior: Prior | None = None,
@@ -115,6 +118,7 @@ class DPRGM(Forecaster):
     ) -> None:
         self.backbone = backbone
         self.edge_weights = edge_weights
+        self.edge_votes = edge_votes
         self.node_weights = node_weights
         self.graph = graph
         self.prior = prior
@@ -146,7 +150,7 @@ class DPRGM(Forecaster):
         super()._check(sensors)
         self._require(self.backbone in get_args(Backbone), "backbone", f"one of {list(get_args(Backbone))}")
         self._require(self.graph in get_args(Graph), "graph", f"one of {list(get_args(Graph))}")
-        for parameter in ("edge_weights", "node_weights"):
+        for parameter in ("edge_weights", "edge_votes", "node_weights"):
             self._require(isinstance(getattr(self, parameter), bool), parameter, "True or False")
         for parameter in ("hidden_size", "layers", "embedding_size"):
             self._require_integer(parameter, at_least=1)
@@ -158,6 +162,14 @@ class DPRGM(Forecaster):
             )
         if self.graph in _FROM_PRIOR:
             self._known_prior().check(sensors)
+        if self.edge_votes and (
+            self.graph != "domain" or all(edge.votes is None for edge in self._known_prior().edges)
+        ):
+            raise UsageError(
+                f"DPRGM: edge_votes weighs edges by the votes that a language model's answers gave them, found graph "
+                f"{self.graph!r} and prior {self.prior}, without votes; leave edge_votes off, or make a prior with "
+                f"tsadbench prior extract"
+            )
 
     def _known_prior(self) -> Prior:
         if not isinstance(self.prior, Prior):
@@ -199,9 +211,10 @@ class DPRGM(Forecaster):
         return sensor_graph.weighted(couplings, sensor_graph.correlations(self.standardiser_, pooled_rows(recordings)))
 
     def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return D [n_sensors, n_sensors], zeros and ones."""
+        """Return D [n_sensors, n_sensors], zeros and ones; shares of votes in the place of ones where asked for."""
         if self.graph == "domain":
-            return self._known_prior().matrix(sensors)
+            prior = self._known_prior()
+            return prior.votes(sensors) if self.edge_votes else prior.matrix(sensors)
         if self.graph == "random":
             return sensor_graph.random_graph(len(sensors), len(self._known_prior().edges), self.seed)
         if self.graph == "none":

@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 import tsadbench
-from tsadbench.cli import catalogue, check, data, leaderboard, new, quickstart, regress, reproduce, run, runs, verify
+from tsadbench.cli import (
+    catalogue,
+    check,
+    data,
+    leaderboard,
+    new,
+    prior,
+    quickstart,
+    regress,
+    reproduce,
+    run,
+    runs,
+    verify,
+)
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -28,6 +41,7 @@ app.command()(regress.regress)
 app.command()(check.check)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
+app.add_typer(prior.app, name="prior")
 app.add_typer(new.app, name="new")
 
 

@@ -1,0 +1,1 @@
+"""Priors from documents: a language model reads how a system is built, and votes on which sensor drives which."""

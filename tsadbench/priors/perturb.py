@@ -1,0 +1,126 @@
+"""Priors made worse on purpose, to see what a right one is worth; and how two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tsadbench.errors import UsageError
+from tsadbench.prior import Edge, Prior
+
+
+def perturbed(
+    prior: Prior, sensors: Sequence[str], *, drop: float = 0.0, add: float = 0.0, reverse: float = 0.0, seed: int = 0
+) -> Prior:
+    """Return a prior with some edges left out, some invented and some turned round, in this order.
+
+    Parameters
+    ----------
+    prior
+        The prior.
+    sensors
+        Between which edges are invented.
+    drop, add, reverse
+        How many, as shares of the prior's edges, rounded; 0 to 1, and for ``add`` more where there is room.
+    seed
+        Of the choice.
+
+    Raises
+    ------
+    UsageError
+        Where a share is out of range, no edge would be left, or there is no room for so many more.
+    """
+    for name, share in (("drop", drop), ("reverse", reverse)):
+        if not 0 <= share <= 1:
+            raise UsageError(f"--{name} must be a share from 0 to 1, found {share}")
+    if add < 0:
+        raise UsageError(f"--add must not be negative, found {add}")
+    prior.check(tuple(sensors))
+    rng = np.random.default_rng(seed)
+    n = len(prior.edges)
+    n_dropped, n_added, n_reversed = round(drop * n), round(add * n), round(reverse * n)
+    dropped = set(rng.choice(n, n_dropped, replace=False).tolist())
+    kept = [edge for i, edge in enumerate(prior.edges) if i not in dropped]
+    pairs = {(edge.source, edge.target) for edge in prior.edges}
+    free = [(one, other) for one in sensors for other in sensors if one != other and (one, other) not in pairs]
+    if n_added > len(free):
+        raise UsageError(f"--add {add}: expected at most {len(free)} more edges between {len(sensors)} sensors")
+    invented = [
+        Edge(source, target, mechanism="invented")
+        for source, target in (free[i] for i in rng.choice(len(free), n_added, replace=False).tolist())
+    ]
+    edges = _reversed([*kept, *invented], n_reversed, rng)
+    if not edges:
+        raise UsageError(f"--drop {drop}: no edge would be left; use graph=none for that")
+    how = f"drop {drop:g}, add {add:g}, reverse {reverse:g}, seed {seed}"
+    return Prior(
+        edges=tuple(edges),
+        origin=f"{prior.origin}: {how}",
+        provenance={**prior.provenance, "perturbed": how},
+        sensors=prior.sensors,
+    )
+
+
+def _reversed(edges: list[Edge], count: int, rng: np.random.Generator) -> list[Edge]:
+    """Turn so many edges round, but for those that run both ways already."""
+    pairs = {(edge.source, edge.target) for edge in edges}
+    one_way = [i for i, edge in enumerate(edges) if (edge.target, edge.source) not in pairs]
+    turned = set(rng.choice(one_way, min(count, len(one_way)), replace=False).tolist()) if one_way else set()
+    return [
+        replace(
+            edge,
+            source=edge.target,
+            target=edge.source,
+            source_quantity=edge.target_quantity,
+            target_quantity=edge.source_quantity,
+        )
+        if i in turned
+        else edge
+        for i, edge in enumerate(edges)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two priors differ.
+
+    Parameters
+    ----------
+    both, only_first, only_second
+        Edges, as pairs of sensors' names.
+    reversed
+        Those of the first alone whose other direction the second alone has.
+    """
+
+    both: tuple[tuple[str, str], ...]
+    only_first: tuple[tuple[str, str], ...]
+    only_second: tuple[tuple[str, str], ...]
+    reversed: tuple[tuple[str, str], ...]
+
+    @property
+    def jaccard(self) -> float:
+        """Share of the edges of either that both have; 1 where neither has any."""
+        either = len(self.both) + len(self.only_first) + len(self.only_second)
+        return len(self.both) / either if either else 1.0
+
+
+def difference(first: Prior, second: Prior) -> Difference:
+    """Return how two priors differ, edges sorted by name."""
+    return difference_of(_pairs(first.edges), _pairs(second.edges))
+
+
+def difference_of(first: set[tuple[str, str]], second: set[tuple[str, str]]) -> Difference:
+    """Return how two sets of edges differ, sorted by name."""
+    only_first, only_second = first - second, second - first
+    return Difference(
+        both=tuple(sorted(first & second)),
+        only_first=tuple(sorted(only_first)),
+        only_second=tuple(sorted(only_second)),
+        reversed=tuple(sorted(edge for edge in only_first if edge[::-1] in only_second)),
+    )
+
+
+def _pairs(edges: Iterable[Edge]) -> set[tuple[str, str]]:
+    return {(edge.source, edge.target) for edge in edges}
