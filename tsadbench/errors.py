@@ -44,3 +44,7 @@ class ClusterError(TsadbenchError, RuntimeError):
 
 class StoreError(TsadbenchError, ValueError):
     """A run store cannot be read or written."""
+
+
+class ModelError(TsadbenchError, RuntimeError):
+    """A language model gives no answer."""
