@@ -11,6 +11,7 @@ import platform
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -103,25 +104,100 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
     if plan.source is None:
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
     with _connected(address) as client:
-        from distributed import as_completed
-
-        tasks = {f"tsadbench-{identity(group[0], plan)}-{time.time_ns()}": tuple(group) for group in groups}
         _require_gpus(client, groups)
-        client.subscribe_topic(_TOPIC, lambda event: _hear(event[1], tasks, watching))
-        futures = {
-            client.submit(
-                _work, _packed(group, plan), key, key=key, pure=False, resources={"GPU": 1} if _on_gpu(group) else None
-            ): group
-            for key, group in tasks.items()
-        }
+        run = _Run(client, plan, watching)
         try:
-            for future in as_completed(list(futures)):
-                group = futures[future]
-                keep(group, _outcomes(future, group, plan))
-                future.release()
+            run.all(groups, keep)
         except BaseException:
-            client.cancel(list(futures), force=True)
+            run.cancel()
             raise
+
+
+class _Run:
+    """Trials on a cluster: which are out, and how often each has begun."""
+
+    def __init__(self, client: Client, plan: Plan, watching: Observer) -> None:
+        self._client, self._plan, self._watching = client, plan, watching
+        self._groups: dict[str, tuple[Trial, ...]] = {}
+        self._futures: dict[Future[Any], tuple[Trial, ...]] = {}
+        # By identity of the first trial: Dask blames a lost worker's whole queue, of which one trial had begun.
+        self._begun: Counter[str] = Counter()
+        self._sent: Counter[str] = Counter()
+        client.subscribe_topic(_TOPIC, lambda event: self._hear(event[1]))
+
+    def all(self, groups: Sequence[Sequence[Trial]], keep: Keep) -> None:
+        """Run all groups; each comes back to ``keep``."""
+        from distributed import KilledWorker, as_completed
+
+        waiting = as_completed([self._submit(tuple(group)) for group in groups])
+        for future in waiting:
+            group = self._futures.pop(future)
+            name = self._name(group)
+            try:
+                keep(group, self._outcomes(future, group))
+            except KilledWorker:
+                if self._begun[name] <= MAX_LOST and self._sent[name] <= MAX_LOST:
+                    waiting.add(self._submit(group))
+                    continue
+                failure = BoxFailure("killed", f"its worker was lost, and so were those of {MAX_LOST} more attempts")
+                keep(group, [failed_outcome(trial, self._plan, failure) for trial in group])
+            future.release()
+
+    def cancel(self) -> None:
+        """End the trials that are out."""
+        self._client.cancel(list(self._futures), force=True)
+
+    def _name(self, group: Sequence[Trial]) -> str:
+        return identity(group[0], self._plan)
+
+    def _submit(self, group: tuple[Trial, ...]) -> Future[Any]:
+        key = f"tsadbench-{self._name(group)}-{time.time_ns()}"
+        self._sent[self._name(group)] += 1
+        self._groups[key] = group
+        resources = {"GPU": 1} if _on_gpu(group) else None
+        packed = _packed(group, self._plan)
+        future = self._client.submit(_work, packed, key, key=key, pure=False, resources=resources)
+        self._futures[future] = group
+        return future
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        group = self._groups.get(event["key"])
+        if group is None:
+            return
+        if event["what"] == "started":
+            self._begun[self._name(group)] += 1
+            for trial in group:
+                self._watching.started(trial)
+        else:
+            self._watching.progressed(group[0], event["done"], event["total"], event["note"])
+
+    def _outcomes(self, future: Future[Any], group: Sequence[Trial]) -> list[Outcome]:
+        from concurrent.futures import CancelledError
+
+        from distributed.comm import CommClosedError
+
+        try:
+            outcomes = cast("Sequence[Outcome]", future.result())
+        except (CancelledError, CommClosedError, TimeoutError) as error:
+            raise ClusterError(
+                "the cluster's scheduler is gone; what had come back is kept: run the command again"
+            ) from error
+        # A worker that has no file of the detector's class cannot hash it.
+        return [
+            replace(
+                outcome,
+                record=replace(
+                    outcome.record,
+                    trial=identity(trial, self._plan),
+                    manifest={
+                        **outcome.record.manifest,
+                        "command": list(sys.argv),
+                        "code_hash": code_hash(trial.contender.construction.cls),
+                    },
+                ),
+            )
+            for trial, outcome in zip(group, outcomes, strict=True)
+        ]
 
 
 @contextmanager
@@ -131,6 +207,7 @@ def _connected(address: str) -> Iterator[Client]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise MissingExtraError("--cluster", "cluster") from error
+    _silence()
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdigit() and int(rest) > 0:
         with (
@@ -142,7 +219,6 @@ def _connected(address: str) -> Iterator[Client]:
         ):
             yield client
     elif kind in ("tcp", "tls") and rest:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would print tracebacks of lost connections
         try:
             client = Client(address, timeout=_CONNECT_SECONDS)
         except (OSError, ValueError) as error:
@@ -153,6 +229,13 @@ def _connected(address: str) -> Iterator[Client]:
             yield client
     else:
         raise UsageError(f"--cluster {address}: expected tcp://host:port or local:N")
+
+
+def _silence() -> None:
+    """Keep Dask from printing tracebacks of lost connections: what matters becomes a message of ours."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _on_gpu(group: Sequence[Trial]) -> bool:
@@ -167,50 +250,6 @@ def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
         raise UsageError(
             f"{wanting} asks for a GPU, and no worker offers one: start it with  dask worker --resources GPU=1"
         )
-
-
-def _hear(event: Mapping[str, Any], tasks: Mapping[str, tuple[Trial, ...]], watching: Observer) -> None:
-    group = tasks.get(event["key"])
-    if group is None:
-        return
-    if event["what"] == "started":
-        for trial in group:
-            watching.started(trial)
-    else:
-        watching.progressed(group[0], event["done"], event["total"], event["note"])
-
-
-def _outcomes(future: Future[Any], group: Sequence[Trial], plan: Plan) -> list[Outcome]:
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
-    try:
-        outcomes = cast("Sequence[Outcome]", future.result())
-    except KilledWorker:
-        failure = BoxFailure("killed", f"its worker was lost, and so were those of {MAX_LOST} more attempts")
-        return [failed_outcome(trial, plan, failure) for trial in group]
-    except (CancelledError, CommClosedError, TimeoutError) as error:
-        raise ClusterError(
-            "the cluster's scheduler is gone; what had come back is kept: run the command again"
-        ) from error
-    # A worker that has no file of the detector's class cannot hash it.
-    return [
-        replace(
-            outcome,
-            record=replace(
-                outcome.record,
-                trial=identity(trial, plan),
-                manifest={
-                    **outcome.record.manifest,
-                    "command": list(sys.argv),
-                    "code_hash": code_hash(trial.contender.construction.cls),
-                },
-            ),
-        )
-        for trial, outcome in zip(group, outcomes, strict=True)
-    ]
 
 
 def _packed(group: Sequence[Trial], plan: Plan) -> bytes:

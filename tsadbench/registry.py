@@ -176,11 +176,15 @@ def _import_file(path: Path) -> object:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    # No compiled copy beside the user's file: on a full disk it would be cut off, and in the way of every later run.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
+    finally:
+        sys.dont_write_bytecode = before
     return module
 
 
