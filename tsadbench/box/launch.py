@@ -31,6 +31,7 @@ _PASSED_ON = frozenset(
         "CUDA_VISIBLE_DEVICES",
         "CUDA_HOME",
         "CUBLAS_WORKSPACE_CONFIG",
+        "PYTHONDONTWRITEBYTECODE",
         "PYTHONHASHSEED",
     }
 )
