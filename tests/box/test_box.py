@@ -147,7 +147,7 @@ def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
 
 def test_what_a_detector_started_ends_with_its_box(launcher, tmp_path):
     pid_file = tmp_path / "pid"
-    with boxed(Misbehaves, launcher, Limits(timeout=3), how="fork", path=str(pid_file)) as box:
+    with boxed(Misbehaves, launcher, Limits(timeout=10), how="fork", path=str(pid_file)) as box:
         with pytest.raises(BoxFailure):
             box.fit((ROWS,))
         pid = int(pid_file.read_text())

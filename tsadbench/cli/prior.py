@@ -52,6 +52,8 @@ def extract(
 
     The key is read from ANTHROPIC_API_KEY, the address from ANTHROPIC_BASE_URL where that is set.
     """
+    from contextlib import nullcontext
+
     import pooch
 
     from tsadbench.cli.data import progress_bar
@@ -76,8 +78,8 @@ def extract(
         for _, question in request.questions()[:: request.votes]:
             print(f"--- {question.model}, system\n{question.system}\n--- user\n{question.user}")
         return
-    with progress_bar("Asking"):
-        found = ask(request, None if offline else Model(retries, timeout), kept)
+    with nullcontext() if offline else Model(retries, timeout) as whom, progress_bar("Asking"):
+        found = ask(request, whom, kept)
     _tell(found)
     prior = found.prior(min_votes, _provenance(request))
     _write(out, prior.to_json())

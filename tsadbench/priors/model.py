@@ -156,7 +156,9 @@ class Cache:
 
 
 class Model:
-    """Asks by the Messages API. The key is read from the environment and goes nowhere but into the SDK's requests.
+    """Asks by the Messages API; a context manager, which closes its connections.
+
+    The key is read from the environment and goes nowhere but into the SDK's requests.
 
     Parameters
     ----------
@@ -185,6 +187,12 @@ class Model:
         self._client = anthropic.Anthropic(api_key=key, max_retries=retries, timeout=timeout)
         self._key = key
         self._plain: set[str] = set()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
 
     def ask(self, question: Question) -> Reply:
         """Return the answer to a question.
