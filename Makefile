@@ -8,13 +8,13 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
 	$(BIN)/tsadbench quickstart --threads 2
 
-test: lint
+test: lint chromium
 	$(BIN)/python -m pytest
 
 lint: $(STAMP)
@@ -68,13 +68,21 @@ audits: $(STAMP)
 regress: $(STAMP)
 	$(BIN)/tsadbench regress --baseline leaderboards --set quick --jobs 2 --junit build/regress.xml
 
-# torch first and alone: a plain `pip install torch` would take several GB of CUDA packages.
+# torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon, whose VUS-PR is the
+# oracle of ours, asks for an older pandas than it needs: alone too.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps aeon==1.6.0
 	touch $@
+
+# Debian's, where we may install it; elsewhere the browser's tests say that they skip.
+chromium:
+	@command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+	    && { apt-get install --yes --quiet chromium > /dev/null || { apt-get update --quiet && apt-get install --yes --quiet chromium; }; }; } \
+	    || echo "chromium is not here and cannot be installed: the tests in a browser will skip" >&2
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -179,7 +179,7 @@ def make_plan(
     _require_positive(timeout=timeout, memory=memory_mib)
     given = _parse_settings(settings)
     wanted = _wanted([*detectors, *(FLOORS if floors else ())], given)
-    chosen, protocol_label = _protocol(protocol, given.pop(protocol, {}))
+    chosen, protocol_label = make_protocol(protocol, given.pop(protocol, {}))
     if given:
         names = tuple({protocol, *(name for name, *_ in wanted)})
         unknown = next(iter(given))
@@ -254,7 +254,21 @@ def _named(detector: Wanted) -> tuple[str, type[Detector], dict[str, object]]:
     return registered_name(type(given)), type(given), dict(given.get_params(deep=False))
 
 
-def _protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
+def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
+    """Return a checked protocol and its label.
+
+    Parameters
+    ----------
+    name
+        As registered.
+    texts
+        Its parameters as a user writes them.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such protocol or parameter, or a value is out of range.
+    """
     cls = load_protocol(name)
     arguments = parse_arguments(cls, texts, name)
     protocol = cls(**arguments)

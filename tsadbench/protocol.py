@@ -54,6 +54,28 @@ class Scored:
     fixed_threshold: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a test recording's rows lie in what an episode had scored, and which of them count.
+
+    Parameters
+    ----------
+    recording
+        Id of the data set's test recording.
+    scored
+        Place in ``episode.test`` of the scored recording that holds its rows.
+    start
+        That recording's row at which its rows begin.
+    evaluated
+        Those of its own rows that are evaluated.
+    """
+
+    recording: str
+    scored: int
+    start: int
+    evaluated: slice
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """A threshold with the diagnostics of how it was found; a row is flagged where score > value.
@@ -163,7 +185,7 @@ class Metric:
 
 
 class Protocol(ABC):
-    """Says who is trained on what and what is scored, and judges the scores. Two pure functions.
+    """Says who is trained on what and what is scored, and judges the scores. Its methods are pure functions.
 
     A subclass's constructor takes keyword-only parameters with defaults and stores them under their names.
     """
@@ -184,6 +206,22 @@ class Protocol(ABC):
         ContractError
             Where nothing at all was scored.
         """
+
+    @abstractmethod
+    def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
+        """Yield where the test recordings lie that an episode has scored: what reports need to show them one by one.
+
+        Parameters
+        ----------
+        episode
+            One of `episodes`.
+        n_rows
+            Rows of each of the data set's test recordings, by id, in its order.
+        """
+
+    @abstractmethod
+    def calibration(self, n_rows: int) -> slice:
+        """Return the rows whose scores set the threshold, of a training recording of so many rows."""
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""

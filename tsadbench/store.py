@@ -9,21 +9,22 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 
-from tsadbench.arrays import FloatArray
+from tsadbench.arrays import Float32Array, FloatArray
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.record import SCHEMA, Record
 from tsadbench.trial import Outcome
 
 _MARKER = "store.json"
-# Followed by the machine and the process that writes it.
 _SCORES = "scores.npz"
+_CONTRIBUTIONS = "contributions.npz"
+# Followed by the machine and the process that writes it.
 _UNFINISHED = ".unfinished-"
 # How often two processes that write the same trial may get in each other's way.
 _ATTEMPTS = 20
@@ -119,8 +120,7 @@ class Store:
         StoreError
             Where one of them is not a record.
         """
-        records = [Record.from_json(file.read_bytes(), str(file)) for file in self._record_files()]
-        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+        return _oldest_first(Record.from_json(file.read_bytes(), str(file)) for file in self._record_files())
 
     def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
         """Return the records that can be read, oldest first, and why others cannot, by the trial's name."""
@@ -130,7 +130,7 @@ class Store:
                 records.append(Record.from_json(file.read_bytes(), str(file)))
             except (OSError, StoreError) as error:
                 broken[file.parent.name] = str(error)
-        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial))), broken
+        return _oldest_first(records), broken
 
     def remove(self, trial: str) -> None:
         """Remove a trial, whole at once for whoever reads.
@@ -196,11 +196,21 @@ class Store:
 
     def scores(self, trial: str) -> dict[str, FloatArray]:
         """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+        return self._arrays(trial, _SCORES)
+
+    def contributions(self, trial: str) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty where none were kept."""
+        if not (self.path / trial / _CONTRIBUTIONS).is_file():
+            return {}
+        return self._arrays(trial, _CONTRIBUTIONS)
+
+    def _arrays(self, trial: str, name: str) -> dict[str, Any]:
+        file = self.path / trial / name
         try:
-            with np.load(self.path / trial / _SCORES) as arrays:
-                return {name: arrays[name] for name in arrays.files}
+            with np.load(file) as arrays:
+                return {array: arrays[array] for array in arrays.files}
         except (OSError, ValueError, KeyError) as error:
-            raise StoreError(f"{self.path / trial}: its scores cannot be read ({error})") from error
+            raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
 
     def _record_files(self) -> Iterator[Path]:
         for folder in sorted(self.path.iterdir()):
@@ -215,7 +225,7 @@ class Store:
             arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
             np.savez(folder / _SCORES, **arrays)
         if outcome.contributions:
-            np.savez(folder / "contributions.npz", **dict[str, Any](outcome.contributions))
+            np.savez(folder / _CONTRIBUTIONS, **dict[str, Any](outcome.contributions))
         if outcome.log:
             (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
 
@@ -257,6 +267,10 @@ class Store:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
+
+
+def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:
+    return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
 
 
 def _to_disk(folder: Path) -> None:

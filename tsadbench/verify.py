@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tsadbench.arrays import FloatArray
 from tsadbench.dataset import LabelledDataset
 from tsadbench.errors import TsadbenchError
 from tsadbench.manifest import code_hash
-from tsadbench.parameters import parse_arguments
-from tsadbench.protocol import Judgement, Protocol, Scored
+from tsadbench.protocol import Judgement
 from tsadbench.record import Record
-from tsadbench.registry import load_detector, load_protocol, parse_request
+from tsadbench.registry import load_detector
+from tsadbench.results import data_faults, judge_again
 from tsadbench.store import Store
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
@@ -69,7 +68,7 @@ def _verified(record: Record, store: Store, data: LabelledDataset | TsadbenchErr
     remarks = tuple(_code_remarks(record))
     if isinstance(data, TsadbenchError):
         return Verified(record, "cannot be checked", (f"data set {record.dataset}: {data}",), remarks)
-    faults = _data_faults(record, data)
+    faults = data_faults(record, data)
     if record.status != "ok":
         if record.splits or record.thresholds:
             faults.append(f"its status is {record.status}, yet it has metrics")
@@ -77,20 +76,11 @@ def _verified(record: Record, store: Store, data: LabelledDataset | TsadbenchErr
     if faults:
         return Verified(record, "differs", tuple(faults), remarks)
     try:
-        found = _judged(record, store.scores(record.trial), data)
+        found = judge_again(record, store, data)
     except TsadbenchError as error:
         return Verified(record, "differs", (str(error),), remarks)
     faults = [*_threshold_faults(record, found), *_metric_faults(record, found)]
     return Verified(record, "differs" if faults else "same", tuple(faults), remarks)
-
-
-def _data_faults(record: Record, data: LabelledDataset) -> list[str]:
-    here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
-    return [
-        f"the {name} here are not those it was made with: hash {hash_[:12]}, recorded {recorded[:12]}"
-        for name, hash_ in here.items()
-        if (recorded := str(record.manifest.get(f"{name}_hash"))) != hash_
-    ]
 
 
 def _code_remarks(record: Record) -> Iterator[str]:
@@ -101,31 +91,6 @@ def _code_remarks(record: Record) -> Iterator[str]:
         return
     if here != record.manifest.get("code_hash"):
         yield f"the code of {record.detector} here is not what made it"
-
-
-def _judged(record: Record, scores: Mapping[str, FloatArray], data: LabelledDataset) -> Judgement:
-    """Return what the protocol makes of the stored scores; a KeyError's cause is told as a TsadbenchError."""
-    protocol = protocol_of(record)
-    fixed = load_detector(record.detector).traits.fixed_threshold if record.floor else None
-    scored = []
-    for episode in protocol.episodes(data.dataset):
-        arrays: dict[str, list[FloatArray]] = {"train": [], "test": []}
-        for role, recordings in (("train", episode.train), ("test", episode.test)):
-            for recording in recordings:
-                name = f"{role}/{episode.id}/{recording.id}"
-                if name not in scores or scores[name].shape != (recording.n_rows,):
-                    found = list(scores[name].shape) if name in scores else "none"
-                    raise TsadbenchError(f"scores {name}: expected [{recording.n_rows}], found {found}")
-                arrays[role].append(scores[name])
-        scored.append(Scored(episode, tuple(arrays["train"]), tuple(arrays["test"]), fixed))
-    return protocol.judge(scored, data.labels)
-
-
-def protocol_of(record: Record) -> Protocol:
-    """Return the protocol under which a record was made, with its parameters."""
-    request = parse_request(record.protocol)
-    cls = load_protocol(request.target)
-    return cls(**parse_arguments(cls, request.arguments, request.target))
 
 
 def _threshold_faults(record: Record, found: Judgement) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.dataset import Labels
 from tsadbench.errors import ContractError, DataError, UsageError
-from tsadbench.protocol import EpisodeThreshold, Judgement, Scored, SplitJudgement, Threshold
+from tsadbench.protocol import EpisodeThreshold, Judgement, Place, Scored, SplitJudgement, Threshold
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 
@@ -70,6 +70,16 @@ def judge(
     threshold = find_threshold(scored, calibration, level, q)
     splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
     return Judgement(thresholds=(EpisodeThreshold(scored.episode.id, threshold),), splits=splits)
+
+
+def evaluated_rows(places: Iterable[Place], one: Scored, labels: Labels) -> dict[str, Evaluated]:
+    """Return the rows that count of every test recording, by its id."""
+    evaluated = {}
+    for place in places:
+        anomalous = labels.rows[place.recording]
+        scores = one.test[place.scored][place.start : place.start + len(anomalous)]
+        evaluated[place.recording] = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
+    return evaluated
 
 
 def only_episode(scored: Sequence[Scored]) -> Scored:

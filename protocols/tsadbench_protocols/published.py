@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tsadbench.dataset import Dataset, Labels
 from tsadbench.errors import DataError
-from tsadbench.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored
 from tsadbench.recording import Recording
 from tsadbench_protocols import pot
-from tsadbench_protocols.judging import Evaluated, judge, only_episode, require_integer
+from tsadbench_protocols.judging import evaluated_rows, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS
 
 
@@ -86,16 +86,21 @@ class Published(Protocol):
                 f"expected one scored series with a label for each row, found {lengths} scored rows and "
                 f"{n_labels} labels"
             )
-        (scores,) = one.test
-        counts = np.zeros(len(scores), dtype=np.bool_)
-        counts[self._evaluated(len(scores))] = True
-        evaluated, start = {}, 0
-        for name, anomalous in labels.rows.items():
-            rows = slice(start, start := start + len(anomalous))
-            evaluated[name] = Evaluated(scores[rows][counts[rows]], anomalous[counts[rows]])
-        calibration = [rows[self._evaluated(len(rows))] for rows in one.train]
+        n_rows = {name: len(anomalous) for name, anomalous in labels.rows.items()}
+        evaluated = evaluated_rows(self.places(one.episode, n_rows), one, labels)
+        calibration = [rows[self.calibration(len(rows))] for rows in one.train]
         return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)
 
-    def _evaluated(self, n_rows: int) -> slice:
-        """Return the rows that count in a series of so many rows."""
+    def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
+        """Yield every test recording's place in the one series."""
+        (series,) = episode.test
+        counted = self.calibration(series.n_rows)
+        start = 0
+        for recording, n in n_rows.items():
+            first, end = (min(max(row - start, 0), n) for row in (counted.start, counted.stop))
+            yield Place(recording, 0, start, slice(first, max(first, end)))
+            start += n
+
+    def calibration(self, n_rows: int) -> slice:
+        """Return the rows that are evaluated in a series of so many rows."""
         return slice(self.window, max(0, n_rows - self.horizon + 1))

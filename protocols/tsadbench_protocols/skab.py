@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tsadbench.protocol import (
     EpisodeThreshold,
     Judgement,
     Metric,
+    Place,
     Protocol,
     Scored,
     SplitJudgement,
@@ -106,6 +107,14 @@ class Skab(Protocol):
             notes=tuple(self._contamination(one, labels) for one in scored if self._n_contaminated(one, labels)),
         )
 
+    def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
+        """Yield the one recording that an episode scores; its rows after the first ``train_rows`` count."""
+        yield Place(episode.id, 0, 0, slice(self.train_rows, n_rows[episode.id]))
+
+    def calibration(self, n_rows: int) -> slice:
+        """Return all rows."""
+        return slice(0, n_rows)
+
     def _judge_file(self, one: Scored, labels: Labels) -> _File:
         require_whole(one)
         (scores,) = one.test
@@ -115,7 +124,8 @@ class Skab(Protocol):
                 f"expected a label for each of the {len(scores)} scored rows of {one.episode.id!r}, found "
                 f"{'none' if anomalous is None else len(anomalous)}"
             )
-        rows = Evaluated(scores[self.train_rows :], anomalous[self.train_rows :])
+        (place,) = self.places(one.episode, {one.episode.id: len(scores)})
+        rows = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
         if np.isnan(rows.scores).all():
             raise ContractError(f"not one of the {len(rows.scores)} evaluated rows of {one.episode.id!r} has a score")
         threshold = find_threshold(one, one.train, self.level, self.q)

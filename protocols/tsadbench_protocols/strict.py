@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tsadbench.dataset import Dataset, Labels
 from tsadbench.errors import DataError
-from tsadbench.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored
 from tsadbench_protocols import pot
-from tsadbench_protocols.judging import Evaluated, judge, only_episode, require_integer
+from tsadbench_protocols.judging import evaluated_rows, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS
 from tsadbench_protocols.overlap import without_shared_rows
 
@@ -82,9 +82,15 @@ class Strict(Protocol):
         labelled = {name: len(rows) for name, rows in labels.rows.items()}
         if labelled != found:
             raise DataError(f"expected one label for each scored row, {found}, found labels for {labelled}")
-        evaluated = {
-            recording.id: Evaluated(scores[self.warm_up :], labels.rows[recording.id][self.warm_up :])
-            for recording, scores in zip(one.episode.test, one.test, strict=True)
-        }
-        calibration = [rows[self.warm_up :] for rows in one.train]
+        evaluated = evaluated_rows(self.places(one.episode, labelled), one, labels)
+        calibration = [rows[self.calibration(len(rows))] for rows in one.train]
         return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)
+
+    def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:  # noqa: ARG002 - each by itself
+        """Yield every test recording, which is scored by itself; all its rows count but for the warm-up."""
+        for position, recording in enumerate(episode.test):
+            yield Place(recording.id, position, 0, slice(self.warm_up, recording.n_rows))
+
+    def calibration(self, n_rows: int) -> slice:
+        """Return the rows after the warm-up."""
+        return slice(self.warm_up, n_rows)
