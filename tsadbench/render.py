@@ -114,8 +114,8 @@ def terminal(leaderboard: Leaderboard, width: int) -> list[Table]:
 
 
 def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
-    metrics = [metric for metric in _metrics(rows) if metric.name not in without]
-    places = {metric.name: _places(rows, metric) for metric in metrics}
+    metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
+    places = {metric.name: places_of(rows, metric) for metric in metrics}
     titles = (f"{metric.title}{'*' if metric.oracle else ''}" for metric in metrics)
     header = ("detector", *titles, "Anomalous", "look-ahead", "coverage", "seeds")
 
@@ -130,7 +130,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         return (Cell(name), *shown, anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
 
     return Grid(
-        title=_title(rows),
+        title=title_of(rows),
         header=header,
         detectors=tuple(cells(row) for row in rows if row.ok and not row.floor),
         floors=tuple(cells(row) for row in rows if row.ok and row.floor),
@@ -138,7 +138,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
     )
 
 
-def _metrics(rows: Sequence[Row]) -> list[Metric]:
+def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """Return the protocol's metrics; where its plugin is gone, whatever the rows hold."""
     names = next((list(row.metrics) for row in rows if row.ok), [])
     try:
@@ -152,19 +152,25 @@ def _protocol_name(rows: Sequence[Row]) -> str:
     return rows[0].protocol.partition("[")[0]
 
 
-def _title(rows: Sequence[Row]) -> str:
+def title_of(rows: Sequence[Row]) -> str:
+    """Return a table's title: its data, split and protocol, and how many of its rows are anomalous."""
     first = next((row for row in rows if row.ok), rows[0])
-    try:
-        summary = f" ({load_protocol(_protocol_name(rows)).summary})"
-    except (PluginError, UsageError):
-        summary = ""
-    title = f"{first.dataset}, split {first.split}, protocol {first.protocol}{summary}"
+    summary = summary_of(rows)
+    title = f"{first.dataset}, split {first.split}, protocol {first.protocol}{f' ({summary})' if summary else ''}"
     if first.n_rows and first.n_anomalous is not None:
         title += f": {first.n_rows:,} rows, {first.n_anomalous / first.n_rows:.1%} anomalous"
     return title
 
 
-def _places(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
+def summary_of(rows: Sequence[Row]) -> str:
+    """Return what the rows' protocol says of itself; empty where its plugin is gone."""
+    try:
+        return load_protocol(_protocol_name(rows)).summary
+    except (PluginError, UsageError):
+        return ""
+
+
+def places_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a place."""
     values = {
         row.label: mean

@@ -17,6 +17,7 @@ from tsadbench.cli import (
     prior,
     quickstart,
     regress,
+    report,
     reproduce,
     run,
     runs,
@@ -36,6 +37,7 @@ app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
