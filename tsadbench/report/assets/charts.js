@@ -20,7 +20,7 @@ function layout(more) {
 
 function plot(target, traces, arrangement, about) {
   const place = typeof target === "string" ? byId(target) : target;
-  place.setAttribute("role", "img");
+  place.setAttribute("role", "figure");
   place.setAttribute("aria-label", about);
   return Plotly.react(place, traces, arrangement, { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] });
 }
@@ -41,7 +41,7 @@ function drawSeeds() {
     y: order.flatMap((row, i) => (row.floor === floor ? row.by_seed[shown.metric].map(() => names[i]) : [])),
     text: order.flatMap((row) => (row.floor === floor ? row.seeds.map((seed) => `${plain(row.label)}, seed ${seed}`) : [])),
     hovertemplate: "%{text}: %{x:.4f}<extra></extra>",
-    marker: { color: floor ? style("--quiet") : COLOURS[0], symbol: floor ? "circle-open" : "circle", size: 8, opacity: 0.75 },
+    marker: { color: floor ? style("--quiet") : colour(0), symbol: floor ? "circle-open" : "circle", size: 8, opacity: 0.75 },
   }));
   traces.push({
     type: "scatter", mode: "markers", name: "mean", x: order.map(mean), y: names, hoverinfo: "skip",
@@ -51,7 +51,7 @@ function drawSeeds() {
   if (paper.some((value) => value !== null)) {
     traces.push({
       type: "scatter", mode: "markers", name: "in the paper", x: paper, y: names, hovertemplate: "in the paper: %{x:.4f}<extra></extra>",
-      marker: { symbol: "diamond-open", size: 10, color: COLOURS[1], line: { width: 2 } },
+      marker: { symbol: "diamond-open", size: 10, color: colour(1), line: { width: 2 } },
     });
   }
   const floors = order.filter((row) => row.floor).map(mean);
@@ -121,9 +121,9 @@ const GROUPS = [["training", "training", 5], ["normal", "normal test rows", 2], 
 
 function drawDensities() {
   byId("densities-lead").textContent = `How scores are spread in split ${shown.split}, with the threshold as a line: what lies to its right is flagged. Where normal test rows lie right of the training scores, everything is flagged, whatever the threshold.`;
-  fill("groups", ...GROUPS.flatMap(([, name, colour]) => {
+  fill("groups", ...GROUPS.flatMap(([, name, shade]) => {
     const mark = element("span", { class: "swatch", "aria-hidden": "true" });
-    mark.style.borderTopColor = COLOURS[colour];
+    mark.style.borderTopColor = colour(shade);
     return [mark, ` ${name}   `];
   }));
   smallCharts("density-charts", (detector, place) => {
@@ -133,8 +133,8 @@ function drawDensities() {
       return;
     }
     const edges = numbers(found.edges);
-    const traces = GROUPS.map(([key, name, colour]) => ({
-      type: "scatter", mode: "lines", name, line: { shape: "vh", color: COLOURS[colour], width: 1.5 }, fill: "tozeroy",
+    const traces = GROUPS.map(([key, name, shade]) => ({
+      type: "scatter", mode: "lines", name, line: { shape: "vh", color: colour(shade), width: 1.5 }, fill: "tozeroy",
       x: edges.slice(1), y: numbers(found.shares[key]), hovertemplate: `${name} (${found.n[key].toLocaleString("en")}): %{y:.1%}<extra></extra>`,
     }));
     const at = compress(found.threshold, found.scale);
@@ -197,7 +197,7 @@ function drawGraph() {
     type: "heatmap", z: graph.adjacency, x: names, y: names, colorscale: "Cividis", reversescale: true, xgap: 1, ygap: 1,
     hovertemplate: "%{y} drives %{x}: %{z:.3f}<extra></extra>", colorbar: { thickness: 12 },
   }], layout({ title: heading("Weight of each edge: row drives column"), height: 460, xaxis: { tickangle: -45 }, yaxis: { autorange: "reversed" } }), "Weights of the edges between sensors");
-  plot("node-weights", [{ type: "bar", orientation: "h", y: names, x: graph.node_weights, marker: { color: COLOURS[0] }, hovertemplate: "%{y}: %{x:.4f}<extra></extra>" }],
+  plot("node-weights", [{ type: "bar", orientation: "h", y: names, x: graph.node_weights, marker: { color: colour(0) }, hovertemplate: "%{y}: %{x:.4f}<extra></extra>" }],
     layout({ title: heading("How much each sensor weighs in the score"), height: 460, yaxis: { autorange: "reversed" }, xaxis: { rangemode: "tozero" } }),
     "Node weights: " + board().sensors.map((name, i) => `${name} ${number(graph.node_weights[i])}`).join(", "));
   const rows = graph.edges.map((edge) => element("tr", {}, ...[edge.source, edge.target, edge.mechanism].map((text) => element("td", { class: "text" }, text)), plainCell(percent(edge.votes))));

@@ -4,12 +4,19 @@
 const content = JSON.parse(document.getElementById("content").textContent);
 const shown = { board: 0, split: "", detectors: new Set(), sensors: new Set(), recording: 0, map: "", metric: "", graph: 0 };
 
-// Okabe and Ito's colours, which the colour-blind can tell apart; a second round is dashed, a third dotted.
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1"];
+// Okabe and Ito's colours, which the colour-blind can tell apart, and lighter ones for a dark page; a second round is
+// dashed, a third dotted.
+const COLOURS = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#b8578f", "#b87800", "#3a9bd9", "#7a5ba6"],
+  dark: ["#56b4e9", "#ff8c42", "#2ec4a0", "#e39cc4", "#f0b93a", "#a5d8ff", "#b9a3e3"],
+};
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
+const colour = (i) => COLOURS[document.documentElement.dataset.theme][i % COLOURS.light.length];
 const board = () => content.boards[shown.board];
 const table = () => board().tables.find((one) => one.split === shown.split) || board().tables[0];
+// Places of the recordings that the split holds.
+const listed = () => (board().recordings || []).map((one, i) => [one, i]).filter(([one]) => one.splits.includes(shown.split)).map(([, i]) => i);
 const detectors = () => board().detectors || [];
 const chosen = () => detectors().filter((one) => shown.detectors.has(one.label));
 
@@ -56,8 +63,8 @@ const percent = (value) => (value === null || value === undefined ? "–" : `${(
 function look(label) {
   const place = detectors().findIndex((one) => one.label === label);
   const floor = place >= 0 && detectors()[place].floor;
-  const round = Math.floor(place / COLOURS.length);
-  return { color: COLOURS[Math.max(0, place) % COLOURS.length], dash: floor ? "dot" : DASHES[round % DASHES.length] };
+  const round = Math.floor(place / COLOURS.light.length);
+  return { color: colour(Math.max(0, place)), dash: floor ? "dot" : DASHES[round % DASHES.length] };
 }
 
 const compress = (value, scale) => Math.asinh(value / scale);

@@ -67,28 +67,28 @@ function showBoard(i) {
   defaults();
   options("split", board().tables.map((one) => [one.split, one.split]), shown.split, (split) => { shown.split = split; showSplit(); });
   options("seed-metric", board().metrics.map((one) => [one.name, one.title + (one.oracle ? "*" : "")]), shown.metric, (name) => { shown.metric = name; refresh("seeds"); });
-  const list = board().recordings || [];
-  options("recording-choice", list.map((one, place) => [place, one.id]), shown.recording, showRecording);
+  const drawable = (board().recordings || []).length > 0 && detectors().length > 0;
   options("graph-choice", (board().graphs || []).map((one, place) => [place, one.label]), shown.graph, (place) => { shown.graph = Number(place); refresh("graph"); });
   checks("detectors", detectors().map((one) => one.label), shown.detectors, everyFigure, swatch);
   checks("sensors", board().sensors || [], shown.sensors, () => refresh("recording"));
-  for (const id of ["curves", "recording", "densities", "thresholds"]) byId(id).hidden = !list.length;
+  for (const id of ["curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
   byId("graph").hidden = !(board().graphs || []).length;
   byId("seeds").hidden = !board().metrics.length;
-  byId("chooser").hidden = !list.length;
+  byId("chooser").hidden = !drawable;
   fill("legend", board().legend);
   const missing = board().missing ? [element("li", { class: "warning" }, `No curves and series: ${board().missing}`)] : [];
   fill("notes", ...missing, ...board().notes.map((note) => element("li", {}, note)));
   drawManifests();
   drawSections();
   showSplit();
-  showRecording(0);
 }
 
 function showSplit() {
   byId("title").textContent = `Protocol ${board().protocol}: ${board().summary}.`;
   drawColumnChoice();
   drawTable();
+  options("recording-choice", listed().map((place) => [place, board().recordings[place].id]), shown.recording, showRecording);
+  if (listed().length) showRecording(listed().includes(shown.recording) ? shown.recording : listed()[0]);
   everyFigure();
 }
 
@@ -128,6 +128,7 @@ function keys(event) {
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
+  checks("detectors", detectors().map((one) => one.label), shown.detectors, everyFigure, swatch);
   everyFigure();
 }
 
@@ -136,8 +137,9 @@ function start() {
   byId("made").textContent = `${trials} trials of ${content.store}, made with tsadbench ${content.tsadbench} on ${content.made.replace("T", " ").replace("+00:00", " UTC")}.` + (Object.keys(content.broken).length ? ` ${Object.keys(content.broken).length} trials could not be read.` : "");
   options("board", content.boards.map((one, i) => [i, `${one.dataset}, ${one.protocol}`]), 0, showBoard);
   byId("axis").onchange = () => refresh("recording");
-  byId("previous").onclick = () => showRecording(shown.recording - 1);
-  byId("next").onclick = () => showRecording(shown.recording + 1);
+  const neighbour = (step) => listed()[listed().indexOf(shown.recording) + step];
+  byId("previous").onclick = () => showRecording(neighbour(-1));
+  byId("next").onclick = () => showRecording(neighbour(1));
   for (const button of document.querySelectorAll("[data-move]")) button.onclick = () => moveInTime(button.dataset.move);
   byId("recording-chart").addEventListener("keydown", keys);
   byId("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");

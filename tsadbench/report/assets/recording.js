@@ -97,8 +97,8 @@ function drawRecording() {
   byId("recording-lead").textContent = `${recording.id}: ${recording.n_rows.toLocaleString("en")} rows. Shaded: labelled anomalous. Dashed: threshold; the strip below a score: rows flagged.${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;
   const about = `Recording ${recording.id}: ${recording.anomalous.length} anomalous spans. ` + chosen().map((one) => (recording.detectors[one.label] ? `${one.label} flags ${recording.detectors[one.label].flagged.length} spans` : "")).filter((text) => text).join(", ");
   plot("recording-chart", traces, arrangement, about);
-  byId("previous").disabled = shown.recording === 0;
-  byId("next").disabled = shown.recording === board().recordings.length - 1;
+  byId("previous").disabled = shown.recording === listed()[0];
+  byId("next").disabled = shown.recording === listed().at(-1);
 }
 
 function moveInTime(how) {
