@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import genpareto
 from sklearn.metrics import auc, average_precision_score, roc_auc_score
 
+from tests.report.large import N_DETECTORS, N_RECORDINGS, large_store
 from tsadbench import UsageError
 from tsadbench.engine import run_plan
 from tsadbench.errors import DataError
@@ -229,3 +230,12 @@ class TestCommand:
         (tmp_path / "file").write_text("here")
         with pytest.raises(UsageError, match="cannot be written"):
             write_report(hostile_store, lambda name: hostile, tmp_path / "file")
+
+
+def test_fourteen_detectors_by_thirty_four_recordings_fit_into_fifteen_megabytes(tmp_path):
+    store, data = large_store(tmp_path)
+    file = write_report(store, lambda name: data, tmp_path)
+    (board,) = report_content(store, lambda name: data)["boards"]
+    assert len(board["recordings"]) == N_RECORDINGS
+    assert all(len(one["detectors"]) == len(one["maps"]) == N_DETECTORS for one in board["recordings"])
+    assert file.stat().st_size <= 15e6
