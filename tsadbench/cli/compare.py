@@ -34,7 +34,7 @@ def compare(
         str | None, typer.Option(help="Data set, or card of one of your own, where the store does not say which.")
     ] = None,
     protocol: Annotated[str | None, typer.Option(help="Protocol, where the store holds several.")] = None,
-    rope: Annotated[float, typer.Option(help="Differences of at most this much are ties.")] = 0.01,
+    rope: Annotated[float, typer.Option(help="Region of practical equivalence: differences up to it are ties.")] = 0.01,
     independent: Annotated[
         bool, typer.Option("--independent", help="Take recordings as independent even where they share rows.")
     ] = False,

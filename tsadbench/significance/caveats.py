@@ -72,8 +72,8 @@ def on_fits(selection: Selection) -> Iterator[str]:
         )
     if len(episodes) == 1 and len(n_rows) > 1:
         yield (
-            "One fit a seed scored all recordings: they tell how a difference varies over what is tested, not over what "
-            "is trained on."
+            "One fit a seed scored all recordings: they tell how a difference varies over what is tested, not over "
+            "what is trained on."
         )
 
 

@@ -117,8 +117,10 @@ def _conclusions(found: Inference) -> Iterator[str]:
         yield f"{above} lies above {', '.join(others)}."
     rest = len(found.pairs) - len(significant)
     if rest:
-        which = "The difference is" if len(found.pairs) == 1 else f"{rest} of {len(found.pairs)} differences are"
-        yield f"{which} not significant at {number(ALPHA, 2)}: that shows no equality; the intervals say what is open."
+        yield (
+            f"Not significant at {number(ALPHA, 2)}: {rest} of {len(found.pairs)} differences. That shows no equality; "
+            f"the intervals say what is open."
+        )
 
 
 def _about_friedman(found: Friedman) -> str:

@@ -216,7 +216,7 @@ def _wilcoxon_method(
 
 
 def rank_biserial(differences: FloatArray) -> float:
-    """Return the matched-pairs rank-biserial correlation of differences (Kerby 2014), [n_units]; 0 where none differ."""
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014) of differences, [n_units]; 0 if none differ."""
     different = differences[differences != 0.0]
     if len(different) == 0:
         return 0.0

@@ -34,11 +34,11 @@ def legend(found: Comparison) -> str:
     clusters = "Means over recordings" if len(found.clusters) == len(found.recordings.units) else "Means over clusters"
     corrected = ", after Holm's correction for all pairs" if len(found.inference.pairs) > 1 else ""
     return (
-        f"{clusters}, seeds averaged within each recording first. Only {found.metric.title} is tested, the other metrics "
-        f"describe (* chosen with the test labels: an upper bound, not a result). Differences are first - second, with a 95 % bootstrap interval of the mean; win/tie/loss counts "
-        f"differences beyond, within and below {number(found.rope, 2)}, the region of practical equivalence; "
-        f"rank-biserial runs from -1 to 1. p: Wilcoxon's signed-rank test, two-sided{corrected}; smallest p: what so "
-        f"many units can give at most."
+        f"{clusters}, seeds averaged within each recording first. Only {found.metric.title} is tested, the other "
+        f"metrics describe (* chosen with the test labels: an upper bound, not a result). Differences are first - "
+        f"second, with a 95 % bootstrap interval of the mean; win/tie/loss counts those beyond, within and below "
+        f"{number(found.rope, 2)}, the region of practical equivalence; rank-biserial runs from -1 to 1. p: Wilcoxon's "
+        f"signed-rank test, two-sided{corrected}; smallest p: the smallest that so many units can give."
     )
 
 
@@ -83,11 +83,9 @@ def _pair(pair: Pair, *, several: bool) -> list[str]:
     return [
         pair.first,
         pair.second,
-        number(pair.mean_difference, 4, signed=True),
-        "-"
-        if interval is None
-        else f"[{number(interval.low, 4, signed=True)}, {number(interval.high, 4, signed=True)}]",
-        number(pair.median_difference, 4, signed=True),
+        _signed(pair.mean_difference),
+        "-" if interval is None else f"[{_signed(interval.low)}, {_signed(interval.high)}]",
+        _signed(pair.median_difference),
         number(pair.rank_biserial, 2, signed=True),
         f"{pair.wins}/{pair.ties}/{pair.losses}",
         p_value(pair.wilcoxon.p),
@@ -95,3 +93,7 @@ def _pair(pair: Pair, *, several: bool) -> list[str]:
         p_value(pair.wilcoxon.smallest),
         pair.wilcoxon.method,
     ]
+
+
+def _signed(value: float) -> str:
+    return number(value, 4, signed=True)

@@ -47,11 +47,15 @@ class Selection:
     @property
     def failures(self) -> dict[str, str]:
         """What went wrong with detectors whose trials are not all "ok": these take no part."""
+        bad = {
+            label: [record for record in records if record.status != "ok"] for label, records in self.records.items()
+        }
         return {
-            label: f"{label} takes no part: {bad[0].status} in {len(bad)} of {len(records)} trials (seed {bad[0].seed}: "
-            f"{bad[0].reason}), and a mean over the seeds that survived is another number; run it again."
-            for label, records in self.records.items()
-            if (bad := [record for record in records if record.status != "ok"])
+            label: f"{label} takes no part: {of_label[0].status} in {len(of_label)} of {len(self.records[label])} "
+            f"trials (seed {of_label[0].seed}: {of_label[0].reason}); a mean over the seeds that survived is another "
+            f"number. Run it again."
+            for label, of_label in bad.items()
+            if of_label
         }
 
     def metric(self, name: str) -> Metric:
