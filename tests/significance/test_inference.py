@@ -60,12 +60,13 @@ def test_no_difference_is_no_equality():
     assert found.conclusive
     assert found.conclusions[-1].startswith("Not significant at .05: 1 of 1 differences. That shows no equality")
     same = Matrix(given.units, ("a", "b"), np.stack([noise[:, 0]] * 2, axis=1))
-    assert "12 independent units, 0 of which differ, can give no p-value below 1.00" in infer(
-        same, alone(same)
-    ).conclusions[0]
+    assert (
+        "12 independent units, 0 of which differ, can give no p-value below 1.00"
+        in infer(same, alone(same)).conclusions[0]
+    )
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(st.integers(3, 9), st.integers(2, 4), st.integers(0, 8), st.integers(0, 99))
 def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
     once = matrix(n, 0.05, -0.02, seed=seed)
@@ -80,7 +81,7 @@ def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
     assert one.mean_ranks == other.mean_ranks
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(st.permutations(range(9)))
 def test_the_order_of_the_recordings_changes_nothing(order):
     given = matrix(9, 0.1, 0.0)
@@ -96,7 +97,9 @@ def test_what_cannot_be_compared():
     with pytest.raises(UsageError, match="found 1 detectors on 3 recordings"):
         infer(Matrix(two.units, ("a",), two.values[:, :1]), alone(two))
     with pytest.raises(UsageError, match="1 of them with an undefined value"):
-        infer(Matrix(two.units, two.detectors, np.where(two.values == two.values[0, 0], np.nan, two.values)), alone(two))
+        infer(
+            Matrix(two.units, two.detectors, np.where(two.values == two.values[0, 0], np.nan, two.values)), alone(two)
+        )
     with pytest.raises(UsageError, match="hold each recording once"):
         infer(two, (("r0", "r1"),))
     with pytest.raises(UsageError, match="on 0 recordings"):

@@ -11,6 +11,7 @@ from scipy import stats
 
 from tsadbench.significance.matrix import Matrix
 from tsadbench.significance.pairs import (
+    _exact_with_ties,
     bootstrap_interval,
     compare_pair,
     compare_pairs,
@@ -44,12 +45,25 @@ def test_the_smallest_p_that_n_differences_can_give(n, smallest):
     assert wilcoxon(one_way * np.where(np.arange(n) == 1, -1, 1)).smallest == pytest.approx(smallest)
 
 
-def test_differences_of_equal_size_are_gone_through_sign_by_sign():
+def test_differences_of_equal_size_by_hand():
     # Six equal differences, one of them negative: 1 + 6 of 64 signings have at most one of that sign.
     found = wilcoxon(np.array([0.1] * 5 + [-0.1]))
     assert found.p == pytest.approx(2 * 7 / 64)
     assert found.smallest == pytest.approx(2 / 64)
-    assert found.method == "all signs"
+    assert found.method == "exact with ties"
+
+
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_ties_are_exact_as_scipys_walk_through_all_signs_is(n):
+    differences = np.random.default_rng(n).choice([-0.03, -0.02, -0.01, 0.01, 0.02], size=n)
+    expected = stats.wilcoxon(differences, method=stats.PermutationMethod(n_resamples=2**n)).pvalue
+    assert wilcoxon(differences).p == pytest.approx(expected)
+    assert wilcoxon(differences).method == "exact with ties"
+
+
+def test_without_ties_the_count_of_signs_is_scipys_exact_test():
+    differences = np.random.default_rng(1).normal(0.3, 1.0, size=34)
+    assert _exact_with_ties(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue)
 
 
 def test_zeros_are_left_out_and_counted():
@@ -59,14 +73,12 @@ def test_zeros_are_left_out_and_counted():
     assert (nothing.p, nothing.smallest, nothing.n_different, nothing.method) == (1.0, 1.0, 0, "no difference")
 
 
-def test_many_ties_are_approximated_and_said_to_be():
-    differences = np.array([0.1] * 12 + [-0.1, -0.2, 0.3])
+def test_many_differences_are_approximated_and_said_to_be():
+    differences = np.random.default_rng(0).normal(0.1, 1.0, size=60)
     found = wilcoxon(differences)
     assert found.method == "normal approximation"
     ranks = stats.rankdata(np.abs(differences))
-    counts = np.unique(ranks, return_counts=True)[1]
-    variance = 15 * 16 * 31 / 24 - (counts**3 - counts).sum() / 48
-    z = (ranks[differences < 0].sum() - 15 * 16 / 4) / variance**0.5
+    z = (min(ranks[differences < 0].sum(), ranks[differences > 0].sum()) - 60 * 61 / 4) / (60 * 61 * 121 / 24) ** 0.5
     assert found.p == pytest.approx(2 * stats.norm.cdf(z))
 
 
@@ -120,7 +132,9 @@ def test_few_units_have_a_percentile_interval_and_one_has_none():
 
 def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
     rng = np.random.default_rng(0)
-    matrix = Matrix(tuple("abcdefghijkl"), ("x", "y", "z", "w"), rng.uniform(size=(12, 4)) + [0.0, 0.1, 0.4, 0.4])
+    matrix = Matrix(
+        tuple("abcdefghijkl"), ("x", "y", "z", "w"), rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4])
+    )
     expected = scikit_posthocs.posthoc_wilcoxon(list(matrix.values.T), p_adjust="holm").to_numpy()
     found = compare_pairs(matrix)
     assert [(one.first, one.second) for one in found] == [
@@ -131,7 +145,7 @@ def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
     assert any(one.p_holm > one.wilcoxon.p for one in found)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(values)
 def test_swapping_the_detectors_turns_every_sign(rows):
     first, second = np.array(rows).T / 100
@@ -144,7 +158,7 @@ def test_swapping_the_detectors_turns_every_sign(rows):
     assert (one.interval.low, one.interval.high) == pytest.approx((-other.interval.high, -other.interval.low))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(values, st.randoms(use_true_random=False))
 def test_the_order_of_the_units_does_not_matter(rows, random):
     shuffled = list(rows)
@@ -156,7 +170,7 @@ def test_the_order_of_the_units_does_not_matter(rows, random):
     assert one.rank_biserial == pytest.approx(other.rank_biserial)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(values)
 def test_what_lies_within_its_bounds(rows):
     found = pair(*np.array(rows).T / 100)

@@ -26,13 +26,11 @@ LEAST_FOR_BCA = 10
 _LEVEL = 0.95
 _RESAMPLES = 9_999
 _DECIMALS = 12
-# scipy's exact null distribution is of ranks without ties, and its own limit is 50.
+# As in scipy.
 _MOST_FOR_EXACT = 50
-# As many as all 2^13 signs are gone through one by one.
-_MOST_FOR_ALL_SIGNS = 13
 
 Better: TypeAlias = Literal["higher", "lower"]
-WilcoxonMethod: TypeAlias = Literal["exact", "all signs", "normal approximation", "no difference"]
+WilcoxonMethod: TypeAlias = Literal["exact", "exact with ties", "normal approximation", "no difference"]
 IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
 
 
@@ -67,8 +65,8 @@ class Wilcoxon:
     n_different
         Units that differ.
     method
-        "exact"; "all signs" (exact where sizes tie, up to 13 differences); "normal approximation" (ties among more than
-        13, or more than 50); "no difference" (p = 1).
+        "exact"; "exact with ties": given the sizes that tie; "normal approximation": more than 50 differences; "no
+        difference": p = 1.
     """
 
     p: float
@@ -198,21 +196,38 @@ def wilcoxon(differences: FloatArray) -> Wilcoxon:
     different = differences[differences != 0.0]
     if len(different) == 0:
         return Wilcoxon(1.0, 1.0, 0, "no difference")
-    method, option = _wilcoxon_method(different)
-    p, smallest = (float(stats.wilcoxon(values, method=option).pvalue) for values in (different, np.abs(different)))
+    method = _wilcoxon_method(different)
+    p, smallest = (_wilcoxon_p(values, method) for values in (different, np.abs(different)))
     return Wilcoxon(p, smallest, len(different), method)
 
 
-def _wilcoxon_method(
-    different: FloatArray,
-) -> tuple[WilcoxonMethod, Literal["exact", "auto"] | stats.PermutationMethod]:
-    """Choose as scipy's "auto" does, but say what was chosen; scipy has had two names for the approximation."""
-    ties = len(np.unique(np.abs(different))) < len(different)
-    if not ties and len(different) <= _MOST_FOR_EXACT:
-        return "exact", "exact"
-    if ties and len(different) <= _MOST_FOR_ALL_SIGNS:
-        return "all signs", stats.PermutationMethod(n_resamples=2**_MOST_FOR_ALL_SIGNS)
-    return "normal approximation", "auto"
+def _wilcoxon_method(different: FloatArray) -> WilcoxonMethod:
+    if len(different) > _MOST_FOR_EXACT:
+        return "normal approximation"
+    return "exact" if len(np.unique(np.abs(different))) == len(different) else "exact with ties"
+
+
+def _wilcoxon_p(different: FloatArray, method: WilcoxonMethod) -> float:
+    if method == "exact with ties":
+        return _exact_with_ties(different)
+    # "auto" is the approximation for so many: scipy has had two names for it.
+    return float(stats.wilcoxon(different, method="exact" if method == "exact" else "auto").pvalue)
+
+
+def _exact_with_ties(different: FloatArray) -> float:
+    """Return the share of the 2^n ways to give the differences signs whose rank sum is as extreme, two-sided.
+
+    scipy goes through them one by one, for up to 13 differences, and approximates from there on. Here the ways that
+    lead to each rank sum are counted, difference by difference; ranks that tie are halves, so that they are doubled.
+    """
+    doubled = np.round(2 * stats.rankdata(np.abs(different))).astype(np.int64)
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled.tolist():
+        ways[rank:] += ways[:-rank].copy()
+    positive = int(doubled[different > 0].sum())
+    smaller = min(positive, len(ways) - 1 - positive)
+    return min(1.0, 2 * float(ways[: smaller + 1].sum() / ways.sum()))
 
 
 def rank_biserial(differences: FloatArray) -> float:
