@@ -1,4 +1,4 @@
-"""From records to ranked tables, as JSON, CSV, Markdown and data frames."""
+"""From records to ranked tables, as JSON, CSV, Markdown, LaTeX, HTML and data frames."""
 
 from __future__ import annotations
 
@@ -82,6 +82,15 @@ class Leaderboard:
             found[key] = (*found.get(key, ()), row)
         return found
 
+    def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
+        """Return each table as a leaderboard of its own, with the notes that are about it."""
+        found = {}
+        for (dataset, protocol, split), rows in self.tables().items():
+            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
+            notes = [note for note in self.notes if note.startswith(about)]
+            found[dataset, protocol, split] = Leaderboard(rows, notes)
+        return found
+
     def to_json(self) -> str:
         """Return ``{"schema": 1, "rows": [...]}`` as ``design.md`` lays it down."""
         content = {"schema": SCHEMA, "rows": [row.to_json() for row in self.rows]}
@@ -119,9 +128,7 @@ class Leaderboard:
             Where a file cannot be written.
         """
         written = []
-        for (dataset, protocol, split), rows in self.tables().items():
-            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
-            table = Leaderboard(rows, [note for note in self.notes if note.startswith(about)])
+        for (dataset, protocol, split), table in self.alone().items():
             place = folder / dataset / protocol
             written += [
                 _written(place / f"{split}.csv", table.to_csv()),
@@ -148,10 +155,20 @@ class Leaderboard:
 
         return markdown(self)
 
-    def _repr_html_(self) -> str:
+    def to_latex(self) -> str:
+        """Return one LaTeX table (booktabs) a data set, protocol and split, with the marks explained below."""
+        from tsadbench.latex import latex
+
+        return latex(self)
+
+    def to_html(self) -> str:
+        """Return one HTML table a data set, protocol and split, with the marks explained below."""
         from tsadbench.render import html
 
         return html(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
 def _written(file: Path, text: str) -> Path:

@@ -32,11 +32,24 @@ _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table's cell: its text, its place among the detectors (1, 2 or 0), whether it is not above the floors."""
+    """One cell of a table.
+
+    Parameters
+    ----------
+    text
+        What it says.
+    place
+        Among the detectors: 1, 2 or 0.
+    below
+        Whether it is a detector's that is not above the floors.
+    leads
+        Whether it is a floor's that no detector beats.
+    """
 
     text: str
     place: int = 0
     below: bool = False
+    leads: bool = False
 
     @property
     def marked(self) -> str:
@@ -82,6 +95,12 @@ def markdown(leaderboard: Leaderboard) -> str:
     return "\n".join(parts) + "\n"
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table of plain text."""
+    cells = [[_markdown_text(cell) for cell in row] for row in (header, *rows)]
+    return [_markdown_line(cells[0]), _markdown_line(["---"] * len(header)), *map(_markdown_line, cells[1:])]
+
+
 def html(leaderboard: Leaderboard) -> str:
     """Return a leaderboard as HTML tables, for notebooks."""
     parts = []
@@ -116,6 +135,7 @@ def terminal(leaderboard: Leaderboard, width: int) -> list[Table]:
 def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
     metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     places = {metric.name: places_of(rows, metric) for metric in metrics}
+    leading = {metric.name: _leading_floors(rows, metric) for metric in metrics}
     titles = (f"{metric.title}{'*' if metric.oracle else ''}" for metric in metrics)
     header = ("detector", *titles, "Anomalous", "look-ahead", "coverage", "seeds")
 
@@ -124,7 +144,13 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         marks = [(ALL_BELOW, set(below) == set(FLOOR_METRICS)), (LEAKY, bool(row.leaky)), (STORED, row.stored)]
         name = " ".join([*(mark for mark, applies in marks if applies), row.label])
         shown = [
-            Cell(_mean_std(row, m.name, decimals), places[m.name].get(row.label, 0), m.name in below) for m in metrics
+            Cell(
+                _mean_std(row, m.name, decimals),
+                places[m.name].get(row.label, 0),
+                m.name in below,
+                row.label in leading[m.name],
+            )
+            for m in metrics
         ]
         anomalous = Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals))
         return (Cell(name), *shown, anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
@@ -172,15 +198,31 @@ def summary_of(rows: Sequence[Row]) -> str:
 
 def places_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a place."""
-    values = {
-        row.label: mean
-        for row in rows
-        if row.ok and not row.floor and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
-    }
+    values = _ranked_means(rows, metric)
     if metric.better is None or len(values) < 2:
         return {}
     order = sorted(set(values.values()), reverse=metric.better == "higher")[:2]
     return {label: order.index(value) + 1 for label, value in values.items() if value in order}
+
+
+def _leading_floors(rows: Sequence[Row], metric: Metric) -> set[str]:
+    """Return the floors that no detector beats in a metric."""
+    values = list(_ranked_means(rows, metric).values())
+    floors = _ranked_means(rows, metric, floors=True)
+    if metric.better is None or not values:
+        return set()
+    if metric.better == "higher":
+        return {label for label, value in floors.items() if value >= max(values)}
+    return {label for label, value in floors.items() if value <= min(values)}
+
+
+def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:
+    """Return the means of the detectors, or the floors, that take part in a ranking."""
+    return {
+        row.label: mean
+        for row in rows
+        if row.ok and row.floor == floors and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
+    }
 
 
 def _mean_std(row: Row, name: str, decimals: int) -> str:
@@ -209,8 +251,12 @@ def _markdown_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _markdown_text(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def _markdown_cell(cell: Cell) -> str:
-    text = cell.marked.replace("|", "\\|").replace("\n", " ")
+    text = _markdown_text(cell.marked)
     return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.place, text)
 
 

@@ -11,6 +11,7 @@ import tsadbench
 from tsadbench.cli import (
     catalogue,
     check,
+    compare,
     data,
     leaderboard,
     new,
@@ -36,6 +37,7 @@ app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(reproduce.reproduce)
 app.command()(report.report)
 app.command()(verify.verify)
