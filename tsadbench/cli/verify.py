@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from tsadbench.dataset import LabelledDataset
+from tsadbench.cli.loading import dataset_loader
 
 
 def verify(
@@ -29,7 +27,7 @@ def verify(
     from tsadbench.store import Store
     from tsadbench.verify import verify as verified
 
-    load = _loader(dataset or [], data)
+    load = dataset_loader(dataset or [], data)
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
     for one in verified(Store.open(runs), load):
@@ -48,18 +46,3 @@ def verify(
     )
     if counts["same"] != total:
         raise typer.Exit(1)
-
-
-def _loader(cards: list[str], directory: Path | None) -> Callable[[str], LabelledDataset]:
-    from tsadbench.dataset import DataOptions
-    from tsadbench.registry import load_dataset
-
-    own: dict[str, LabelledDataset] = {}
-    for card in cards:
-        loaded = load_dataset(card)(DataOptions())
-        own[loaded.dataset.name] = loaded
-
-    def load(name: str) -> LabelledDataset:
-        return own[name] if name in own else load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
-
-    return load
