@@ -62,7 +62,7 @@ def test_by_hand(anomalous, flagged, expected):
 
 
 def test_the_papers_example():
-    # 180 rows, a minute each. The middle event's zone is [30, 120). Worked out by hand, and what the authors' tests say:
+    # 180 rows, a minute each. The middle event's zone is [30, 120); by hand, and as the authors' own tests have it:
     # precision: 40-50 lie 0 to 10 off, on average 60/90; 50-60 inside; 115-120 lie 45 to 50 off, on average 2.5/90.
     # recall: 50-60 flagged; 60-70 are 0 to 10 off, on average 80/90.
     flagged = stretches(180, (5, 6), (7, 10), (11, 12), (40, 60), (115, 130), (135, 140), (165, 170))
