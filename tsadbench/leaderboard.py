@@ -105,6 +105,7 @@ class Leaderboard:
         records = [{**(_place(row) if several else {}), **_flat(row)} for row in self.rows]
         columns = list(dict.fromkeys(column for record in records for column in record))
         tail = ["fit_seconds", "score_seconds", "peak_memory_mib"]
+        tail += [column for column in columns if column.startswith("diagnostic_")]
         text = io.StringIO()
         writer = csv.DictWriter(text, [*(c for c in columns if c not in tail), *tail], restval="", lineterminator="\n")
         writer.writeheader()
@@ -198,6 +199,9 @@ def _flat(row: Row) -> dict[str, str | int | float]:
         "score_seconds": row.score_seconds,
         "peak_memory_mib": row.peak_memory_mib,
     }
+    for name, summary in row.diagnostics.items():
+        flat[f"diagnostic_{name}_mean"] = summary.mean
+        flat[f"diagnostic_{name}_std"] = summary.std
     return {name: "" if value is None else value for name, value in flat.items()}
 
 

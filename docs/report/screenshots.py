@@ -1,6 +1,6 @@
 """Makes the screenshots in README.md and docs/report.md from a run store, in Debian's Chromium.
 
-    python docs/report/screenshots.py runs/strict [--data DIR]
+python docs/report/screenshots.py runs/strict [--data DIR]
 """
 
 import argparse

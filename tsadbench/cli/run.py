@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def run(
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder as well."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+    diagnostics: DiagnosticsOption = None,
+    vus_buffer: VusBufferOption = None,
 ) -> None:
     """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
     from tsadbench.cli.data import progress_bar
@@ -102,6 +105,7 @@ def run(
 
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")
+    check_options(diagnostics, vus_buffer)
     with progress_bar(f"Reading {dataset}"):  # it may have to be downloaded first
         plan = make_plan(
             detector,
@@ -131,6 +135,7 @@ def run(
         )
         raise typer.Exit(130) from None
     board = Leaderboard.from_records(records, plan.splits, stored=stored)
+    board = add_diagnostics(board, store, lambda _: plan.data, diagnostics, vus_buffer)
     show(board, form)
     if write is not None:
         board.write(write)
