@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -47,6 +47,10 @@ class Selection:
     split: str
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
+
+    def only(self, row: Row) -> Selection:
+        """Return the selection of one of its rows."""
+        return replace(self, rows=(row,))
 
     def load(self) -> LabelledDataset:
         """Return the data set."""
@@ -92,7 +96,8 @@ def select(
     dataset, protocol
         Name of the data set, or its card; the protocol's as tables show it. Needed where the store holds several.
     detectors
-        Labels, as `leaderboard` shows them; none given: the best five by AUPRC on the split, and the best floor.
+        Labels, as `leaderboard` shows them; none given: the best five by AUPRC on the split that are not leaky,
+        and the best floor.
     split
         A split of the data set; by default ``overall``.
     seed
@@ -189,7 +194,7 @@ def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> lis
     good = [row for row in rows if row.ok]
     if everything:
         return good
-    return [*[row for row in good if not row.floor][:SHOWN], *[row for row in good if row.floor][:1]]
+    return [*[row for row in good if not row.floor and not row.leaky][:SHOWN], *[row for row in good if row.floor][:1]]
 
 
 def _with_good_trials(rows: Sequence[Row], *, strictly: bool) -> tuple[Row, ...]:

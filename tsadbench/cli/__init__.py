@@ -12,8 +12,10 @@ from tsadbench.cli import (
     catalogue,
     check,
     data,
+    explain,
     leaderboard,
     new,
+    plot,
     prior,
     quickstart,
     regress,
@@ -36,6 +38,8 @@ app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(reproduce.reproduce)
+app.command()(plot.plot)
+app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)

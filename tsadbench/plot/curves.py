@@ -82,10 +82,12 @@ def precision_recall(results: Sequence[Result], split: str = "overall", *, axes:
 def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axes:
     labels = by_label(results)
     all_looks = looks([of_label[0].record.floor for of_label in labels.values()])
+    names = []
     for (label, of_label), look in zip(labels.items(), all_looks, strict=True):
         metric = mean_and_spread(one.record.splits[split].metrics.get(kind.metric) for one in of_label)
         fits = [fits_of(result, split) for result in of_label]
-        _draw_detector(axes, [_judged(one, split) for one in fits], f"{metric}  {plain(label)}", look, kind)
+        names.append(f"{metric}  {plain(label)}")
+        _draw_detector(axes, [_judged(one, split) for one in fits], names[-1], look, kind)
         for one in fits:
             axes.plot(
                 *kind.working_point(one),
@@ -103,7 +105,7 @@ def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axe
     axes.set_anchor("W")
     axes.grid(visible=True)
     axes.legend(
-        handles=_legend(axes, all_looks),
+        handles=_legend(names, all_looks),
         title=f"{kind.title}, mean(std) over seeds",
         loc="upper left",
         bbox_to_anchor=(1.01, 1.01),
@@ -113,15 +115,15 @@ def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axe
     return axes
 
 
-def _legend(axes: Axes, all_looks: Sequence[Look]) -> list[Line2D]:
+def _legend(names: Sequence[str], all_looks: Sequence[Look]) -> list[Line2D]:
     """Return a line with its marker for each detector, and one that says what the markers are."""
-    _, names = axes.get_legend_handles_labels()
-    marked = {"markersize": 5.0, "markeredgecolor": "white", "markeredgewidth": 0.6}
     lines = [
-        Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, label=name, **marked)
+        Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, markersize=5.0, label=name)
         for name, look in zip(names, all_looks, strict=True)
     ]
-    marker = Line2D([], [], linestyle="none", marker="o", color="0.5", label="a seed, at its threshold", **marked)
+    marker = Line2D([], [], linestyle="none", marker="o", markersize=5.0, color="0.5", label="a seed, at its threshold")
+    for line in (*lines, marker):
+        line.set(markeredgecolor="white", markeredgewidth=0.6)
     return [*lines, marker]
 
 

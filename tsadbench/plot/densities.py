@@ -105,7 +105,8 @@ def density(result: Result, split: str = "overall", *, axes: Axes | None = None)
     axes.set_xlabel(unit)
     axes.set_ylabel("share of rows")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.set_title(f"{plain(result.record.label, 26)}, seed {result.record.seed}\n{_flagged(result, split)}")
+    title = f"{plain(result.record.label, 40)}, seed {result.record.seed}\n{_flagged(result, split)}"
+    axes.set_title(title, fontsize=7.2)
     return axes
 
 
@@ -132,7 +133,7 @@ def _present(scores: FloatArray) -> FloatArray:
 
 
 def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatArray:
-    """Return the borders of the bins; what lies beyond the outermost thousandth of the scores counts in the last one."""
+    """Return the borders of the bins; what lies beyond the outermost thousandths counts in the outermost bins."""
     if logarithmic:
         positive = scores[scores > 0]
         low, high = np.quantile(positive, [0.001, 0.999])
@@ -149,8 +150,8 @@ def _flagged(result: Result, split: str) -> str:
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
     parts = [
-        f"{flagged[rows].mean():.1%} of {name} rows"
+        f"{flagged[rows].mean():.1%} of {name}"
         for name, rows in (("normal", ~anomalous), ("anomalous", anomalous))
         if rows.any()
     ]
-    return f"flags {' and '.join(parts)}"
+    return f"flags {' and '.join(parts)} rows"

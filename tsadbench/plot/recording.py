@@ -11,8 +11,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
 from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.explain import Explanation
 from tsadbench.plot.rows import by_label, recording_of, spans_orders
-from tsadbench.plot.style import BLUE, GREY, ORANGE, SKY, VERMILLION, own_figure, plain
+from tsadbench.plot.style import BLUE, ORANGE, VERMILLION, own_figure, plain
+from tsadbench.prose import duration
 from tsadbench.recording import Recording
 from tsadbench.results import Result, ScoredRecording
 from tsadbench.segments import segments
@@ -62,7 +64,9 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
     for one in scored:
         heights += [1.0] if one.contributions is None else [1.0, heats_height]
     figure = own_figure(figure, 7.2, 1.1 + sum(heights))
-    every = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0].tolist()
+    every: list[Axes] = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[
+        :, 0
+    ].tolist()
     sensors(scored[0], _training(shown[0]), axes=every[0])
     first = shown[0].record
     every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.protocol)}")
@@ -76,6 +80,38 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
     unit = time_axis(scored[0].recording)[1]
     every[-1].set_xlabel(unit if unit == "row" else f"{unit} since the first row")
     figure.legend(handles=_legend(scored), loc="outside lower center", ncols=6, handlelength=1.6)
+    return every
+
+
+def explanation(result: Result, found: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
+    """Draw a recording as one detector saw it, a line at each event's first alarm that says how late it came.
+
+    Parameters
+    ----------
+    result
+        The trial.
+    found
+        What `tsadbench.explain.explain` says of it.
+    figure
+        Where to; by default a new one.
+
+    Returns
+    -------
+    list of Axes
+        The sensors', the score's and, where they were kept, the contributions'.
+    """
+    every = recording([result], found.recording, figure=figure)
+    time, _ = time_axis(recording_of(result, found.recording).recording)
+    for event in found.events:
+        if event.first_alarm is None:
+            continue
+        at = time[event.first_alarm.row]
+        for axes in every:
+            axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
+        late = f"+{event.delay_rows} rows" if event.delay_seconds is None else f"+{duration(event.delay_seconds)}"
+        every[0].annotate(
+            f" first alarm, {late}", (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7
+        )
     return every
 
 
@@ -197,7 +233,13 @@ def _strip(axes: Axes, scored: ScoredRecording, rows: BoolArray, colour: str, na
 
 
 def _heat(
-    axes: Axes, one: Recording, values: FloatArray, names: Sequence[str], colours: str, top: float, low: float | None = None
+    axes: Axes,
+    one: Recording,
+    values: FloatArray,
+    names: Sequence[str],
+    colours: str,
+    top: float,
+    low: float | None = None,
 ) -> None:
     """Draw [n_rows, n_sensors] over time; of rows that share a column the value that is farthest from 0 is shown."""
     edges = _edges(one)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tsadbench.errors import MissingExtraError, UsageError
 
@@ -28,36 +28,9 @@ PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 ENDINGS = (".svg", ".png", ".pdf")
 
-_FONTS = ["DejaVu Sans", "Verdana", "Helvetica", "Arial"]
-_STYLE = {
-    "font.family": ["sans-serif"],
-    # The first ships with matplotlib, so that a figure is laid out the same everywhere; the others are for whoever
-    # opens an SVG without it.
-    "font.sans-serif": _FONTS,
-    "font.size": 8.0,
-    "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8.0,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": "0.3",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": "0.88",
-    "grid.linewidth": 0.5,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "legend.fontsize": 7.0,
-    "legend.title_fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.1,
-    "path.simplify_threshold": 0.25,
-    "savefig.dpi": 200.0,
-}
+
+Dashes: TypeAlias = Literal["-", "-.", ":", "--"]
+_DASHES: tuple[Dashes, ...] = ("-", "-.", ":")
 
 
 class Look(NamedTuple):
@@ -65,13 +38,43 @@ class Look(NamedTuple):
 
     colour: str
     marker: str
-    dashes: str
+    dashes: Dashes
 
 
 @contextmanager
 def style() -> Iterator[None]:
     """Draw the figures of the block in the project's style; outside it, functions keep the caller's own style."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(
+        {
+            "font.family": ["sans-serif"],
+            # The first ships with matplotlib, so that a figure is laid out the same everywhere; the others are for
+            # whoever opens an SVG without it.
+            "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
+            "font.size": 8.0,
+            "axes.titlesize": 8.5,
+            "axes.titlelocation": "left",
+            "axes.labelsize": 8.0,
+            "axes.linewidth": 0.6,
+            "axes.edgecolor": "0.3",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.axisbelow": True,
+            "grid.color": "0.88",
+            "grid.linewidth": 0.5,
+            "xtick.labelsize": 7.0,
+            "ytick.labelsize": 7.0,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.minor.width": 0.4,
+            "ytick.minor.width": 0.4,
+            "legend.fontsize": 7.0,
+            "legend.title_fontsize": 7.0,
+            "legend.frameon": False,
+            "lines.linewidth": 1.1,
+            "path.simplify_threshold": 0.25,
+            "savefig.dpi": 200.0,
+        }
+    ):
         yield
 
 
@@ -85,7 +88,7 @@ def looks(floors: Sequence[bool]) -> list[Look]:
     """
     detectors = (
         Look(colour, marker, dashes)
-        for dashes in cycle(("-", "-.", ":"))
+        for dashes in cycle(_DASHES)
         for colour, marker in zip(PALETTE[:-1], MARKERS, strict=False)
     )
     of_floors = (Look(colour, "X", "--") for colour in cycle((BLACK, GREY, "0.75")))
@@ -127,6 +130,11 @@ def own_figure(figure: FigureBase | None, width: float, height: float) -> Figure
 
     with style():
         return pyplot.figure(figsize=(width, height), layout="constrained")
+
+
+def new_page() -> Figure:
+    """Return an empty figure that no window and no notebook shows; to be called inside `style`."""
+    return Figure(layout="constrained")
 
 
 def blank(axes: Axes, reason: str) -> None:

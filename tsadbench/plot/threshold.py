@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.lines import Line2D
 from scipy.stats import genpareto
 
 from tsadbench.arrays import FloatArray
-from tsadbench.errors import UsageError
 from tsadbench.plot.rows import by_label, recording_of
 from tsadbench.plot.style import BLUE, GREEN, GREY, VERMILLION, blank, own_figure, plain
 from tsadbench.protocol import Threshold
@@ -43,17 +43,10 @@ class _Tail:
         return np.sort(self.scores[self.scores > start]) - start
 
     @property
-    def fitted(self) -> bool:
-        return self.threshold.gamma is not None
-
-    def quantile(self, share: FloatArray) -> FloatArray:
-        """Return the excess that the fitted distribution exceeds with probability 1 - share."""
-        found: FloatArray = genpareto.ppf(share, self.threshold.gamma, scale=self.threshold.sigma)
-        return found
-
-    def density(self, excess: FloatArray) -> FloatArray:
-        found: FloatArray = genpareto.pdf(excess, self.threshold.gamma, scale=self.threshold.sigma)
-        return found
+    def fitted(self) -> tuple[float, float] | None:
+        """Shape and scale of the generalised Pareto distribution; None where none was fitted."""
+        gamma, sigma = self.threshold.gamma, self.threshold.sigma
+        return None if gamma is None or sigma is None else (gamma, sigma)
 
 
 def threshold(
@@ -85,9 +78,11 @@ def threshold(
         Where there is no result or no such recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    figure = own_figure(figure, 7.4, 0.3 + 2.05 * len(shown))
-    parts = np.atleast_1d(figure.subfigures(len(shown), 1, hspace=0.04)).tolist()
-    return [_draw(result, recording, part) for result, part in zip(shown, parts, strict=True)]
+    figure = own_figure(figure, 7.4, 0.4 + 2.05 * len(shown))
+    parts = figure.subfigures(len(shown), 1, squeeze=False)[:, 0].tolist()
+    drawn = [_draw(result, recording, part) for result, part in zip(shown, parts, strict=True)]
+    parts[-1].legend(handles=_legend(), loc="outside lower center", ncols=5)
+    return drawn
 
 
 def _draw(result: Result, recording: str | None, figure: FigureBase) -> list[Axes]:
@@ -108,7 +103,7 @@ def _draw(result: Result, recording: str | None, figure: FigureBase) -> list[Axe
 def _status(found: Threshold) -> str:
     if found.method == "fixed":
         return f"threshold {found.value:.4g}, fixed"
-    fit = "" if found.gamma is None else f", γ = {found.gamma:.2f}, σ = {found.sigma:.3g}"
+    fit = "" if found.gamma is None else f", shape {found.gamma:.2f}, scale {found.sigma:.3g}"
     return (
         f"threshold {found.value:.4g}, {found.status}; {found.excesses:,} of {found.n:,} training scores above "
         f"{found.t:.4g} (level {found.level:.2f}){fit}"
@@ -116,53 +111,65 @@ def _status(found: Threshold) -> str:
 
 
 def _excesses(tail: _Tail, axes: Axes) -> None:
-    axes.set_title("excesses over the initial threshold")
+    axes.set_title("excesses")
     excesses = tail.excesses
     if not len(excesses):
-        return blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+        blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+        return
     start = tail.threshold.t or 0.0
     bins = int(np.clip(2 * np.sqrt(len(excesses)), 8, 40))
     axes.hist(start + excesses, bins=bins, density=True, facecolor=(BLUE, 0.35), edgecolor=BLUE, linewidth=0.5)
-    if tail.fitted:
+    if tail.fitted is not None:
+        gamma, sigma = tail.fitted
         x = np.linspace(0, max(excesses[-1], tail.threshold.value - start) * 1.02, 300)
-        axes.plot(start + x, tail.density(x), color=VERMILLION, label="fitted tail")
-    axes.axvline(start, color=GREY, linestyle=":", linewidth=0.9, label="initial threshold")
-    axes.axvline(tail.threshold.value, color="black", linestyle="--", linewidth=0.9, label="threshold")
+        axes.plot(start + x, genpareto.pdf(x, gamma, scale=sigma), color=VERMILLION)
+    axes.axvline(start, color=GREY, linestyle=":", linewidth=0.9)
+    axes.axvline(tail.threshold.value, color="black", linestyle="--", linewidth=0.9)
     axes.set(xlabel="score", ylabel="density")
-    axes.legend(loc="upper right")
-    return None
 
 
 def _quantiles(tail: _Tail, axes: Axes) -> None:
     axes.set_title("quantiles")
-    if not tail.fitted:
-        return blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+    if tail.fitted is None:
+        blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+        return
     excesses = tail.excesses
-    expected = tail.quantile((np.arange(len(excesses)) + 0.5) / len(excesses))
-    axes.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0, label="excesses")
+    gamma, sigma = tail.fitted
+    expected = genpareto.ppf((np.arange(len(excesses)) + 0.5) / len(excesses), gamma, scale=sigma)
+    axes.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     largest = float(max(expected[-1], excesses[-1]))
     axes.plot([0, largest], [0, largest], color=VERMILLION, linewidth=0.9, zorder=1)
     axes.set(xlabel="of the fitted tail", ylabel="of the excesses")
-    return None
 
 
 def _return_levels(tail: _Tail, axes: Axes) -> None:
-    axes.set_title("score exceeded once in so many rows")
+    axes.set_title("return levels")
     found = tail.threshold
     if found.t is None or found.q is None or not len(tail.scores):
-        return blank(axes, _WHY_NO_TAIL[found.status])
+        blank(axes, _WHY_NO_TAIL[found.status])
+        return
     n = len(tail.scores)
     top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
     # The largest of n scores is exceeded about once in 2n rows, the next once in 2n/3.
     period = n / (np.arange(len(top), 0, -1) - 0.5)
-    axes.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0, label="training scores")
-    if tail.fitted:
+    axes.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
+    if tail.fitted is not None:
+        gamma, sigma = tail.fitted
         share_above = len(tail.excesses) / n
         rows = np.geomspace(1 / share_above, max(3 / found.q, period[-1]), 200)
-        axes.plot(rows, found.t + tail.quantile(1 - 1 / (rows * share_above)), color=VERMILLION, label="fitted tail")
-    axes.plot(1 / found.q, found.value, "*", color=GREEN, markersize=9, markeredgecolor="white", label="1/q", zorder=4)
+        levels = found.t + genpareto.ppf(1 - 1 / (rows * share_above), gamma, scale=sigma)
+        axes.plot(rows, levels, color=VERMILLION)
+    axes.plot(1 / found.q, found.value, "*", color=GREEN, markersize=9, markeredgecolor="white", zorder=4)
     axes.axhline(found.value, color="black", linestyle="--", linewidth=0.9)
     axes.set_xscale("log")
-    axes.set(xlabel="rows", ylabel="score")
-    axes.legend(loc="upper left")
-    return None
+    axes.set(xlabel="rows that exceed it once", ylabel="score")
+
+
+def _legend() -> list[Line2D]:
+    return [
+        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="training scores"),
+        Line2D([], [], color=VERMILLION, label="fitted tail"),
+        Line2D([], [], color=GREY, linestyle=":", linewidth=0.9, label="initial threshold"),
+        Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="threshold"),
+        Line2D([], [], color=GREEN, linestyle="none", marker="*", markersize=8, label="threshold, at 1/q rows"),
+    ]
