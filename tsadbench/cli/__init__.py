@@ -13,8 +13,10 @@ from tsadbench.cli import (
     check,
     compare,
     data,
+    explain,
     leaderboard,
     new,
+    plot,
     prior,
     quickstart,
     regress,
@@ -40,6 +42,8 @@ app.command()(leaderboard.leaderboard)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
 app.command()(report.report)
+app.command()(plot.plot)
+app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
