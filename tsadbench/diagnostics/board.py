@@ -11,8 +11,9 @@ from tsadbench.diagnostics.vus import VUS_BUFFER
 from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.progress import progress
+from tsadbench.protocol import Episode
 from tsadbench.record import Record
-from tsadbench.results import Result
+from tsadbench.results import Result, protocol_of
 from tsadbench.rows import Row, Summary, summaries
 from tsadbench.store import Store
 
@@ -55,9 +56,14 @@ def with_diagnostics(
             wanted.setdefault(record.trial, (record, []))[1].append(row.split)
     data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in wanted.values())}
     found: dict[str, dict[str, Diagnostics]] = {}
+    episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
     for done, (trial, (record, splits)) in enumerate(wanted.items()):
         progress(done, len(wanted), record.label)
-        found[trial] = of_splits(Result(record, store, data[record.dataset]), splits, groups, vus_buffer=vus_buffer)
+        of_record, table = data[record.dataset], (record.dataset, record.protocol)
+        if table not in episodes:
+            episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
+        result = Result(record, store, of_record, episodes[table])
+        found[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
     rows = [replace(row, diagnostics=_averaged(row, found, groups)) if _has_scores(row) else row for row in board.rows]
     return Leaderboard(rows, [*board.notes, *_notes(board, found)])
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from tsadbench.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.errors import DataError
+from tsadbench.segments import segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,7 @@ def row_seconds(time: FloatArray | None) -> float | None:
 
 def runs(mask: BoolArray) -> IntArray:
     """Return the runs of True, [n_runs, 2]: first row, and the row after the last."""
-    padded = np.concatenate(([False], mask, [False]))
-    return np.flatnonzero(padded[1:] != padded[:-1]).astype(np.int64).reshape(-1, 2)
+    return np.array(segments(mask), dtype=np.int64).reshape(-1, 2)
 
 
 def check_rows(*arrays: BoolArray | FloatArray) -> None:

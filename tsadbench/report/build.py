@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import tsadbench
 from tsadbench.dataset import LabelledDataset
+from tsadbench.diagnostics import with_diagnostics
 from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.graphs import SensorGraph, sensor_graph
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.parameters import JsonValue
 from tsadbench.record import Record
@@ -111,15 +113,18 @@ def _board(
         data = load(first.dataset)
         results = _results(records, store, data, labels)
     except TsadbenchError as error:
-        return {**content, "tables": tables.tables(board, {}), "missing": str(error)}
+        return {**content, "tables": tables.tables(board), "missing": str(error)}
+    board = with_diagnostics(board, store, load, ("operational",))
     return {
         **content,
-        "tables": tables.tables(board, {}),
+        "tables": tables.tables(board),
+        "diagnostics": tables.diagnostics(board),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
         "detectors": [_detector(label, of_label, data) for label, of_label in results.items()],
+        "graphs": [_graph(graph) for graph in _graphs(results)],
         "recordings": series.recordings({label: of_label[0] for label, of_label in results.items()}, data),
     }
 
@@ -158,6 +163,31 @@ def _detector(label: str, results: Sequence[Result], data: LabelledDataset) -> J
                 "tail": curves.tail(shown.calibration_scores(one.episode), one.threshold),
             }
             for one in shown.record.thresholds
+        ],
+    }
+
+
+def _graphs(results: Mapping[str, Sequence[Result]]) -> Iterator[SensorGraph]:
+    """Yield the graphs of the detectors that work on one."""
+    for of_label in results.values():
+        try:
+            found = sensor_graph(of_label[0])
+        except TsadbenchError:  # its plugin, or the prior that it was run with, is not here any more
+            continue
+        if found.adjacency is not None and found.node_weights is not None:
+            yield found
+
+
+def _graph(graph: SensorGraph) -> JsonValue:
+    edges = () if graph.prior is None else graph.prior.edges
+    return {
+        "label": graph.label,
+        "about": f"{graph.title}: found again from the training rows, as the fit finds it before it learns.",
+        "adjacency": None if graph.adjacency is None else graph.adjacency.tolist(),
+        "node_weights": None if graph.node_weights is None else graph.node_weights.tolist(),
+        "edges": [
+            {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
+            for edge in edges
         ],
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tsadbench.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.segments import segments
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -81,9 +82,8 @@ class Buckets:
     def runs(self, rows: BoolArray) -> list[list[int]]:
         """Return the runs of buckets in which a row is True, as rows: [first, end), the last one excluded."""
         any_in = np.logical_or.reduceat(rows, self.starts)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], any_in, [False]])))
         ends = np.append(self.starts, self.n_rows)
-        return [[int(ends[first]), int(ends[end])] for first, end in edges.reshape(-1, 2)]
+        return [[int(ends[first]), int(ends[end])] for first, end in segments(any_in)]
 
 
 def packed(values: ArrayLike) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
+from tsadbench.diagnostics import DIAGNOSTICS
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.parameters import JsonValue
 from tsadbench.protocol import Metric
@@ -16,22 +17,14 @@ from tsadbench.rows import Row, Summary
 _PAPERS_DATASET = "skab"
 
 
-def tables(board: Leaderboard, diagnostics: Mapping[tuple[str, str], Mapping[str, JsonValue]]) -> list[JsonValue]:
-    """Return a table for each split.
-
-    Parameters
-    ----------
-    board
-        Rows of one data set and protocol.
-    diagnostics
-        Operational numbers by label and split.
-    """
+def tables(board: Leaderboard) -> list[JsonValue]:
+    """Return a table for each split; the rows are those of one data set and protocol."""
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows, diagnostics),
+            "rows": _rows(rows),
         }
         for (_, _, split), rows in board.tables().items()
     ]
@@ -63,19 +56,25 @@ def _metric(metric: Metric) -> JsonValue:
     return {"name": metric.name, "title": metric.title, "better": metric.better, "oracle": metric.oracle}
 
 
-def _rows(rows: Sequence[Row], diagnostics: Mapping[tuple[str, str], Mapping[str, JsonValue]]) -> list[JsonValue]:
+def diagnostics(board: Leaderboard) -> list[JsonValue]:
+    """Return what a page needs to know of the diagnostics that some row has."""
+    defined = {name for row in board.rows for name, one in row.diagnostics.items() if one.mean is not None}
+    return [
+        {"name": one.name, "title": one.title}
+        for one in DIAGNOSTICS
+        if one.name in defined and one.instead_of not in defined
+    ]
+
+
+def _rows(rows: Sequence[Row]) -> list[JsonValue]:
     places = {metric.name: places_of(rows, metric) for metric in metrics_of(rows)}
     return [
-        _row(
-            row,
-            {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
-            diagnostics.get((row.label, row.split), {}),
-        )
+        _row(row, {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric})
         for row in rows
     ]
 
 
-def _row(row: Row, places: Mapping[str, int], diagnostics: Mapping[str, JsonValue]) -> JsonValue:
+def _row(row: Row, places: Mapping[str, int]) -> JsonValue:
     return {
         "label": row.label,
         "family": row.family,
@@ -94,7 +93,7 @@ def _row(row: Row, places: Mapping[str, int], diagnostics: Mapping[str, JsonValu
             name: [record.splits[row.split].metrics.get(name) for record in row.records] for name in row.metrics
         },
         "paper": _paper(row),
-        "diagnostics": dict(diagnostics),
+        "diagnostics": {name: _summary(one) for name, one in row.diagnostics.items()},
         "cost": {
             "fit_seconds": row.fit_seconds,
             "score_seconds": row.score_seconds,
