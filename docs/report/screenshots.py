@@ -31,6 +31,7 @@ with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = browser.new_page(viewport={"width": 1240, "height": 900}, color_scheme=scheme)
         page.goto(file.as_uri())
         page.locator("#chooser").evaluate("(one) => { one.open = false; }")
+        page.locator("nav").evaluate("(one) => { one.style.position = 'static'; }")
         for section in sections:
             if page.locator(f"#{section}").is_hidden():
                 continue

@@ -194,7 +194,7 @@ function drawGraph() {
   byId("graph-lead").textContent = graph.about;
   const names = board().sensors.map((name) => plain(short(name, 18)));
   plot("adjacency", [{
-    type: "heatmap", z: graph.adjacency, x: names, y: names, colorscale: "Cividis", reversescale: true, xgap: 1, ygap: 1,
+    type: "heatmap", z: graph.adjacency, x: names, y: names, colorscale: [[0, style("--surface")], [1, colour(0)]], xgap: 1, ygap: 1,
     hovertemplate: "%{y} drives %{x}: %{z:.3f}<extra></extra>", colorbar: { thickness: 12 },
   }], layout({ title: heading("Weight of each edge: row drives column"), height: 460, xaxis: { tickangle: -45 }, yaxis: { autorange: "reversed" } }), "Weights of the edges between sensors");
   plot("node-weights", [{ type: "bar", orientation: "h", y: names, x: graph.node_weights, marker: { color: colour(0) }, hovertemplate: "%{y}: %{x:.4f}<extra></extra>" }],
