@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits comparisons regress clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -63,6 +63,11 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# The example of docs/comparing.md, from the store behind the leaderboard under strict.
+comparisons: $(STAMP)
+	$(BIN)/tsadbench compare runs/strict dprgm t2-q max-z sensor-range --format markdown \
+	    --figure docs/comparisons/skab-strict.svg > docs/comparisons/skab-strict.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)
