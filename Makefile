@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -67,6 +67,11 @@ audits: $(STAMP)
 # The screenshots in README.md and docs/report.md, from the store behind leaderboards/skab/strict.
 screenshots: $(STAMP) chromium
 	$(BIN)/python docs/report/screenshots.py runs/strict
+
+# The example of docs/comparing.md, from the store behind the leaderboard under strict.
+comparisons: $(STAMP)
+	$(BIN)/tsadbench compare runs/strict dprgm t2-q max-z sensor-range --format markdown \
+	    --figure docs/comparisons/skab-strict.svg > docs/comparisons/skab-strict.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

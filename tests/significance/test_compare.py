@@ -9,6 +9,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, T
 from tsadbench.dataset import LabelledDataset
 from tsadbench.engine import run_plan
 from tsadbench.plan import make_plan
+from tsadbench.significance import Entrant
 from tsadbench.store import Store
 
 SENSORS = ("flow", "pressure")
@@ -264,6 +266,28 @@ class TestFormats:
             assert text == (tmp_path / "two.svg").read_text()
             assert said in text
             assert all(label in text for label in detectors)
+
+    @pytest.mark.parametrize("n_detectors", [2, 3])
+    def test_any_name_is_drawn_and_written_as_it_is(self, made, tmp_path, n_detectors):
+        from tsadbench.significance import Matrix, infer
+        from tsadbench.significance.figure import draw
+
+        nasty = ("$a_b$ {rank}", "<script>|x", "100% [k=v]\\frac")[:n_detectors]
+        values = np.random.default_rng(0).uniform(size=(12, n_detectors))
+        matrix = Matrix(tuple(f"{number}_$x$" for number in range(12)), nasty, values)
+        clusters = tuple((unit,) for unit in matrix.units)
+        found = replace(
+            compare(made, "max-z", "t2"),
+            recordings=matrix,
+            clusters=clusters,
+            inference=infer(matrix, clusters),
+            entrants=tuple(Entrant(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
+            titles={"auprc": "AUPRC"},
+        )
+        draw(found, tmp_path / "names.svg")
+        text = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
+        assert all(name in text for name in nasty)
+        assert "| <script>\\|x | 1 |" in found.to_markdown()
 
     def test_too_few_units_have_no_diagram(self, made, tmp_path):
         from tsadbench.significance.figure import draw

@@ -13,7 +13,7 @@ from tsadbench.significance.inference import p_value
 
 
 def matrix(n: int, *gaps: float, seed: int = 0) -> Matrix:
-    """A base detector, and one for each gap that lies above it by about so much."""
+    """A base detector, and one for each gap that is better than it by about so much."""
     rng = np.random.default_rng(seed)
     base = rng.uniform(0.3, 0.5, size=n)
     columns = [base, *(base + gap + rng.uniform(0.0, 0.02, size=n) for gap in gaps)]
@@ -30,7 +30,7 @@ def test_six_units_are_the_fewest_that_two_detectors_can_differ_on(n, conclusive
     found = infer(few, alone(few))
     assert found.conclusive is conclusive
     assert found.conclusions[0].startswith("Too few to conclude anything") is not conclusive
-    assert any("lies above" in sentence for sentence in found.conclusions) is conclusive
+    assert any("is better than" in sentence for sentence in found.conclusions) is conclusive
 
 
 def test_holm_asks_for_more_units():
@@ -40,8 +40,16 @@ def test_holm_asks_for_more_units():
     assert not infer(six, alone(six)).conclusive
     found = infer(seven, alone(seven))
     assert found.conclusive
-    assert "b lies above a (p = .047)." in found.conclusions
-    assert "c lies above a (p = .047), b (p = .047)." in found.conclusions
+    assert "b is better than a (p = .047)." in found.conclusions
+    assert "c is better than a (p = .047), b (p = .047)." in found.conclusions
+
+
+def test_where_lower_is_better_the_lower_one_is():
+    seven = matrix(7, 0.3)
+    found = infer(seven, alone(seven), better="lower")
+    assert "a is better than b (p = .016)." in found.conclusions
+    assert (found.pairs[0].wins, found.pairs[0].losses) == (7, 0)
+    assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
 def test_recordings_of_one_cluster_count_once():

@@ -31,12 +31,15 @@ class Inference:
         Of three detectors or more.
     pairs
         Each two detectors.
+    better
+        Whether a higher or a lower value is better.
     """
 
     units: Matrix
     mean_ranks: Mapping[str, float]
     friedman: Friedman | None
     pairs: tuple[Pair, ...]
+    better: Better = "higher"
 
     @property
     def smallest_p(self) -> float:
@@ -89,7 +92,7 @@ def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope
         raise UsageError("expected clusters that hold each recording once, and no other")
     units = matrix.clustered(clusters)
     pairs = compare_pairs(units, better=better, rope=rope)
-    return Inference(units, mean_ranks(units, better), friedman(units), pairs)
+    return Inference(units, mean_ranks(units, better), friedman(units), pairs, better)
 
 
 def _conclusions(found: Inference) -> Iterator[str]:
@@ -109,12 +112,13 @@ def _conclusions(found: Inference) -> Iterator[str]:
     if not found.conclusive:
         return
     significant = [pair for pair in found.pairs if pair.significant]
-    below: dict[str, list[str]] = {}
+    beaten: dict[str, list[str]] = {}
     for pair in significant:
-        one, other = (pair.first, pair.second) if pair.rank_biserial > 0 else (pair.second, pair.first)
-        below.setdefault(one, []).append(f"{other} (p = {p_value(pair.p_holm)})")
-    for above, others in below.items():
-        yield f"{above} lies above {', '.join(others)}."
+        first_is_better = (pair.rank_biserial > 0) == (found.better == "higher")
+        one, other = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
+        beaten.setdefault(one, []).append(f"{other} (p = {p_value(pair.p_holm)})")
+    for one, others in beaten.items():
+        yield f"{one} is better than {', '.join(others)}."
     rest = len(found.pairs) - len(significant)
     if rest:
         yield (
