@@ -46,6 +46,15 @@ def stretches(n_rows: int, *pairs: tuple[int, int]) -> np.ndarray:
         pytest.param("...x", "..x.", [(1 - 1.5 / 4, 1 - 0.75 / 4)], id="at the end"),
         # Zones end between the events, at 2.5: row 2 is half in each.
         pytest.param("x...x", "..x..", [(1 - 2.25 / 2.5, 1 - (1.5 + 0.5) / 2.5)] * 2, id="between two events"),
+        # The second zone is [2.5, 8), its event [3, 6). Precision: distance d of 0 to 1, nearer are 3, d on the right
+        # and d up to .5 on the left. Recall: 6 - y on the right; on the left as well, but no more than y - 2.5, which
+        # is less up to y = 4.25.
+        pytest.param(
+            "xx.xxx..",
+            "......x.",
+            [(None, 0), (1 - 3.875 / 5.5, 1 - (1.5 + (1.25 * 1.125 + 1.75 * 0.875) / 3) / 5.5)],
+            id="a kink on a quarter of a row",
+        ),
         pytest.param("x...x", "x....", [(1, 1), (None, 0)], id="one of two"),
         pytest.param("....", "xx..", [], id="no event"),
         # The outer rows as in the last but two, of a zone of 3; the middle one is flagged.

@@ -52,9 +52,9 @@ def test_each_split_has_its_own(result):
 
 def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
     data = make_dataset()
-    # b's first seen event begins at row 8, 51 minutes in; row 9 is flagged, and no row comes after it.
+    # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
     found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
-    assert (found.delay_rows, found.delay_seconds) == (1, 60)
+    assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
 
 
 def test_without_time_there_are_rows_only(add, store):
@@ -63,6 +63,12 @@ def test_without_time_there_are_rows_only(add, store):
     assert found.delay_seconds is found.false_alarms_per_hour is None
     assert found.delay_rows == 3
     assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
+
+
+def test_delays_without_seconds_leave_the_mean_in_seconds_undefined(add, store):
+    data = make_dataset(timeless=("a",))
+    found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "overall")
+    assert (found.n_delays, found.delay_rows, found.delay_seconds) == (2, 2, None)
 
 
 def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store):
@@ -115,11 +121,13 @@ def test_where_no_recording_has_both_classes_vus_and_affiliation_are_undefined(r
 
 
 def test_recordings_without_evaluated_rows_take_no_part(add, store):
-    data = make_dataset()
+    data = make_dataset(timeless=("b", "c"))
     found = of_splits(Result(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
     # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
     assert (found["overall"].n_recordings, found["overall"].n_events) == (2, 1)
     assert (found["overall"].n_false_alarms, found["overall"].false_alarm_share) == (1, pytest.approx(1 / 3))
+    # b has no time, but no normal row either.
+    assert found["overall"].false_alarms_per_hour == pytest.approx(1 / 3 * 60)
     assert found["c"].n_recordings == 0
     assert set(found["c"].values(["vus", "affiliation"]).values()) == {None}
     assert found["c"].false_alarms_per_hour is found["c"].false_alarms_per_1000_rows is None

@@ -69,6 +69,13 @@ def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
     assert "†" not in plain.to_markdown()
 
 
+def test_rows_that_ship_with_the_package_have_none(add, store, data):
+    here, elsewhere = add(data), add(data, label="shipped")
+    store.remove(elsewhere.trial)
+    found = with_diagnostics(Leaderboard.from_records([here], stored=[elsewhere]), store, lambda _: data, GROUPS)
+    assert {row.label: bool(row.diagnostics) for row in found.rows} == {"mine": True, "shipped": False}
+
+
 def test_json_has_them_under_a_key_of_their_own(board):
     rows = json.loads(board.to_json())["rows"]
     assert [list(row["diagnostics"]) for row in rows if row["status"] == "ok"] == [
@@ -101,7 +108,7 @@ def test_tables_have_them_last_marked_and_without_a_place(board):
     (cells,) = overall.detectors
     shown = dict(zip(overall.header, cells, strict=True))
     assert shown["Found†"].text == ".8333(.2357)"
-    assert shown["Delay, s†"].text == "135.0(63.6)"
+    assert shown["Delay, s†"].text == "780.0(848.5)"
     assert shown["Rows/s†"].text == "35(0)"
     assert {cell.place for cell in cells[-10:]} == {0}
     assert "it takes no part in the ranking" in legend(board)

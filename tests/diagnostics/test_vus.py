@@ -60,6 +60,7 @@ def test_many_buffers_at_a_time_or_one_are_the_same(monkeypatch):
     anomalous, scores = labels_with_events(rng, 300, 12, 9), rng.normal(size=300)
     together = vus_pr(scores, anomalous, 40)
     monkeypatch.setattr(vus, "_VALUES_AT_A_TIME", 1)
+    assert len(list(vus._ramps(anomalous, 40))) == 41
     assert vus_pr(scores, anomalous, 40) == pytest.approx(together, abs=1e-12)
 
 
