@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -12,10 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tsadbench.cards.problems import Problems
 from tsadbench.parameters import nearest
 
-SCHEMA = 1
 # A name becomes a folder of leaderboards and stands in every table's title.
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-FROM_NAME = "file name"
 
 _Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
 _Value: TypeAlias = bool | int | float | str
@@ -31,14 +30,13 @@ class Reading(_Table):
     Parameters
     ----------
     separator
-        The character between two cells; None: a comma.
+        The character between two cells; a comma.
     decimal
-        The decimal mark; None: a point.
+        The decimal mark; a point.
     encoding
-        As Python names it; None: UTF-8.
+        As Python names it; UTF-8.
     header_line
-        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all;
-        None: 1.
+        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all; 1.
     remove_prefix
         Text that is taken off the front of columns' names.
     """
@@ -58,6 +56,17 @@ class Reading(_Table):
             except LookupError as error:
                 raise ValueError(f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual") from error
         return encoding
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How a part's files are written: the keys of `Reading`, a default in the place of each that nobody gave."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header_line: int | Literal["search"] = 1
+    remove_prefix: str = ""
 
 
 class Part(Reading):
@@ -200,10 +209,10 @@ class Card(_Table):
             raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
         return self
 
-    def reading(self, part: Reading) -> Reading:
-        """Return how a part's files are written: its own keys, else those of ``[files]``."""
-        own = {key: getattr(part, key) for key in Reading.model_fields}
-        return Reading(**{key: getattr(self.files, key) if value is None else value for key, value in own.items()})
+    def reading(self, part: Reading) -> FileFormat:
+        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults."""
+        own = part.model_dump(include=set(Reading.model_fields), exclude_none=True)
+        return FileFormat(**self.files.model_dump(exclude_none=True) | own)
 
 
 def read_card(path: Path, problems: Problems) -> Card | None:
@@ -278,11 +287,10 @@ def _keys(place: tuple[str, ...], content: dict[str, object]) -> tuple[str, ...]
     keys: list[str] = []
     found: object = content
     for part in place:
-        known = isinstance(found, dict)
-        if not known:
+        if not isinstance(found, dict):
             break
         keys.append(part)
-        found = found.get(part) if isinstance(found, dict) else None
+        found = found.get(part)
     return tuple(keys) or ("the card",)
 
 

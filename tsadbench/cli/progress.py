@@ -10,12 +10,21 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tsadbench.engine import Observer
 from tsadbench.plan import Trial
 from tsadbench.record import Record
 
 
-class LiveTable:
+class Watcher:
+    """What both have in common: they count the trials that an earlier run has left."""
+
+    n_kept = 0
+
+    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+        """Count a trial of an earlier run."""
+        self.n_kept += 1
+
+
+class LiveTable(Watcher):
     """Shows how many trials are done, running and failed and the time left; below, the steps of those in hand.
 
     Parameters
@@ -33,8 +42,9 @@ class LiveTable:
         self._n_failed = 0
         self._lock = threading.Lock()
 
-    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+    def kept(self, trial: Trial, record: Record) -> None:
         """Count a trial of an earlier run."""
+        super().kept(trial, record)
         self._bars.update(self._all, advance=1)
 
     def started(self, trial: Trial) -> None:
@@ -69,7 +79,7 @@ class LiveTable:
         self._bars.update(self._all, note=f"{len(self._running)} running{failed}")
 
 
-class Lines:
+class Lines(Watcher):
     """Prints a line for each trial that ends: how many are done, what it gave, about how long the rest will take.
 
     Parameters
@@ -83,13 +93,9 @@ class Lines:
     def __init__(self, console: Console, n_trials: int) -> None:
         self._console = console
         self._n_trials = n_trials
-        self._n_kept = self._n_done = self._n_failed = 0
+        self._n_done = self._n_failed = 0
         self._begun = time.monotonic()
         self._lock = threading.Lock()
-
-    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
-        """Count a trial of an earlier run."""
-        self._n_kept += 1
 
     def started(self, trial: Trial) -> None:
         """Say nothing: a line a trial is enough."""
@@ -102,7 +108,7 @@ class Lines:
         with self._lock:
             self._n_done += 1
             self._n_failed += record.status != "ok"
-            ended = self._n_kept + self._n_done
+            ended = self.n_kept + self._n_done
             left = (self._n_trials - ended) * (time.monotonic() - self._begun) / self._n_done
             rest = f"; about {_duration(left)} left" if ended < self._n_trials else ""
             failed = f"; {self._n_failed} failed" if self._n_failed else ""
@@ -139,7 +145,7 @@ def _key(trial: Trial) -> tuple[str, int]:
 
 
 @contextmanager
-def watching(n_trials: int) -> Iterator[Observer]:
+def watching(n_trials: int) -> Iterator[LiveTable | Lines]:
     """Show a run's trials while the block runs."""
     console = Console(stderr=True)
     if not console.is_terminal:

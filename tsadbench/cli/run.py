@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tsadbench.store import Store
 
 
-class Status(StrEnum):
-    """How a trial ended."""
+class Rerun(StrEnum):
+    """Which kept trials are run again: how they ended, or what they lack."""
 
     ok = "ok"
     error = "error"
@@ -27,6 +27,7 @@ class Status(StrEnum):
     memory = "memory"
     killed = "killed"
     invalid = "invalid"
+    no_contributions = "no-contributions"
 
 
 def run(
@@ -74,9 +75,10 @@ def run(
         typer.Option("--contributions/--no-contributions", help="Keep each sensor's contribution where it is offered."),
     ] = True,
     rerun: Annotated[
-        list[Status] | None,
+        list[Rerun] | None,
         typer.Option(
-            help="Trials of this status in --out are run again; all but ok where not given. Repeat for several."
+            help="Trials of this status in --out are run again; all but ok where not given. no-contributions: those "
+            "that are ok and hold no contributions, although their detector offers them. Repeat for several."
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
@@ -102,6 +104,8 @@ def run(
 
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")
+    if not contributions and Rerun.no_contributions in (rerun or ()):
+        raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
     with progress_bar(f"Reading {dataset}"):  # it may have to be downloaded first
         plan = make_plan(
             detector,
@@ -119,10 +123,8 @@ def run(
         )
     stored = () if against is None else stored_beside(plan)
     store = Store.create(out)
-    redone = frozenset(rerun) if rerun else ALL_BUT_OK
-    n_kept = len(kept_records(plan, store, rerun=redone))
     try:
-        records = _run_watched(plan, store, jobs, redone, cluster)
+        records, n_kept = _run_watched(plan, store, jobs, frozenset(rerun) if rerun else ALL_BUT_OK, cluster)
     except KeyboardInterrupt:
         kept = len(kept_records(plan, store))
         print(
@@ -153,9 +155,10 @@ def _protocol(protocol: str | None, against: str | None) -> str:
 
 def _run_watched(
     plan: Plan, store: Store, jobs: int, rerun: Collection[str], cluster: str | None
-) -> tuple[Record, ...]:
+) -> tuple[tuple[Record, ...], int]:
+    """Return all trials' records, and how many of them are an earlier run's."""
     from tsadbench.cli.progress import watching
     from tsadbench.engine import run_plan
 
     with watching(len(plan.trials)) as observer:
-        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster)
+        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster), observer.n_kept
