@@ -16,7 +16,7 @@ import pandas as pd
 from tsadbench.cards.card import FileFormat
 from tsadbench.cards.columns import cleaned
 from tsadbench.cards.files import CHUNK_CELLS, File
-from tsadbench.cards.problems import Problems
+from tsadbench.problems import Problems
 
 SEARCHED_LINES = 10
 SEPARATORS = ",;\t|"

@@ -16,9 +16,9 @@ from tsadbench.cards.contents import Open, time_in_seconds
 from tsadbench.cards.csv_chunks import Csv, header_lines, open_csv
 from tsadbench.cards.files import PARQUET, File, as_counted
 from tsadbench.cards.parquet_chunks import open_parquet
-from tsadbench.cards.problems import Problems
 from tsadbench.cards.sniff import sniff
 from tsadbench.errors import DataError, UsageError
+from tsadbench.problems import Problems
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)

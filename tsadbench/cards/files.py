@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tsadbench.cards.problems import Problems
+from tsadbench.problems import Problems
 
 PARQUET = (".parquet", ".pq")
 # Cells in memory at a time: few enough to be small beside a long file, enough for its reader to be fast.

@@ -15,10 +15,10 @@ from tsadbench.cards.contents import Contents, Open, read
 from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, header_lines, names_in, note_encoding, open_csv
 from tsadbench.cards.files import File, find_file, find_files
 from tsadbench.cards.parquet_chunks import open_parquet
-from tsadbench.cards.problems import Problems
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.errors import DataError, UsageError
 from tsadbench.prior import Prior
+from tsadbench.problems import Problems
 from tsadbench.progress import progress
 from tsadbench.recording import Recording
 from tsadbench.registry import entries
