@@ -22,7 +22,7 @@ from tsadbench.box import BoxFailure, Construction
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.detector import Traits
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
-from tsadbench.manifest import code_hash, identity, library_versions
+from tsadbench.manifest import asked_by, code_hash, identity, library_versions
 from tsadbench.plan import Contender, Plan, Trial
 from tsadbench.protocol import Protocol
 from tsadbench.registry import load_dataset
@@ -191,6 +191,7 @@ class _Run:
                         **outcome.record.manifest,
                         "command": list(sys.argv),
                         "code_hash": code_hash(trial.contender.construction.cls),
+                        **asked_by(self._plan),
                     },
                 ),
             )

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -25,7 +25,8 @@ Kind: TypeAlias = Literal["detectors", "protocols", "datasets"]
 # What every table shows beside the detectors, best known one-liners included.
 FLOORS = ("all-positive", "random", "max-z", "l2-z", "sensor-range", "nearest-neighbour")
 
-_CARD_ENDING = ".toml"
+# A data set of this ending is the path of a card.
+CARD_ENDING = ".toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ class Request:
     """A detector as the user names it: ``target[key=value,...]``, values still text."""
 
     target: str
-    arguments: dict[str, str]
+    arguments: Mapping[str, str]
+
+    def __str__(self) -> str:
+        arguments = ",".join(f"{key}={value}" for key, value in self.arguments.items())
+        return f"{self.target}[{arguments}]" if arguments else self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,13 @@ def load_protocol(name: str) -> type[Protocol]:
 
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, or of the card at this path; errors as `load_detector`'s."""
-    if name.endswith(_CARD_ENDING):
+    if name.endswith(CARD_ENDING):
         from tsadbench.cards.load import card_loader
 
         return card_loader(Path(name))
     if "/" in name or "\\" in name:
         raise UsageError(
-            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {_CARD_ENDING}; "
+            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
     found = _load_point("datasets", name)

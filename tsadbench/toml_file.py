@@ -14,7 +14,6 @@ from pydantic_core import ErrorDetails
 from tsadbench.parameters import nearest
 from tsadbench.problems import Problems
 
-
 # For the model of a table: no key but its fields, no value but of their types.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
 
