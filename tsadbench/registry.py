@@ -146,11 +146,11 @@ def _load_point(kind: Kind, name: str) -> object:
         known = tuple({entry.name for entry in entries(kind)})
         if not known:
             raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
-        raise UsageError(f"there is no {_singular(kind)} {name!r}{nearest(name, known)}")
+        raise UsageError(f"there is no {singular(kind)} {name!r}{nearest(name, known)}")
     if len(points) > 1:
         packages = " and ".join(sorted(str(point.dist.name if point.dist else "?") for point in points))
-        raise PluginError(f"{_singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
-    return _guarded(points[0].load, f"{_singular(kind)} {name!r} ({points[0].value})")
+        raise PluginError(f"{singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
+    return _guarded(points[0].load, f"{singular(kind)} {name!r} ({points[0].value})")
 
 
 def _load_reference(target: str) -> object:
@@ -202,7 +202,8 @@ def _guarded(load: Callable[[], object], what: str) -> object:
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _singular(kind: Kind) -> str:
+def singular(kind: Kind) -> str:
+    """Return what messages call one of a kind."""
     return {"detectors": "detector", "protocols": "protocol", "datasets": "data set"}[kind]
 
 

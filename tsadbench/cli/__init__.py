@@ -12,6 +12,7 @@ from tsadbench.cli import (
     catalogue,
     check,
     data,
+    doctor,
     leaderboard,
     new,
     prior,
@@ -39,6 +40,7 @@ app.command()(reproduce.reproduce)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
+app.command()(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")

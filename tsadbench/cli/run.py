@@ -45,7 +45,7 @@ def run(
         typer.Option(
             "--detector",
             "-d",
-            help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
+            help="NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
             autocompletion=complete.detectors,
         ),
     ] = None,
