@@ -74,6 +74,12 @@ class Leaderboard:
         ]
         return cls(rows, _notes(list(newest.values())))
 
+    @classmethod
+    def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
+        """Return the tables of several leaderboards as one, in their order."""
+        notes = dict.fromkeys(note for board in boards for note in board.notes)
+        return cls([row for board in boards for row in board.rows], tuple(notes))
+
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
         """Return the rows of each (data set, protocol, split)."""
         found: dict[tuple[str, str, str], tuple[Row, ...]] = {}

@@ -370,11 +370,13 @@ def _made(row: Row) -> str:
 
 
 def failure_lines(leaderboard: Leaderboard) -> list[str]:
-    """Return a line for each detector that failed, the first reason in it."""
-    rows = {row.label: row for row in leaderboard.rows if not row.ok}
+    """Return a line for each detector that failed, the first reason in it; of several data sets, which one it was."""
+    several = len({(row.dataset, row.protocol) for row in leaderboard.rows}) > 1
+    rows = {(row.dataset, row.protocol, row.label): row for row in leaderboard.rows if not row.ok}
     return [
-        f"{label}: {row.status} in {len(row.failed)} of {len(row.seeds)} trials: {row.failed[0]['reason']}"
-        for label, row in rows.items()
+        (f"{dataset}, protocol {protocol}: " if several else "")
+        + f"{label}: {row.status} in {len(row.failed)} of {len(row.seeds)} trials: {row.failed[0]['reason']}"
+        for (dataset, protocol, label), row in rows.items()
     ]
 
 

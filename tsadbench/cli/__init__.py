@@ -13,6 +13,7 @@ from tsadbench.cli import (
     check,
     compare,
     data,
+    doctor,
     explain,
     leaderboard,
     new,
@@ -47,6 +48,7 @@ app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
+app.command()(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli import complete
 from tsadbench.cli.output import print_table, wide_console
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class AuditFormat(StrEnum):
     markdown = "markdown"
 
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)]
 _Directory = Annotated[
     Path | None,
     typer.Option(
@@ -147,7 +148,12 @@ def _some(names: Sequence[str]) -> str:
 
 @app.command()
 def audit(
-    name: Annotated[str, typer.Argument(metavar="NAME|CARD", help="The data set, or the path of a card.")] = "skab",
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|CARD", help="The data set, or the path of a card.", autocompletion=complete.datasets
+        ),
+    ] = "skab",
     data: _Directory = None,
     form: Annotated[AuditFormat, typer.Option("--format", help="Format of standard output.")] = AuditFormat.table,
     figure: Annotated[
