@@ -11,13 +11,17 @@ import tsadbench
 from tsadbench.cli import (
     catalogue,
     check,
+    compare,
     data,
     doctor,
+    explain,
     leaderboard,
     new,
+    plot,
     prior,
     quickstart,
     regress,
+    report,
     reproduce,
     run,
     runs,
@@ -36,7 +40,11 @@ app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
+app.command()(plot.plot)
+app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.cli.output import print_table, wide_console
 
 if TYPE_CHECKING:
     from tsadbench.audit import Audit
@@ -185,22 +185,15 @@ def audit(
 
 
 def _show_audit(found: Audit) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from tsadbench.audit.render import MARKS, tables
 
-    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console = wide_console()
     styles = {"good": "green", "note": "yellow", "fault": "red"}
     for title, header, rows in tables(found):
-        if not rows:
-            continue
-        table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        if rows:
+            print_table(console, title, header, rows)
     for finding in found.findings:
         console.print(Text(f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}", style=styles[finding.grade]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
@@ -132,6 +134,8 @@ def run(
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder as well."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+    diagnostics: DiagnosticsOption = None,
+    vus_buffer: VusBufferOption = None,
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables, the floors beside them."""
     asked = _configured(
@@ -155,7 +159,7 @@ def run(
         out=out,
         write=write,
     )
-    _run(asked, rerun or (), form)
+    _run(asked, rerun or (), _Shown(form, diagnostics, vus_buffer))
 
 
 def _configured(file: Path | None, settings: Sequence[str], **options: object) -> Configured:
@@ -169,7 +173,16 @@ def _configured(file: Path | None, settings: Sequence[str], **options: object) -
     return Configured(found.config, (*found.settings, *settings), found.sha256)
 
 
-def _run(asked: Configured, rerun: Sequence[Rerun], form: Format) -> None:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown of the trials, and how."""
+
+    form: Format
+    diagnostics: list[str] | None
+    vus_buffer: int | None
+
+
+def _run(asked: Configured, rerun: Sequence[Rerun], shown: _Shown) -> None:
     from tsadbench.cli.data import progress_bar
     from tsadbench.engine import ALL_BUT_OK, kept_records
     from tsadbench.errors import UsageError
@@ -183,6 +196,7 @@ def _run(asked: Configured, rerun: Sequence[Rerun], form: Format) -> None:
         raise UsageError(f"--jobs must be at least 1, found {config.jobs}")
     if not config.contributions and Rerun.no_contributions in rerun:
         raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
+    check_options(shown.diagnostics, shown.vus_buffer)
     with progress_bar(f"Reading {', '.join(config.datasets)}"):  # it may have to be downloaded first
         plans = make_plans(asked)
     stored = [() if config.against is None else stored_beside(plan) for plan in plans]
@@ -203,7 +217,9 @@ def _run(asked: Configured, rerun: Sequence[Rerun], form: Format) -> None:
             for plan, found, beside in zip(plans, records, stored, strict=True)
         ]
     )
-    show(board, form)
+    data = {plan.data.dataset.name: plan.data for plan in plans}
+    board = add_diagnostics(board, store, data.__getitem__, shown.diagnostics, shown.vus_buffer)
+    show(board, shown.form)
     if config.write is not None:
         board.write(config.write)
     earlier = f", {n_kept} of them from an earlier run" if n_kept else ""
