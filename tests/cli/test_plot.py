@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
 
+from tsadbench.dataset import DataOptions
 from tsadbench.engine import run_plan
 from tsadbench.plan import make_plan
+from tsadbench.registry import load_dataset
 from tsadbench.store import Store
 
 
@@ -20,6 +23,17 @@ def runs(tmp_path_factory):
         plan = make_plan(names, dataset="pumploop", floors=False, seeds=2, contributions=kept)
         assert {record.status for record in run_plan(plan, store)} == {"ok"}
     return store.path
+
+
+@pytest.fixture(autouse=True)
+def loaded_once(monkeypatch):
+    """Every command loads pumploop: here it is the same one."""
+    monkeypatch.setattr("tsadbench.selection.load_dataset", lambda name: lambda options: _load(name))
+
+
+@cache
+def _load(name):
+    return load_dataset(name)(DataOptions())
 
 
 @pytest.mark.parametrize(
