@@ -81,6 +81,9 @@ def _event(event: Event, number: int, found: Explanation) -> str:
     else:
         parts += _alarm(event, event.first_alarm, found)
     parts.append(_before(event.before, number))
+    if event.early_rows:
+        seen = "the last row" if event.early_rows == 1 else f"the last {event.early_rows} rows"
+        parts.append(f"Of these, {seen} before the event may have seen it already, as scores look ahead.")
     return " ".join(parts)
 
 

@@ -95,6 +95,13 @@ def test_the_prior_that_the_label_names_comes_before_the_data_sets(record, tmp_p
     assert [edge.source for edge in found.neighbours[0].driven_by] == ["speed"]
 
 
+@pytest.mark.parametrize(("look_ahead", "early"), [(0, 0), (1, 1), (3, 1)])
+def test_flags_before_an_event_that_scores_which_look_ahead_may_owe_to_it(record, look_ahead, early):
+    found = explain(result(record, look_ahead=look_ahead), "r")
+    assert [event.early_rows for event in found.events] == [early, early], "rows 3 and 9 are flagged, 2 and 8 are not"
+    assert ("as scores look ahead" in " ".join(prose(found).split())) == bool(early)
+
+
 def test_prose_tells_the_same(record):
     text = " ".join(prose(explain(result(record, look_ahead=3), "r")).split())
     assert "1 of 2 events found; 2 false alarms, 2 of 4 normal rows flagged." in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,13 @@ def test_scores_that_span_orders_have_a_logarithmic_axis(figure):
     figure.clear()
     far = score(scored(np.zeros((9, 1)), scores=np.full(9, 4000.0), threshold=4.0), axes=figure.add_subplot())
     assert far.get_yscale() == "log", "the threshold must not be lost at the bottom"
+
+
+def test_flagged_rows_that_are_not_evaluated_are_in_no_strip(figure):
+    truth = np.arange(20) % 2 == 0
+    one = scored(np.zeros((20, 1)), anomalous=truth, scores=np.full(20, 9.0))
+    axes = score(replace(one, evaluated=np.arange(20) >= 12), axes=figure.add_subplot())
+    assert (strip_rows(axes, "alarms"), strip_rows(axes, "false alarms")) == (4, 4)
 
 
 @pytest.mark.parametrize("scores", [[np.nan] * 40, [0.0] * 40, [-3.0] * 40, [np.nan] * 10 + [2.0] * 20 + [np.nan] * 10])

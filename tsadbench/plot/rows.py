@@ -15,7 +15,7 @@ from tsadbench.render import number
 from tsadbench.results import Result, ScoredRecording
 
 # From here on a linear axis shows nothing but the largest scores.
-_ORDERS = 50.0
+_ORDERS = 20.0
 _MOSTLY = 0.9
 
 
