@@ -81,6 +81,9 @@ class _Inside:
             return self._timed(lambda: _nothing(detector.fit(self._train)))
         if kind == "training_scores":
             return self._timed(lambda: detector.training_scores(self._train))
+        if kind == "held_out_loss":
+            limit_threads(self._threads)
+            return {"loss": detector.held_out_loss(_recordings(header, arrays), header["first"])}, []
         (recording,) = _recordings(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
         return self._timed(lambda: [work(recording)])

@@ -154,6 +154,13 @@ class Box:
         _, arrays = self._ask(*self._unknown("contributions", recording), max_values=recording.values.size)
         return self._checked(arrays[0], recording.values.shape, "contributions")
 
+    def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
+        """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
+        opaque = [_opaque(recording, f"held-out-{i}") for i, recording in enumerate(recordings)]
+        header, arrays = _with_recordings("held_out_loss", opaque)
+        reply, _ = self._ask({**header, "first": first}, arrays)
+        return float(reply["loss"])
+
     def log(self) -> str:
         """Return what the detector wrote to standard output and error; the middle is left out where it is long."""
         size = self._log.seek(0, 2)
