@@ -23,6 +23,7 @@ from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.detector import Traits
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
 from tsadbench.manifest import code_hash, identity, library_versions
+from tsadbench.parameters import JsonValue
 from tsadbench.plan import Contender, Plan, Trial
 from tsadbench.protocol import Protocol
 from tsadbench.registry import load_dataset
@@ -72,6 +73,7 @@ class _Task:
     timeout: float | None
     memory_mib: float | None
     contributions: bool
+    tuning: Mapping[str, Mapping[str, JsonValue]]
     versions: Mapping[str, object]
 
 
@@ -272,6 +274,7 @@ def _packed(group: Sequence[Trial], plan: Plan) -> bytes:
         timeout=plan.timeout,
         memory_mib=plan.memory_mib,
         contributions=plan.contributions,
+        tuning=plan.tuning,
         versions=library_versions(),
     )
     return cast("bytes", cloudpickle.dumps(task))
@@ -309,6 +312,7 @@ def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
         timeout=task.timeout,
         memory_mib=task.memory_mib,
         contributions=task.contributions,
+        tuning=task.tuning,
     )
     stop, over = threading.Event(), threading.Event()
     told = 0.0

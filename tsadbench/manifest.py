@@ -69,6 +69,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
+        **({"tuning": dict(tuning)} if (tuning := plan.tuning.get(trial.contender.label)) else {}),
     }
 
 

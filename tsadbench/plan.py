@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
 from tsadbench.box import Construction
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, check_labels
 from tsadbench.detector import Detector, Traits
 from tsadbench.errors import UsageError
-from tsadbench.parameters import format_label, nearest, parameters_of, parse_arguments
+from tsadbench.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments
 from tsadbench.prior import Prior
 from tsadbench.protocol import Episode, Protocol
 from tsadbench.registry import (
@@ -103,6 +103,8 @@ class Plan:
         Whether to ask detectors that offer them for each sensor's contribution.
     source
         The name of the data set, or its card, and where it was looked for; None where the data were given in Python.
+    tuning
+        Where parameters were tuned: what manifests say of it, by label (`tsadbench.tuning.result.tuned_provenance`).
     """
 
     data: LabelledDataset
@@ -115,6 +117,7 @@ class Plan:
     memory_mib: float | None = None
     contributions: bool = True
     source: tuple[str, DataOptions] | None = None
+    tuning: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
 
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
@@ -139,6 +142,7 @@ def make_plan(
     timeout: float | None = None,
     memory_mib: float | None = None,
     contributions: bool = True,
+    tuning: Mapping[str, Mapping[str, JsonValue]] | None = None,
 ) -> Plan:
     """Return the trials that answer a request.
 
@@ -167,6 +171,8 @@ def make_plan(
         What one trial may use: wall-clock seconds, resident MiB.
     contributions
         Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values a trial.
+    tuning
+        As for `Plan`.
 
     Raises
     ------
@@ -203,6 +209,7 @@ def make_plan(
         memory_mib=memory_mib,
         contributions=contributions and _n_values(episodes) <= MAX_CONTRIBUTIONS,
         source=(dataset, data or DataOptions()) if isinstance(dataset, str) else None,
+        tuning=tuning or {},
     )
 
 

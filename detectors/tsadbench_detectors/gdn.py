@@ -119,7 +119,7 @@ class GDN(Forecaster):
             "window": IntegerRange(5, 60, log=True),
             "embedding_size": IntegerRange(16, 128, log=True),
             "top_k": IntegerRange(2, 20, log=True),
-            "smoothing": IntegerRange(1, 60, log=True),
+            "smoothing": IntegerRange(1, 30, log=True),
             "dropout": RealRange(0.0, 0.5),
             "batch_size": Choice((32, 64, 128, 256)),
             "learning_rate": RealRange(1e-4, 1e-2, log=True),

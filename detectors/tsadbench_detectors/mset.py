@@ -86,7 +86,7 @@ class MSET(Detector):
             "memory_rows": IntegerRange(50, 500, log=True),
             "ridge": RealRange(1e-8, 1e-2, log=True),
             "residual": Choice(get_args(Residual)),
-            "smoothing": IntegerRange(1, 60, log=True),
+            "smoothing": IntegerRange(1, 30, log=True),
         }
 
     @classmethod

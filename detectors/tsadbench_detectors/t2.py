@@ -59,7 +59,7 @@ class T2(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "smoothing": IntegerRange(1, 60, log=True),
+            "smoothing": IntegerRange(1, 30, log=True),
         }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002

@@ -67,7 +67,7 @@ class T2Q(Detector):
         return {
             "variance": RealRange(0.5, 0.99),
             "confidence": Choice((0.95, 0.99, 0.999, 0.9999)),
-            "smoothing": IntegerRange(1, 60, log=True),
+            "smoothing": IntegerRange(1, 30, log=True),
         }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002

@@ -20,6 +20,7 @@ from tsadbench.cli import (
     reproduce,
     run,
     runs,
+    tune,
     verify,
 )
 from tsadbench.errors import TsadbenchError
@@ -42,6 +43,7 @@ app.command()(check.check)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")
+app.add_typer(tune.app, name="tune")
 app.add_typer(new.app, name="new")
 
 
