@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tsadbench.tuning.process import Observer
     from tsadbench.tuning.task import Task
 
+# Cheap enough that the whole page takes about half an hour on one core.
+REPORT_DETECTORS = ("t2-q", "isolation-forest", "mset", "vanilla-ae[epochs=10]")
+REPORT_DATASETS = ("skab", "tep", "pumploop")
+
 app = typer.Typer(help="Choose a detector's parameters without labels.")
 
 
@@ -137,6 +141,7 @@ def _show(task: Task, found: Outcome) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from tsadbench.tuning.result import label_at
 
@@ -145,15 +150,90 @@ def _show(task: Task, found: Outcome) -> None:
         columns: dict[str, Point] = {} if defaults is None else {"defaults": defaults}
         columns["best"] = best
         what = "mean AUPRC on planted faults" if found.maximise else "mean loss on held-out rows"
-        table = Table(what, *columns, title=label_at(task, best.parameters), title_justify="left", box=box.SIMPLE_HEAD)
+        title = Text(label_at(task, best.parameters))  # its brackets are no markup
+        table = Table(what, *columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
         table.add_row("all", *(f"{point.value:.4g}" for point in columns.values()))
         for part in best.parts if found.maximise else ():
             table.add_row(part, *(f"{point.parts[part]:.4g}" for point in columns.values()))
         console = Console() if sys.stdout.isatty() else Console(width=200)
-        console.print(table, markup=False)
+        console.print(table)
     print(f"points: {', '.join(f'{n} {state}' for state, n in sorted(found.counts.items()))}", file=sys.stderr)
     for reason in dict.fromkeys(f"{point.state}: {point.reason}" for point in found.points if point.reason):
         print(f"  {reason}", file=sys.stderr)
+
+
+@app.command()
+def report(
+    detector: Annotated[
+        list[str] | None, typer.Option("--detector", "-d", help="A detector. Repeat for several; four cheap ones.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set. Repeat for several; skab, tep and pumploop.")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Points of each study.")] = 20,
+    folds: Annotated[int, typer.Option(help="Blocks of each training recording; each is held out once.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Seeds of each run on the test recordings.")] = 5,
+    jobs: _Jobs = 1,
+    data: _Data = None,
+    out: _Out = Path("tuning"),
+    runs: Annotated[Path, typer.Option(help="Run store of what is run on the test recordings.")] = Path("runs/tuning"),
+    write: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page there, not to the screen.")] = None,
+) -> None:
+    """Tune several detectors on several data sets, and hold defaults, tuned and an oracle's choice side by side.
+
+    Studies and runs are kept: the same command goes on where it was.
+    """
+    from rich.console import Console
+
+    from tsadbench.cli.progress import Lines
+    from tsadbench.dataset import DataOptions
+    from tsadbench.errors import UsageError
+    from tsadbench.registry import load_dataset
+    from tsadbench.store import Store
+    from tsadbench.tuning.comparison import compare
+    from tsadbench.tuning.page import page
+    from tsadbench.tuning.task import Settings
+
+    if seeds < 1:
+        raise UsageError(f"--seeds must be at least 1, found {seeds}")
+    settings = Settings(trials=trials, folds=folds, jobs=jobs)
+    store = Store.create(runs)
+    console = Console(stderr=True)
+    comparisons = []
+    try:
+        for name in dataset or REPORT_DATASETS:
+            loaded = load_dataset(name)(DataOptions(directory=data))
+            comparisons += [
+                compare(
+                    one,
+                    loaded,
+                    settings,
+                    seeds=seeds,
+                    out=out,
+                    store=store,
+                    watch=_Lines,
+                    watch_runs=lambda plan: Lines(console, len(plan.trials)),
+                )
+                for one in detector or REPORT_DETECTORS
+            ]
+    except KeyboardInterrupt:
+        print(f"interrupted: what had ended is kept in {out} and {runs}; run again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    text = page(comparisons, " ".join(["tsadbench", *sys.argv[1:]]))
+    if write is None:
+        print(text, end="")
+    else:
+        _write(write, text)
+
+
+def _write(file: Path, text: str) -> None:
+    from tsadbench.errors import UsageError
+
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--write {file}: cannot be written ({error.strerror or error})") from error
+    print(file, file=sys.stderr)
 
 
 class _Lines:

@@ -95,8 +95,10 @@ class MeanPruner(BasePruner):
     def prune(self, study: optuna.Study, trial: FrozenTrial) -> bool:
         """Whether to give the point up now."""
         steps = trial.intermediate_values
+        if len(steps) < self._n_first:
+            return False
         complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if len(steps) < self._n_first or len(complete) < _FEWEST_COMPLETE:
+        if len(complete) < _FEWEST_COMPLETE:
             return False
         means = [statistics.fmean(one.intermediate_values[step] for step in steps) for one in complete]
         ahead = statistics.fmean(steps.values()) - statistics.median(means)
