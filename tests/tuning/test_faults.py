@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.faults import KINDS, SLOT, Kind, Plant, with_faults
+from tsadbench.tuning.faults import _EFFECTS, KINDS, SLOT, Kind, Plant, with_faults
 
 SENSORS = ("walk", "partner", "noise", "constant")
 KIND = {kind.name: kind for kind in KINDS}
@@ -90,7 +90,9 @@ def test_a_spike_and_a_level_shift_add_one_number_of_the_documented_size(name):
 def test_a_drift_grows_evenly_from_nothing_to_its_size():
     for before, after, scale, _, start, stop in each("drift"):
         added = (after - before)[start:stop]
-        np.testing.assert_allclose(added, added[-1] * np.arange(1, stop - start + 1) / (stop - start), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            added, added[-1] * np.arange(1, stop - start + 1) / (stop - start), rtol=1e-6, atol=1e-9
+        )
         assert 1.0 - 1e-9 <= abs(added[-1]) / scale <= 4.0 + 1e-9
 
 
@@ -124,8 +126,6 @@ def test_in_a_recording_without_another_time_the_values_run_backwards():
     recording = Recording("short", values, ("a", "b"))
     kind = Kind("broken-coupling", "", (20, 20), None)
     generator = np.random.default_rng(0)
-    from tsadbench.tuning.faults import _EFFECTS
-
     found = _EFFECTS[kind.name](recording.values[:, 0], 1, 21, 0.0, generator)
     np.testing.assert_array_equal(found, np.arange(20.0, 0.0, -1.0))
 

@@ -24,7 +24,11 @@ def test_the_held_out_loss_is_that_of_the_blocks_alone():
     recording = Recording("steps", np.repeat([1.0, 2.0, 4.0], 100)[:, None], ("a",))
     folds = make_folds([recording], 3, REACH)
     steps = list(HeldOut(folds, Boxes()).steps(Construction(Guess, {"guess": 3.0}), Limits()))
-    assert [(step.name, step.fold, step.value) for step in steps] == [("loss", 0, 4.0), ("loss", 1, 1.0), ("loss", 2, 1.0)]
+    assert [(step.name, step.fold, step.value) for step in steps] == [
+        ("loss", 0, 4.0),
+        ("loss", 1, 1.0),
+        ("loss", 2, 1.0),
+    ]
 
 
 def test_injections_are_found_as_well_as_average_precision_says():

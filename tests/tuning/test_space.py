@@ -49,7 +49,7 @@ def drawn(space: Space, generator: random.Random) -> object:
     ],
 )
 def test_a_space_without_a_choice_is_refused(make):
-    with pytest.raises(UsageError, match="expected|starts above 0"):
+    with pytest.raises(UsageError, match=r"expected|starts above 0"):
         make()
 
 
