@@ -14,9 +14,9 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from tsadbench.tuning.outcome import Outcome
 from tsadbench.tuning.task import Task
 
 _PATIENCE_SECONDS = 30.0
+_Answer = TypeVar("_Answer")
 
 
 class Observer(Protocol):
@@ -68,21 +69,26 @@ def search(task: Task, storage: str, observer: Observer) -> Outcome:
         with theirs:
             process = _start(theirs)
         try:
-            send(ours, *message(task, storage))
+            _exchange(lambda: send(ours, *message(task, storage)), process)
             while True:
-                told, _ = receive(ours)
+                told, _ = _exchange(lambda: receive(ours), process)
                 if told["kind"] == "done":
                     process.wait(timeout=_PATIENCE_SECONDS)
                     return Outcome.from_json(told["outcome"])
                 _hear(told, observer)
-        except (OSError, EOFError) as error:
-            code = process.wait(timeout=_PATIENCE_SECONDS)
-            raise RuntimeError(f"the tuning process ended with exit code {code} before it was done") from error
         finally:
             for one in reversed(family(process.pid)):
                 with contextlib.suppress(Exception):
                     one.kill()
             process.wait()
+
+
+def _exchange(talk: Callable[[], _Answer], process: subprocess.Popen[bytes]) -> _Answer:
+    try:
+        return talk()
+    except (OSError, EOFError) as error:
+        code = process.wait(timeout=_PATIENCE_SECONDS)
+        raise RuntimeError(f"the tuning process ended with exit code {code} before it was done") from error
 
 
 def message(task: Task, storage: str) -> tuple[Header, Sequence[Array]]:
