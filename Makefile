@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits tuning regress clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -63,6 +63,10 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# Does tuning without labels help? Studies and runs are kept: it goes on where it was.
+tuning: $(STAMP)
+	$(BIN)/tsadbench tune report --jobs 2 --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

@@ -169,7 +169,7 @@ class GReLeN(NetworkDetector):
 
     def _loss(self, windows: Tensor) -> Tensor:
         # Once fitted the learner counts in double precision, and the rest does not.
-        logits = self._network.learner(windows.to(next(self._network.learner.parameters()))).to(windows)
+        logits = self._network.learner(windows.to(next(self._network.learner.parameters()))).float()
         probabilities = logits.softmax(dim=1)
         relations = probabilities
         if self.network_.training:

@@ -13,11 +13,24 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cards.conftest import CARD, frame
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path):
-    arguments = ("tune", "-d", "t2", "--dataset", "pumploop", "--out", tmp_path)
+@pytest.fixture(scope="module")
+def card(tmp_path_factory) -> Path:
+    """A plant of one training and one test recording."""
+    folder = tmp_path_factory.mktemp("plant")
+    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 60))):
+        (folder / part).mkdir()
+        frame(300, seed=seed, faults=faults).to_csv(folder / part / "a.csv", index=False)
+    (folder / "card.toml").write_text(CARD)
+    return folder / "card.toml"
+
+
+def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path, card):
+    arguments = ("tune", "-d", "t2", "--dataset", card, "--out", tmp_path)
     done = tsadbench(*arguments, "--trials", 2)
     assert done.code == 0, done.err
     assert "[2/2] trial 1:" in done.err
@@ -26,7 +39,7 @@ def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path):
     assert str(file) in done.err
     tuned = tomllib.loads(file.read_text())
     assert tuned["detectors"] == [tuned["tuned"]["label"]]
-    assert tuned["datasets"] == ["pumploop"]
+    assert tuned["datasets"] == [str(card)]
     for part in ("mean AUPRC on planted faults", "defaults", "best", "broken-coupling", tuned["tuned"]["label"]):
         assert part in done.out
     again = tsadbench(*arguments, "--trials", 3)
@@ -53,10 +66,10 @@ class Fails(Detector):
 """
 
 
-def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadbench, tmp_path):
+def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadbench, tmp_path, card):
     (tmp_path / "fails.py").write_text(FAILS % "'depth'")
     out = tmp_path / "out"
-    done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", "pumploop", "--trials", 2, "--out", out)
+    done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", card, "--trials", 2, "--out", out)
     assert done.code == 1
     assert "points: 2 error" in done.err
     assert "error: ValueError: no luck" in done.err
@@ -77,6 +90,7 @@ def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadb
         (("-d", "t2", "--jobs", "0"), "--jobs must be at least 1"),
         (("-d", "t2", "--timeout", "-1"), "--timeout must be positive"),
         (("-d", "t2", "--folds", "30"), "take fewer --folds"),
+        (("-d", "t2", "--out", "DATA/train/out"), "lies in the data's folder"),
         (("-d", "t2", "--storage", "nonsense"), "--storage: expected a URL"),
         (("-d", "t2", "--storage", "sqlite:////proc/no/x"), "cannot be made"),
         (("-d", "t2", "--out", "/proc/no"), "cannot be made"),
@@ -84,26 +98,26 @@ def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadb
         (("report", "--trials", "0"), "--trials must be at least 1"),
     ],
 )
-def test_a_wrong_option_is_one_line(tsadbench, arguments, said):
-    command = ("tune", *arguments) if arguments[:1] == ("report",) else ("tune", "--dataset", "pumploop", *arguments)
-    done = tsadbench(*command)
+def test_a_wrong_option_is_one_line(tsadbench, card, arguments, said):
+    command = ("tune", *arguments) if arguments[:1] == ("report",) else ("tune", "--dataset", card, *arguments)
+    done = tsadbench(*(str(one).replace("DATA", str(card.parent)) for one in command))
     assert done.code == 2
     assert said in done.err
     assert len(done.err.strip().splitlines()) <= 2
     assert "Traceback" not in done.err
 
 
-def test_a_class_whose_space_names_no_parameter_is_refused(tsadbench, tmp_path):
+def test_a_class_whose_space_names_no_parameter_is_refused(tsadbench, tmp_path, card):
     (tmp_path / "fails.py").write_text(FAILS % "'width'")
-    done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", "pumploop", "--out", tmp_path)
+    done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", card, "--out", tmp_path)
     assert done.code == 2
     assert "search_space names 'width'" in done.err
 
 
-def test_without_optuna_the_pip_command_is_named(tmp_path):
+def test_without_optuna_the_pip_command_is_named(tmp_path, card):
     code = (
         "import sys; sys.modules['optuna'] = None; from tsadbench.cli import main; "
-        f"sys.argv = ['tsadbench', 'tune', '-d', 't2', '--dataset', 'pumploop', '--out', {str(tmp_path)!r}]; main()"
+        f"sys.argv = ['tsadbench', 'tune', '-d', 't2', '--dataset', {str(card)!r}, '--out', {str(tmp_path)!r}]; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2
@@ -111,10 +125,10 @@ def test_without_optuna_the_pip_command_is_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path):
+def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path, card):
     file = tmp_path / "begun"
     detector = f"tests.tuning.tunable:Waits[file={file}]"
-    arguments = ["-d", detector, "--dataset", "pumploop", "--out", str(tmp_path)]
+    arguments = ["-d", detector, "--dataset", str(card), "--out", str(tmp_path)]
     run = subprocess.Popen(
         [sys.executable, "-m", "tsadbench", "tune", *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from tsadbench.registry import entries, load_detector
 from tsadbench.tuning.comparison import Comparison
 from tsadbench.tuning.faults import KINDS, SLOT
 from tsadbench.tuning.objective import Objective
@@ -53,6 +54,8 @@ def _lines(comparisons: Sequence[Comparison], command: str) -> Iterator[str]:
         yield ""
         yield from _table([one for one in comparisons if one.dataset == dataset])
     yield ""
+    yield from _method()
+    yield ""
     yield "## The planted faults"
     yield ""
     yield (
@@ -66,6 +69,50 @@ def _lines(comparisons: Sequence[Comparison], command: str) -> Iterator[str]:
     for kind in KINDS:
         size = "" if kind.size is None else f"{kind.size[0]:g} to {kind.size[1]:g}"
         yield f"| {kind.name} | {kind.meaning} | {kind.rows[0]} to {kind.rows[1]} | {size} |"
+
+
+def _method() -> Iterator[str]:
+    yield "## How it is done"
+    yield ""
+    yield (
+        "`tsadbench tune --detector NAME --dataset D --trials N` starts a process that is handed the recordings "
+        "which the protocol `strict` trains on, and nothing else: no test recording, no training row that recurs "
+        "in one, no label; opening a file of the data ends it. Each recording is cut into blocks; a fold holds one"
+        " block of each out, and between it and the rows trained on lies a gap as wide as the longest window of "
+        "the search. Optuna (TPE) proposes points, the defaults first. A point is given up whose mean so far is "
+        "worse than the median of five or more complete ones'. A point that fails or takes too long is counted and"
+        " told; the study goes on."
+    )
+    yield ""
+    yield (
+        "* `heldout`: the detector's own loss on the held-out blocks. Only losses that measure the same thing can "
+        "be compared: a parameter that changes what is forecast or given back (a horizon, a reconstructed window),"
+        " or the score alone (`alpha`, `smoothing`), is not searched. A forecaster's window is: every point is "
+        "measured on the same forecast rows. What gives rows back best need not find faults best."
+    )
+    yield (
+        "* `injection`: faults of six kinds are planted into the held-out blocks; the mean over kinds and folds of"
+        " the AUPRC with which the scores find them. It searches everything that the detector declares. It finds "
+        "what finds *these* faults."
+    )
+    yield ""
+    yield (
+        "What the brackets of `NAME[key=value]` set is not searched. The same command goes on with the study, "
+        "which is a SQLite file below `--out`; with `--storage URL` (a database, or `journal:FILE` on a shared "
+        "disk) several machines work on one. The best point is written as a TOML file that `tsadbench run "
+        "--config` takes; records of runs made with it carry its hash and the study's provenance."
+    )
+    yield ""
+    yield "| detector | searched by both | by `injection` alone |"
+    yield "| --- | --- | --- |"
+    for entry in entries("detectors"):
+        cls = load_detector(entry.name)
+        space = cls.search_space()
+        if space and entry.package == "tsadbench":
+            alone = {key for key, one in space.items() if one.alters_loss or key in cls.traits.scoring_parameters}
+            alone = alone if cls.offers_held_out_loss() else set(space)
+            both = [f"`{key}`" for key in space if key not in alone]
+            yield f"| {entry.name} | {', '.join(both)} | {', '.join(f'`{key}`' for key in space if key in alone)} |"
 
 
 def _table(comparisons: Sequence[Comparison]) -> Iterator[str]:
