@@ -168,8 +168,7 @@ class GReLeN(NetworkDetector):
         return Windows([self._rows(recording) for recording in recordings], self.window, self.stride)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        # Once fitted the learner counts in double precision, and the rest does not.
-        logits = self._network.learner(windows.to(next(self._network.learner.parameters()))).float()
+        logits = self._network.learner(windows)
         probabilities = logits.softmax(dim=1)
         relations = probabilities
         if self.network_.training:
@@ -184,6 +183,14 @@ class GReLeN(NetworkDetector):
         by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
+
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the loss as training has it: all of the network in single precision."""
+        self._network.learner.float()
+        try:
+            return super()._held_out_loss(recordings, first)
+        finally:
+            self._network.learner.double()
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._contributions(recording).sum(axis=1))

@@ -194,6 +194,15 @@ def test_what_heldout_leaves_out_would_change_it(name):
     assert len(_losses(name, objective_searches=False)) > 1
 
 
+def test_grelens_loss_leaves_its_scores_as_they_were():
+    rows = np.random.default_rng(0).normal(size=(120, 3))
+    cls = load_detector("grelen")
+    detector = cls(**cls.test_params()).fit(rows)
+    before = detector.score(rows)
+    assert np.isfinite(detector.held_out_loss(rows, 20))
+    np.testing.assert_array_equal(detector.score(rows), before)
+
+
 def test_msets_loss_hangs_on_no_scoring_parameter():
     rows = np.random.default_rng(0).normal(size=(300, 3))
     losses = {
