@@ -103,8 +103,9 @@ class Plan:
         Whether to ask detectors that offer them for each sensor's contribution.
     source
         The name of the data set, or its card, and where it was looked for; None where the data were given in Python.
-    tuning
-        Where parameters were tuned: what manifests say of it, by label (`tsadbench.tuning.result.tuned_provenance`).
+    config_hash, tuning
+        SHA-256 of the configuration file that asked for it, and how ``tsadbench tune`` came to its settings, where
+        there are such; records keep both.
     """
 
     data: LabelledDataset
@@ -117,7 +118,8 @@ class Plan:
     memory_mib: float | None = None
     contributions: bool = True
     source: tuple[str, DataOptions] | None = None
-    tuning: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    config_hash: str | None = None
+    tuning: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
@@ -142,7 +144,6 @@ def make_plan(
     timeout: float | None = None,
     memory_mib: float | None = None,
     contributions: bool = True,
-    tuning: Mapping[str, Mapping[str, JsonValue]] | None = None,
 ) -> Plan:
     """Return the trials that answer a request.
 
@@ -171,8 +172,6 @@ def make_plan(
         What one trial may use: wall-clock seconds, resident MiB.
     contributions
         Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values a trial.
-    tuning
-        As for `Plan`.
 
     Raises
     ------
@@ -209,7 +208,6 @@ def make_plan(
         memory_mib=memory_mib,
         contributions=contributions and _n_values(episodes) <= MAX_CONTRIBUTIONS,
         source=(dataset, data or DataOptions()) if isinstance(dataset, str) else None,
-        tuning=tuning or {},
     )
 
 

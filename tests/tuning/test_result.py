@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 import tsadbench
 from tests.conftest import make_data
 from tsadbench import UsageError
-from tsadbench.engine import run_plan
+from tsadbench.config import read_config
 from tsadbench.plan import make_plan
 from tsadbench.store import Store
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.place import result_file, storage_of
-from tsadbench.tuning.result import _toml, tuned_provenance, write_tuned
+from tsadbench.tuning.result import _toml, label_at, provenance, write_tuned
+from tsadbench.tuning.task import Settings, make_task
 
 POINTS = (
     Point(0, "complete", {"variance": 0.85, "confidence": 0.999, "smoothing": 1}, 0.4, {"spike": 0.5, "drift": 0.3}),
@@ -34,12 +35,13 @@ LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
 def written(task, tmp_path):
     file = tmp_path / "new" / "tuned.toml"
     plan = make_plan(["t2-q"], dataset=make_data(), seeds=1, floors=False)
-    write_tuned(file, task("t2-q", seed=3), plan, OUTCOME, "postgresql://me:***@host/x")
+    write_tuned(file, task("t2-q", seed=3), plan, OUTCOME, "postgresql://me:secret@host/x")
     return file, plan
 
 
 def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
     file, plan = written
+    assert "secret" not in file.read_text(encoding="utf-8")
     content = tomllib.loads(file.read_text(encoding="utf-8"))
     assert content["detectors"] == [LABEL]
     assert content["datasets"] == ["small"]
@@ -58,19 +60,47 @@ def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
     assert tuned["states"] == {"complete": 2, "pruned": 1, "timeout": 1, "interrupted": 1}
 
 
-def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(written, tmp_path):
-    file, _ = written
-    provenance = tuned_provenance(file)
-    plan = make_plan([LABEL, "t2"], dataset=make_data(), seeds=1, floors=False, tuning=provenance)
-    store = Store.create(tmp_path / "runs")
-    records = {record.label: record for record in run_plan(plan, store)}
-    tuning = records[LABEL].manifest["tuning"]
-    assert tuning["file_sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert tuning["study"].startswith("t2-q-small-injection-")
-    assert tuning["states"]["timeout"] == 1
-    assert "tuning" not in records["t2"].manifest
-    kept = {record.label: record for record in store.records()}
-    assert kept[LABEL].manifest["tuning"] == tuning
+def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):
+    plan = make_plan(["t2-q"], dataset="pumploop", seeds=1, floors=False)
+    file = tmp_path / "tuned.toml"
+    write_tuned(file, make_task(plan, Settings()), plan, OUTCOME, "sqlite:///x")
+    done = tsadbench("run", "--config", file, "--no-floors", "--out", tmp_path / "runs")
+    assert done.code == 0, done.err
+    (record,) = Store.open(tmp_path / "runs").records()
+    assert record.label == LABEL
+    sha256, tuned = provenance(file)
+    assert sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert record.manifest["config_hash"] == sha256
+    assert record.manifest["tuning"] == tuned
+    assert record.manifest["tuning"]["study"].startswith("t2-q-pumploop-injection-")
+    assert record.manifest["tuning"]["states"]["timeout"] == 1
+
+
+def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_to_it(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text("from tests.tuning.tunable import Guess\nclass Own(Guess): pass\n")
+    (tmp_path / "prior.json").write_text('[{"source": "a", "target": "b"}]')
+    monkeypatch.chdir(tmp_path)
+    point = Point(0, "complete", {"guess": 0.1}, 0.4, {})
+    plan = make_plan(["own.py:Own"], dataset=make_data(), seeds=1, floors=False)
+    file = tmp_path / "deep" / "tuned.toml"
+    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    assert read_config(file, {"datasets": ["pumploop"]}).config.detectors == [f"{tmp_path}/own.py:Own[guess=0.1]"]
+    plan = make_plan(["dprgm[window=8,prior=prior.json,graph=random]"], dataset=_long(), seeds=1, floors=False)
+    point = Point(0, "complete", {"alpha": 0.5}, 0.4, {})
+    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    (request,) = tomllib.loads(file.read_text())["detectors"]
+    assert request == f"dprgm[alpha=0.5,graph=random,prior={tmp_path}/prior.json,window=8]"
+
+
+def test_the_data_sets_own_prior_is_no_part_of_the_label():
+    plan = make_plan(["dprgm[horizon=2]"], dataset="pumploop", seeds=1, floors=False)
+    tuned = make_task(plan, Settings())
+    assert tuned.construction.arguments["prior"] is plan.data.dataset.prior
+    assert label_at(tuned, {"alpha": 0.5}) == "dprgm[alpha=0.5,horizon=2]"
+
+
+def _long():
+    return make_data(n_rows=400)
 
 
 def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
@@ -80,14 +110,14 @@ def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
     assert not (tmp_path / "x.toml").exists()
 
 
-@pytest.mark.parametrize("text", ["= 1", "detectors = ['t2']", "[tuned]\nvalue = 1", "tuned = 3", b"\xff\xfe"])
+@pytest.mark.parametrize("text", ["= 1", "detectors = ['t2']", "tuned = 3", b"\xff\xfe"])
 def test_another_file_is_refused(tmp_path, text):
     file = tmp_path / "x.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match=r"x\.toml: (cannot be read|expected a table)"):
-        tuned_provenance(file)
+        provenance(file)
     with pytest.raises(UsageError, match="cannot be read"):
-        tuned_provenance(tmp_path / "none.toml")
+        provenance(tmp_path / "none.toml")
 
 
 @given(

@@ -12,7 +12,6 @@ from tsadbench.dataset import LabelledDataset
 from tsadbench.engine import Observer as RunObserver
 from tsadbench.engine import run_plan
 from tsadbench.errors import UsageError
-from tsadbench.parameters import JsonValue
 from tsadbench.plan import Plan, make_plan
 from tsadbench.record import Record
 from tsadbench.registry import load_detector, parse_request
@@ -21,7 +20,7 @@ from tsadbench.tuning.objective import OBJECTIVES, Objective
 from tsadbench.tuning.outcome import Outcome
 from tsadbench.tuning.place import result_file, storage_of
 from tsadbench.tuning.process import Observer, search
-from tsadbench.tuning.result import label_at, tuned_provenance, write_tuned
+from tsadbench.tuning.result import label_at, provenance, write_tuned
 from tsadbench.tuning.task import Settings, Task, make_task
 
 # What the oracle goes by, and where.
@@ -125,19 +124,21 @@ def compare(
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
     tasks = [make_task(plan, _with_objective(settings, one)) for one in _offered(detector)]
     found = {task.settings.objective: (task, _searched(task, plan, out, watch)) for task in tasks}
-    tuning: dict[str, dict[str, JsonValue]] = {}
-    for task, _ in found.values():
-        tuning |= tuned_provenance(result_file(task, out))
 
-    def run(labels: Sequence[str], n_seeds: int) -> dict[str, tuple[Record, ...]]:
-        wanted = make_plan(labels, dataset=data, seeds=n_seeds, floors=False, contributions=False, tuning=tuning)
+    def run(labels: Sequence[str], n_seeds: int, file: Path | None = None) -> dict[str, tuple[Record, ...]]:
+        wanted = make_plan(labels, dataset=data, seeds=n_seeds, floors=False, contributions=False)
+        if file is not None:
+            sha256, tuned = provenance(file)
+            wanted = replace(wanted, config_hash=sha256, tuning=tuned)
         return _by_label(run_plan(wanted, store, watch_runs(wanted), jobs=settings.jobs))
 
+    winners = {objective: _winner(task, outcome) for objective, (task, outcome) in found.items()}
+    for objective, (task, _) in found.items():
+        run([winners[objective]], seeds, result_file(task, out))  # first, so that their records say where they are from
     default = plan.trials[0].contender.label
     labels = {label_at(task, point.parameters) for task, outcome in found.values() for point in outcome.points}
     once = run(sorted(labels | {default}), 1)
     values = {label: value_on_test(of_label[0], CRITERION) for label, of_label in once.items()}
-    winners = {objective: _winner(task, outcome) for objective, (task, outcome) in found.items()}
     promising = max(sorted(values), key=values.__getitem__)
     records = run(list(dict.fromkeys([default, *winners.values(), promising])), seeds)
     means = {label: statistics.fmean(value_on_test(one, CRITERION) for one in records[label]) for label in records}

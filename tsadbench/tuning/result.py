@@ -12,13 +12,14 @@ import tsadbench
 from tsadbench.errors import UsageError
 from tsadbench.parameters import JsonValue, as_json, format_label
 from tsadbench.plan import Plan
+from tsadbench.prior import Prior
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.task import Task, training_hash
 
 
 def label_at(task: Task, parameters: Mapping[str, object]) -> str:
     """Return the label of the task's detector at a point: what ``run --detector`` takes."""
-    return format_label(task.name, task.construction.cls, {**task.construction.arguments, **parameters})
+    return format_label(task.name, task.construction.cls, {**task.given, **parameters})
 
 
 def write_tuned(path: Path, task: Task, plan: Plan, outcome: Outcome, storage: str) -> None:
@@ -31,27 +32,27 @@ def write_tuned(path: Path, task: Task, plan: Plan, outcome: Outcome, storage: s
     task, plan, outcome
         What was tuned, the plan it was taken from, what was found. One point at least must be complete.
     storage
-        Where the study is kept, as it may be shown.
+        URL of where the study is kept; its password is not written.
 
     Raises
     ------
     UsageError
         Where it cannot be written, or no point is complete.
     """
+    from tsadbench.tuning.storage import shown_url  # it needs Optuna, and reading a file does not
+
     best = outcome.best
     if best is None:
         raise UsageError(f"study {task.study} has no complete point: there is nothing to write to {path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(_lines(task, plan, outcome, best, storage)) + "\n", encoding="utf-8")
+        path.write_text("\n".join(_lines(task, plan, outcome, best, shown_url(storage))) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
-def tuned_provenance(path: Path) -> dict[str, dict[str, JsonValue]]:
-    """Return what manifests say of trials made with a file of `write_tuned`, by the label of the tuned detector.
-
-    It is what `tsadbench.plan.make_plan` takes as ``tuning``: the file's SHA-256 and its table ``[tuned]``.
+def provenance(path: Path) -> tuple[str, dict[str, JsonValue]]:
+    """Return a file's SHA-256 and its table ``[tuned]``: `Plan.config_hash` and `Plan.tuning` of a run made with it.
 
     Raises
     ------
@@ -63,9 +64,20 @@ def tuned_provenance(path: Path) -> dict[str, dict[str, JsonValue]]:
         tuned = tomllib.loads(content.decode("utf-8")).get("tuned")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as TOML ({error})") from error
-    if not isinstance(tuned, dict) or not isinstance(tuned.get("label"), str):
-        raise UsageError(f"{path}: expected a table [tuned] with a label, as tsadbench tune writes it")
-    return {tuned["label"]: {"file_sha256": hashlib.sha256(content).hexdigest(), **tuned}}
+    if not isinstance(tuned, dict):
+        raise UsageError(f"{path}: expected a table [tuned], as tsadbench tune writes it")
+    return hashlib.sha256(content).hexdigest(), tuned
+
+
+def _request(task: Task, parameters: Mapping[str, object]) -> str:
+    """Return the label with files from the root: a configuration's paths are relative to its own folder."""
+    arguments = {**task.given, **parameters}
+    for name, value in arguments.items():
+        if isinstance(value, Prior) and Path(value.origin).is_file():
+            arguments[name] = Path(value.origin).resolve()
+    file, colon, cls = task.name.rpartition(":")
+    name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else task.name
+    return format_label(name, task.construction.cls, arguments)
 
 
 def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) -> Iterator[str]:
@@ -73,7 +85,7 @@ def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) 
     defaults = outcome.at(task.defaults)
     dataset = plan.source[0] if plan.source else task.dataset
     yield "# Written by tsadbench tune. Takes it:  tsadbench run --config THIS_FILE"
-    yield f"detectors = [{_toml(label)}]"
+    yield f"detectors = [{_toml(_request(task, best.parameters))}]"
     yield f"datasets = [{_toml(str(Path(dataset).resolve()) if dataset.endswith('.toml') else dataset)}]"
     yield ""
     yield "[tuned]"

@@ -80,6 +80,8 @@ class Task:
         The detector's.
     construction
         Its class, with the arguments that are not searched.
+    given
+        Those of these arguments that the user set; the others are the data set's prior.
     space
         What is searched.
     defaults
@@ -100,6 +102,7 @@ class Task:
 
     name: str
     construction: Construction
+    given: Mapping[str, object]
     space: Mapping[str, Space]
     defaults: Mapping[str, object]
     reach: Reach
@@ -150,6 +153,7 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     task = Task(
         name=contender.name,
         construction=construction,
+        given={name: value for name, value in fixed.items() if value is not dataset.prior or value is None},
         space=space,
         defaults=defaults,
         reach=reach,
