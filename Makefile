@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics tuning clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -78,6 +78,10 @@ comparisons: $(STAMP)
 diagnostics: $(STAMP)
 	$(BIN)/tsadbench leaderboard runs/strict --split overall --split other --diagnostics all --format markdown > docs/diagnostics/skab.md
 	$(BIN)/tsadbench leaderboard runs/pumploop --split overall --diagnostics all --format markdown > docs/diagnostics/pumploop.md
+
+# Does tuning without labels help? Studies and runs are kept: it goes on where it was.
+tuning: $(STAMP)
+	$(BIN)/tsadbench tune report --jobs 2 --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

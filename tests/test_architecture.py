@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("torch", "torch_geometric", "pandas", "scipy", "sklearn")
-DETECTORS_MAY = {"arrays", "detector", "errors", "prior", "progress", "recording"}
+DETECTORS_MAY = {"arrays", "detector", "errors", "prior", "progress", "recording", "space"}
 PROTOCOLS_MAY = {"arrays", "dataset", "errors", "protocol", "recording"}
 
 

@@ -7,8 +7,9 @@ at a time, `score` (and `contributions`). Thresholds are the protocol's business
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, final
 
@@ -18,6 +19,7 @@ from tsadbench.arrays import FloatArray
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.recording import Recording, Series, as_recording, as_recordings, check_sensors
 from tsadbench.scores import checked_scores
+from tsadbench.space import Space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +73,10 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
 
     A subclass writes ``__init__`` (keyword-only, it stores its arguments and does nothing else), ``_fit`` and
-    ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``declared_traits`` and
-    ``test_params``. What it learns lies in attributes that end in ``_``. ``_score`` is pure: no state, no batch
-    statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+    ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
+    ``declared_traits``, ``search_space`` and ``test_params``. What it learns lies in attributes that end in ``_``.
+    ``_score`` is pure: no state, no batch statistics, no randomness. NaN is allowed as one leading and one trailing
+    run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -197,6 +200,42 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Whether `contributions` can be asked for."""
         return cls._contributions is not Detector._contributions
 
+    @final
+    def held_out_loss(self, recordings: Series | Sequence[Series], first: int = 0) -> float:
+        """Return how well rows that it was not fitted on are forecast or given back; smaller = better.
+
+        Tuning compares it between parameters of one detector that do not change what it measures (`search_space`); it
+        means nothing beside another detector's.
+
+        Parameters
+        ----------
+        recordings
+            Held-out normal recordings.
+        first
+            Row from which on a recording's rows count; those before it are context.
+
+        Raises
+        ------
+        UsageError
+            Where the detector has no such loss (`offers_held_out_loss`).
+        ContractError
+            Where it is not finite.
+        NotFittedError, DataError
+            As `score` does.
+        """
+        if not self.offers_held_out_loss():
+            raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor gives back rows")
+        loss = float(self._held_out_loss(tuple(self._ready(one) for one in as_recordings(recordings)), first))
+        if not math.isfinite(loss):
+            raise ContractError(f"{type(self).__name__}.held_out_loss: expected a finite number, found {loss}")
+        return loss
+
+    @final
+    @classmethod
+    def offers_held_out_loss(cls) -> bool:
+        """Whether `held_out_loss` can be asked for."""
+        return cls._held_out_loss is not Detector._held_out_loss
+
     def declared_traits(self) -> Traits:
         """Return this detector's traits; overridden where they depend on its parameters."""
         return self.traits
@@ -204,6 +243,11 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     @classmethod
     def test_params(cls) -> dict[str, object]:
         """Return constructor arguments that make it cheap enough for the checks."""
+        return {}
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:
+        """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
         return {}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
@@ -224,6 +268,10 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     def _contributions(self, recording: Recording) -> FloatArray:
         """Return [n_rows, n_sensors] float64; written by detectors that can tell."""
         raise NotImplementedError  # never reached: `contributions` looks whether it is overridden
+
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the mean loss over the rows from ``first`` on; written by forecasters and reconstructors."""
+        raise NotImplementedError  # never reached: `held_out_loss` looks whether it is overridden
 
     @final
     def _require(self, holds: bool, parameter: str, expected: str) -> None:

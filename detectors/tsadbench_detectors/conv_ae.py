@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("conv-ae", "deep"):
@@ -82,6 +83,15 @@ class ConvAE(Reconstructor):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(16, 60, log=True, alters_loss=True),
+            "dropout": RealRange(0.0, 0.5),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

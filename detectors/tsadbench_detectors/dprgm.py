@@ -6,7 +6,7 @@ What the forecasts miss, on the sensors that run steadily in normal operation ab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
@@ -19,6 +19,7 @@ from tsadbench.detector import Traits
 from tsadbench.errors import UsageError
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
@@ -141,6 +142,22 @@ class DPRGM(Forecaster):
             memory=self.window,
             needs_prior=self.graph in _FROM_PRIOR,
         )
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "backbone": Choice(get_args(Backbone)),
+            "node_weights": Choice((True, False)),
+            "window": IntegerRange(10, 60, log=True),
+            "horizon": IntegerRange(1, 20, log=True, alters_loss=True),
+            "hidden_size": IntegerRange(16, 64, log=True),
+            "layers": IntegerRange(1, 3),
+            "embedding_size": IntegerRange(2, 16, log=True),
+            "alpha": RealRange(0.0, 1.0),
+            "epochs": IntegerRange(5, 40, log=True),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

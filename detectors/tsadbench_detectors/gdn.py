@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange
@@ -111,6 +112,18 @@ class GDN(Forecaster):
     def declared_traits(self) -> Traits:  # noqa: D102
         leaky = "median and inter-quartile range of the errors on the rows that it scores" if self.quirks else ""
         return replace(self.traits, memory=self.window + self.smoothing - 1, leaky=leaky)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(5, 60, log=True),
+            "embedding_size": IntegerRange(16, 128, log=True),
+            "top_k": IntegerRange(2, 20, log=True),
+            "smoothing": IntegerRange(1, 30, log=True),
+            "dropout": RealRange(0.0, 0.5),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

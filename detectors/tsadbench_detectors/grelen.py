@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import ClassVar, Literal, TypeAlias, cast, get_args
@@ -12,6 +12,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray, IntArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
@@ -129,6 +130,18 @@ class GReLeN(NetworkDetector):
         return replace(self.traits, memory=self.window if self.statistic == "difference" else self.window - 1)
 
     @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "hidden_size": IntegerRange(8, 32, log=True),
+            "diffusion_steps": IntegerRange(1, 3),
+            "temperature": RealRange(0.1, 1.0, log=True),
+            "statistic": Choice(get_args(Statistic)),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
+
+    @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
         return {"window": 8, "hidden_size": 4, "epochs": 6, "batch_size": 32}
 
@@ -170,6 +183,14 @@ class GReLeN(NetworkDetector):
         by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
+
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the loss as training has it: all of the network in single precision."""
+        self._network.learner.float()
+        try:
+            return super()._held_out_loss(recordings, first)
+        finally:
+            self._network.learner.double()
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._contributions(recording).sum(axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +11,12 @@ from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Detector, Traits
 from tsadbench.recording import Recording
+from tsadbench.space import IntegerRange, Space
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 
 class IsolationForest(Detector):
-    """scikit-learn's isolation forest over single rows, with its defaults: 100 trees of at most 256 rows.
+    """scikit-learn's isolation forest over single rows, by default with its defaults: 100 trees of at most 256 rows.
 
     The score is the paper's anomaly score in (0, 1], ``2^(-E[path length] / c(rows))``. Where the forest's own
     threshold (``contamination``) would lie plays no part: thresholds are the protocol's.
@@ -23,6 +25,8 @@ class IsolationForest(Detector):
     ----------
     n_estimators
         Trees, at least 1.
+    max_samples
+        Rows that each tree is grown from, at least 1; all of them where there are fewer.
     seed
         Of the rows and the cuts that the trees draw, at least 0.
 
@@ -35,9 +39,17 @@ class IsolationForest(Detector):
         family="trees", memory=0, stochastic=True, paper="Liu, Ting and Zhou, Isolation Forest, ICDM 2008"
     )
 
-    def __init__(self, *, n_estimators: int = 100, seed: int = 0) -> None:
+    def __init__(self, *, n_estimators: int = 100, max_samples: int = 256, seed: int = 0) -> None:
         self.n_estimators = n_estimators
+        self.max_samples = max_samples
         self.seed = seed
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "n_estimators": IntegerRange(50, 400, log=True),
+            "max_samples": IntegerRange(64, 2048, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
@@ -45,12 +57,15 @@ class IsolationForest(Detector):
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(self.n_estimators >= 1, "n_estimators", "at least 1")
+        self._require(self.max_samples >= 1, "max_samples", "at least 1")
         self._require(0 <= self.seed < 2**32, "seed", "at least 0 and below 2^32")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
         rows = self.standardiser_.z_scores(pooled_rows(recordings))
-        self.forest_ = SklearnIsolationForest(n_estimators=self.n_estimators, random_state=self.seed).fit(rows)
+        self.forest_ = SklearnIsolationForest(
+            n_estimators=self.n_estimators, max_samples=min(self.max_samples, len(rows)), random_state=self.seed
+        ).fit(rows)
 
     def _score(self, recording: Recording) -> FloatArray:
         rows = self.standardiser_.z_scores(recording.values)

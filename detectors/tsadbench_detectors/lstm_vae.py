@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("lstm-vae", "deep"):
@@ -95,6 +96,17 @@ class LSTMVAE(NetworkDetector):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "hidden_size": IntegerRange(16, 64, log=True),
+            "latent_size": IntegerRange(2, 16, log=True),
+            "warm_up": IntegerRange(1, 10),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("mscred", "deep"):
@@ -112,6 +113,19 @@ class MSCRED(NetworkDetector):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window - 1)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "scale_short": IntegerRange(3, 7, alters_loss=True),
+            "scale_middle": IntegerRange(8, 15, alters_loss=True),
+            "scale_long": IntegerRange(16, 30, alters_loss=True),
+            "steps": IntegerRange(3, 7),
+            "gap": IntegerRange(1, 4),
+            "channels": Choice((4, 8, 16)),
+            "batch_size": Choice((32, 64, 128)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
@@ -15,6 +15,7 @@ from tsadbench.arrays import FloatArray, IntArray
 from tsadbench.detector import Detector, Traits
 from tsadbench.errors import DataError
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
@@ -80,6 +81,15 @@ class MSET(Detector):
         return replace(self.traits, memory=self.smoothing - 1)
 
     @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "memory_rows": IntegerRange(50, 500, log=True),
+            "ridge": RealRange(1e-8, 1e-2, log=True),
+            "residual": Choice(get_args(Residual)),
+            "smoothing": IntegerRange(1, 30, log=True),
+        }
+
+    @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
         return {"memory_rows": 60}
 
@@ -107,6 +117,12 @@ class MSET(Detector):
 
     def _contributions(self, recording: Recording) -> FloatArray:
         return self._squares(recording, self.memory_)
+
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the mean squared residual in z-scores, whatever ``residual`` is: the score's scale depends on that."""
+        rows = np.concatenate([recording.values[first:] for recording in recordings])
+        z = self.standardiser_.z_scores(rows)
+        return float(np.mean((z - self.memory_.estimate(z)) ** 2))
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         squares = [np.empty_like(recording.values) for recording in recordings]

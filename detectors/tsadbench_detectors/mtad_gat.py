@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import ClassVar, cast
@@ -12,6 +12,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
@@ -113,6 +114,17 @@ class MTADGAT(NetworkDetector):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(20, 100, log=True, alters_loss=True),
+            "hidden_size": IntegerRange(16, 64, log=True),
+            "gamma": RealRange(0.1, 10.0, log=True),
+            "dropout": RealRange(0.0, 0.5),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

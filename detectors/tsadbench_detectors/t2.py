@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from scipy.linalg import pinvh
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Detector, Traits
 from tsadbench.recording import Recording
+from tsadbench.space import IntegerRange, Space
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
@@ -53,6 +55,12 @@ class T2(Detector):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.smoothing - 1)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "smoothing": IntegerRange(1, 30, log=True),
+        }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(self.smoothing >= 1, "smoothing", "at least 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Detector, Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
@@ -59,6 +61,14 @@ class T2Q(Detector):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.smoothing - 1)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "variance": RealRange(0.5, 0.99),
+            "confidence": Choice((0.95, 0.99, 0.999, 0.9999)),
+            "smoothing": IntegerRange(1, 30, log=True),
+        }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(0 < self.variance <= 1, "variance", "above 0 and at most 1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.detector import Traits
 from tsadbench.recording import Recording
+from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("vanilla-lstm", "deep"):
@@ -83,6 +84,15 @@ class VanillaLSTM(Forecaster):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window)
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
+        return {
+            "window": IntegerRange(10, 60, log=True),
+            "hidden_size": IntegerRange(16, 128, log=True),
+            "batch_size": Choice((32, 64, 128, 256)),
+            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+        }
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

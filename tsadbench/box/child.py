@@ -23,6 +23,7 @@ import numpy as np
 from tsadbench.arrays import FloatArray
 from tsadbench.box.construction import Construction
 from tsadbench.box.guard import forbid
+from tsadbench.box.parcel import unpacked
 from tsadbench.box.wire import Array, Header, receive, send
 from tsadbench.errors import ContractError
 from tsadbench.progress import listening
@@ -77,11 +78,14 @@ class _Inside:
             detector.set_params(**Construction.loads(arrays[0].tobytes()).arguments)
             return {}, []
         if kind == "fit":
-            self._train = _recordings(header, arrays)
+            self._train = unpacked(header, arrays)
             return self._timed(lambda: _nothing(detector.fit(self._train)))
         if kind == "training_scores":
             return self._timed(lambda: detector.training_scores(self._train))
-        (recording,) = _recordings(header, arrays)
+        if kind == "held_out_loss":
+            limit_threads(self._threads)
+            return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+        (recording,) = unpacked(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
         return self._timed(lambda: [work(recording)])
 
@@ -120,7 +124,7 @@ class _Inside:
 
 def main(fd: int) -> None:
     """Serve the parent on this socket, then end without clean-up: whatever a detector left goes with the process."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
         _Inside(socket.socket(fileno=fd)).serve()
@@ -149,18 +153,6 @@ def limit_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _recordings(header: Header, arrays: list[Array]) -> tuple[Recording, ...]:
-    remaining = iter(arrays)
-    recordings = []
-    for name, has_time in header["recordings"]:
-        values = next(remaining)
-        time_axis = next(remaining) if has_time else None
-        for array in (values, *(() if time_axis is None else (time_axis,))):
-            array.flags.writeable = False
-        recordings.append(Recording(name, values, tuple(header["sensors"]), time_axis))  # type: ignore[arg-type]
-    return tuple(recordings)
-
-
 def _failure(error: BaseException) -> Header:
     invalid = isinstance(error, ContractError)
     return {
@@ -180,7 +172,7 @@ def _peak_memory_mib() -> float:
     return size / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End this process when its parent is gone; on Linux the kernel does so even while native code runs."""
     while os.getppid() == parent:
         time.sleep(0.5)

@@ -16,6 +16,7 @@ from tsadbench.arrays import FloatArray
 from tsadbench.box.construction import Construction
 from tsadbench.box.launch import Launcher, default_launcher, import_path
 from tsadbench.box.limits import BoxFailure, Limits
+from tsadbench.box.parcel import packed
 from tsadbench.box.wire import Array, BrokenFrameError, Header, receive, send
 from tsadbench.errors import ContractError
 from tsadbench.progress import Listener
@@ -118,7 +119,7 @@ class Box:
         """Hand in the training recordings; returns when the detector is fitted."""
         self._train = recordings
         opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
-        reply, _ = self._ask(*_with_recordings("fit", opaque))
+        reply, _ = self._ask(*packed("fit", opaque))
         self.costs.fit_seconds += reply["seconds"]
         self.costs.fit_cpu_seconds += reply["cpu_seconds"]
 
@@ -154,6 +155,13 @@ class Box:
         _, arrays = self._ask(*self._unknown("contributions", recording), max_values=recording.values.size)
         return self._checked(arrays[0], recording.values.shape, "contributions")
 
+    def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
+        """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
+        opaque = [_opaque(recording, f"held-out-{i}") for i, recording in enumerate(recordings)]
+        header, arrays = packed("held_out_loss", opaque)
+        reply, _ = self._ask({**header, "first": first}, arrays)
+        return float(reply["loss"])
+
     def log(self) -> str:
         """Return what the detector wrote to standard output and error; the middle is left out where it is long."""
         size = self._log.seek(0, 2)
@@ -179,7 +187,7 @@ class Box:
         return str(folder)
 
     def _unknown(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
-        return _with_recordings(kind, [_opaque(recording, f"recording-{self._n_scored}")])
+        return packed(kind, [_opaque(recording, f"recording-{self._n_scored}")])
 
     def _ask(
         self, header: Header, arrays: Sequence[Array] = (), *, max_values: int = 0
@@ -224,11 +232,3 @@ class Box:
 def _opaque(recording: Recording, id: str) -> Recording:  # noqa: A002 - the field's name
     start = None if recording.time is None else recording.time - recording.time[0]
     return Recording(id=id, values=recording.values, sensors=recording.sensors, time=start)
-
-
-def _with_recordings(kind: str, recordings: Sequence[Recording]) -> tuple[Header, list[Array]]:
-    arrays: list[Array] = []
-    for recording in recordings:
-        arrays += [recording.values] if recording.time is None else [recording.values, recording.time]
-    described = [[recording.id, recording.time is not None] for recording in recordings]
-    return {"kind": kind, "sensors": list(recordings[0].sensors), "recordings": described}, arrays

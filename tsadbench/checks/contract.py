@@ -17,7 +17,17 @@ from tsadbench.recording import Recording
 
 group = Group("contract")
 
-_SEALED = ("fit", "score", "training_scores", "contributions", "check", "_ready", "_forget", "_require")
+_SEALED = (
+    "fit",
+    "score",
+    "training_scores",
+    "contributions",
+    "held_out_loss",
+    "check",
+    "_ready",
+    "_forget",
+    "_require",
+)
 
 
 @group.check("sealed", "The methods that check and sequence the calls are the base class's own.")

@@ -25,6 +25,7 @@ from tsadbench.cli import (
     reproduce,
     run,
     runs,
+    tune,
     verify,
 )
 from tsadbench.errors import TsadbenchError
@@ -52,6 +53,7 @@ app.command()(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")
+app.add_typer(tune.app, name="tune")
 app.add_typer(new.app, name="new")
 
 

@@ -191,6 +191,20 @@ class NetworkDetector(Detector):
             batches = torch.split(numbers, _WINDOWS_AT_ONCE)
             return sum(self._loss(windows[batch]).item() * len(batch) for batch in batches) / len(numbers)
 
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the mean loss, as the network scores, of the windows whose forecast starts at ``first`` or later.
+
+        So windows of two lengths are measured on the same forecasts.
+        """
+        parts = [one.rows(max(0, first - self.window), one.n_rows) for one in recordings]
+        windows = self._training_windows(parts)
+        if len(windows) == 0:
+            raise DataError(
+                f"{type(self).__name__}: expected held-out recordings of at least {self.window + self.horizon} rows "
+                f"(window + horizon), the longest part has {max(part.n_rows for part in parts)}"
+            )
+        return self._mean_loss(windows, torch.arange(len(windows)))
+
     def _scored_windows(self, recording: Recording, length: int, missing: int = 0) -> Iterator[tuple[IntArray, Tensor]]:
         """Yield the first rows' places [batch] of a recording's windows, and the windows [batch, length, n_sensors].
 

@@ -1,0 +1,46 @@
+"""Tasks over the small data set."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import make_data
+from tsadbench.plan import make_plan
+from tsadbench.tuning.task import Settings, Task, make_task
+
+
+class Listens:
+    """Remembers what it heard."""
+
+    def __init__(self):
+        self.steps = []
+        self.outcomes = []
+
+    def step(self, number, done, of):
+        self.steps.append((number, done, of))
+
+    def ended(self, number, outcome):
+        self.outcomes.append((number, outcome))
+
+
+@pytest.fixture
+def listens() -> Listens:
+    return Listens()
+
+
+@pytest.fixture
+def task():
+    """Returns a task over the small data set, in two folds; of a detector that ships, or one of `tunable`."""
+
+    def make(detector, **settings) -> Task:
+        own = detector.partition("[")[0].isalpha()
+        name = f"tests.tuning.tunable:{detector}" if own else detector
+        plan = make_plan([name], dataset=make_data(), seeds=1, floors=False)
+        return make_task(plan, Settings(**{"folds": 2, "trials": 4, **settings}))
+
+    return make
+
+
+@pytest.fixture
+def storage(tmp_path) -> str:
+    return f"journal:{tmp_path}/studies.log"

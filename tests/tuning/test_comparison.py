@@ -1,0 +1,66 @@
+"""The page: defaults, winners and the oracle, from a real comparison on the small data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.conftest import make_data
+from tsadbench import UsageError
+from tsadbench.engine import Silent
+from tsadbench.store import Store
+from tsadbench.tuning.comparison import _offered, compare
+from tsadbench.tuning.page import page
+from tsadbench.tuning.task import Settings
+
+
+@pytest.fixture
+def compared(tmp_path, listens):
+    def make(detector):
+        return compare(
+            detector,
+            make_data(),
+            Settings(trials=3, folds=2),
+            seeds=2,
+            out=tmp_path / "tuning",
+            store=Store.create(tmp_path / "runs"),
+            watch=lambda task: listens,
+            watch_runs=lambda plan: Silent(),
+        )
+
+    return make
+
+
+def test_the_oracle_is_never_worse_and_every_row_is_what_the_store_holds(compared, tmp_path):
+    one = compared("mset")
+    assert set(one.studies) == {"injection", "heldout"}
+    labels = {one.default, one.oracle, *(study.label for study in one.studies.values())}
+    assert labels == set(one.records)
+    assert one.mean(one.oracle) == max(one.mean(label) for label in labels)
+    kept: Mapping = {record.label: record for record in Store.open(tmp_path / "runs").records()}
+    assert one.n_points == len(kept)
+    assert one.mean(one.oracle) == max(record.splits["overall"].metrics["auprc"] for record in kept.values())
+    for study in one.studies.values():
+        assert kept[study.label].manifest["tuning"]["study"]
+    text = page([one], "tsadbench tune report")
+    assert "not by hand" in text
+    assert "*oracle, of test labels*" in text
+    for label in labels:
+        mean = one.mean(label)
+        assert f"| `{label}` |" in text
+        assert f"| {mean:.4f} |" in text
+    gain = one.mean(one.studies["heldout"].label) - one.mean("mset")
+    assert f"`heldout`: of 1 cases better than the defaults in {int(gain > 0.005)}" in text
+    for kind in ("spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"):
+        assert f"| {kind} |" in text
+
+
+def test_a_detector_without_a_loss_is_tuned_by_injection_alone():
+    assert _offered("t2-q") == ["injection"]
+    assert _offered("mset[ridge=0.001]") == ["injection", "heldout"]
+
+
+def test_a_floor_is_not_tuned(compared):
+    with pytest.raises(UsageError, match="declares no search space"):
+        compared("max-z")

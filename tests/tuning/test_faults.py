@@ -1,0 +1,135 @@
+"""Each kind of fault does what is documented, in one sensor, in the rows that it is told of, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsadbench import DataError, Recording
+from tsadbench.tuning.faults import _EFFECTS, KINDS, SLOT, Kind, Plant, with_faults
+
+SENSORS = ("walk", "partner", "noise", "constant")
+KIND = {kind.name: kind for kind in KINDS}
+
+
+def rows(n_rows: int = 500, seed: int = 0) -> Recording:
+    rng = np.random.default_rng(seed)
+    walk = rng.normal(size=n_rows).cumsum()
+    partner = 2.0 * walk + rng.normal(scale=0.1, size=n_rows)
+    return Recording("rows", np.stack([walk, partner, rng.normal(size=n_rows), np.full(n_rows, 7.0)], axis=1), SENSORS)
+
+
+def segments(faulty) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], faulty.rows.astype(int), [0]])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def planted(kind: Kind, recording: Recording, first: int = 30, seed: int = 0):
+    return with_faults(recording, first, kind, Plant.of([recording]), np.random.default_rng(seed))
+
+
+def faulty_sensor(recording: Recording, faulty, start: int, stop: int) -> int | None:
+    changed = np.flatnonzero((faulty.recording.values[start:stop] != recording.values[start:stop]).any(axis=0))
+    assert len(changed) <= 1
+    return int(changed[0]) if len(changed) else None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(120, 900), st.integers(1, 60), st.integers(0, 10**6))
+def test_only_one_varying_sensor_changes_and_only_in_the_rows_that_are_told(kind, n_rows, first, seed):
+    recording = rows(n_rows, seed % 7)
+    faulty = planted(kind, recording, first, seed)
+    assert not faulty.rows[:first].any()
+    kept = ~faulty.rows
+    np.testing.assert_array_equal(faulty.recording.values[kept], recording.values[kept])
+    found = segments(faulty)
+    assert len(found) <= max(1, (n_rows - first) // SLOT)  # two that touch look like one
+    assert faulty.rows.sum() >= 1
+    assert faulty.rows.sum() <= max(1, (n_rows - first) // 5)
+    for start, stop in found:
+        if stop - start <= kind.rows[1]:
+            assert faulty_sensor(recording, faulty, start, stop) in (None, 0, 1, 2)
+    assert faulty.recording.sensors == recording.sensors
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_same_seed_plants_the_same_and_another_one_another(kind):
+    recording = rows()
+    first, again, other = (planted(kind, recording, seed=seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first.recording.values, again.recording.values)
+    assert (first.rows != other.rows).any()
+
+
+def each(name: str):
+    """Yield the sensor's rows before and after, its place and the segment, for several seeds."""
+    recording = rows()
+    plant = Plant.of([recording])
+    for seed in range(25):
+        faulty = planted(KIND[name], recording, seed=seed)
+        for start, stop in segments(faulty):
+            sensor = faulty_sensor(recording, faulty, start, stop)
+            if sensor is not None and stop - start <= KIND[name].rows[1]:
+                before, after = recording.values[:, sensor], faulty.recording.values[:, sensor]
+                yield before, after, float(plant.scale[sensor]), sensor, start, stop
+
+
+@pytest.mark.parametrize("name", ["spike", "level-shift"])
+def test_a_spike_and_a_level_shift_add_one_number_of_the_documented_size(name):
+    signs = set()
+    for before, after, scale, _, start, stop in each(name):
+        added = (after - before)[start:stop]
+        np.testing.assert_allclose(added, added[0], rtol=1e-6, atol=1e-9)
+        assert KIND[name].size[0] - 1e-9 <= abs(added[0]) / scale <= KIND[name].size[1] + 1e-9
+        assert KIND[name].rows[0] <= stop - start <= KIND[name].rows[1]
+        signs.add(np.sign(added[0]))
+    assert signs == {-1.0, 1.0}
+
+
+def test_a_drift_grows_evenly_from_nothing_to_its_size():
+    for before, after, scale, _, start, stop in each("drift"):
+        added = (after - before)[start:stop]
+        np.testing.assert_allclose(
+            added, added[-1] * np.arange(1, stop - start + 1) / (stop - start), rtol=1e-6, atol=1e-9
+        )
+        assert 1.0 - 1e-9 <= abs(added[-1]) / scale <= 4.0 + 1e-9
+
+
+def test_a_stuck_sensor_repeats_the_value_of_the_row_before():
+    for before, after, _, _, start, stop in each("stuck"):
+        np.testing.assert_array_equal(after[start:stop], np.full(stop - start, before[start - 1]))
+
+
+def test_a_noise_burst_adds_noise_without_a_level_of_the_documented_size():
+    sizes, means = [], []
+    for before, after, scale, _, start, stop in each("noise-burst"):
+        added = (after - before)[start:stop] / scale
+        sizes.append(added.std())
+        means.append(added.mean())
+    assert 1.0 < np.mean(sizes) < 3.0
+    assert abs(np.mean(means)) < 0.3
+    assert np.std(sizes) > 0.2
+
+
+def test_a_broken_coupling_shows_another_time_of_a_sensor_that_has_a_partner():
+    for before, after, _, sensor, start, stop in each("broken-coupling"):
+        assert sensor in (0, 1)
+        windows = np.lib.stride_tricks.sliding_window_view(before, stop - start)
+        places = np.flatnonzero((windows == after[start:stop]).all(axis=1))
+        assert len(places)
+        assert (places + (stop - start) <= start).any() or (places >= stop).any()
+
+
+def test_in_a_recording_without_another_time_the_values_run_backwards():
+    values = np.stack([np.arange(21.0), np.arange(21.0) ** 2], axis=1)
+    recording = Recording("short", values, ("a", "b"))
+    kind = Kind("broken-coupling", "", (20, 20), None)
+    generator = np.random.default_rng(0)
+    found = _EFFECTS[kind.name](recording.values[:, 0], 1, 21, 0.0, generator)
+    np.testing.assert_array_equal(found, np.arange(20.0, 0.0, -1.0))
+
+
+def test_without_a_sensor_that_varies_nothing_can_be_faulty():
+    with pytest.raises(DataError, match="found all constant"):
+        Plant.of([Recording("still", np.full((50, 2), 0.1), ("a", "b"))])

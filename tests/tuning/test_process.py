@@ -1,0 +1,197 @@
+"""The tuning process is handed training recordings alone: seen in what crosses, and in the memory of what runs."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from tests.conftest import make_data
+from tsadbench import Dataset, Labels, Recording, UsageError
+from tsadbench.dataset import LabelledDataset
+from tsadbench.plan import make_plan
+from tsadbench.tuning.process import message, search
+from tsadbench.tuning.task import Settings, make_task
+
+# Doubles that nothing else holds: one for every training row, one for every test row, one shared by both.
+_TRAIN, _TEST = 0x4093_57AB, 0x4093_C1DE
+
+
+def marked(high: int, rows: int) -> np.ndarray:
+    """Return doubles near 1,200 whose first four bytes are ``high`` and whose last four count."""
+    return np.array([struct.unpack(">d", struct.pack(">II", high, 0xABC0_0000 + row))[0] for row in range(rows)])
+
+
+def bytes_of(high: int) -> bytes:
+    """Return what every one of these doubles has in memory: the high half, and the count's constant part."""
+    return struct.pack("<I", high)
+
+
+def marked_data(folder: Path | None = None) -> LabelledDataset:
+    rng = np.random.default_rng(0)
+
+    def recording(name, high, n_rows):
+        return Recording(name, np.stack([marked(high, n_rows), rng.normal(size=n_rows)], axis=1), ("mark", "noise"))
+
+    splits = {"overall": ("test",)}
+    dataset = Dataset(
+        "marked", (recording("normal", _TRAIN, 400),), (recording("test", _TEST, 300),), splits, folder=folder
+    )
+    return LabelledDataset(dataset, Labels({"test": np.arange(300) > 200}, splits))
+
+
+def n_found(data: bytes, high: int) -> int:
+    """Count the doubles of a kind in some bytes: the high half stands behind the low one, which starts with 0xABC."""
+    needle, count, place = bytes_of(high), 0, data.find(bytes_of(high))
+    while place >= 0:
+        count += place >= 4 and data[place - 1] == 0xAB and data[place - 2] == 0xC0
+        place = data.find(needle, place + 1)
+    return count
+
+
+def n_in_memory(pid: int, high: int) -> int:
+    """Count such doubles in all that a process can write or has mapped for itself."""
+    count = 0
+    regions = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for region in regions:
+            if "r" not in region[1] or (len(region) > 5 and region[5] in ("[vvar]", "[vsyscall]", "[vvar_vclock]")):
+                continue
+            start, stop = (int(end, 16) for end in region[0].split("-"))
+            try:
+                memory.seek(start)
+                count += n_found(memory.read(stop - start), high)
+            except OSError:
+                continue
+    return count
+
+
+def tasked(data, detector="t2-q", **settings):
+    plan = make_plan([detector], dataset=data, seeds=1, floors=False)
+    return make_task(plan, Settings(**{"folds": 2, "trials": 2, **settings}))
+
+
+def test_no_test_row_and_no_label_is_in_the_message():
+    task = tasked(marked_data())
+    header, arrays = message(task, "sqlite:///x")
+    sent = repr(header).encode() + b"".join(array.tobytes() for array in arrays)
+    assert n_found(sent, _TRAIN) == 400
+    assert n_found(sent, _TEST) == 0
+    assert [recording[0] for recording in header["recordings"]] == ["normal"]
+    assert np.packbits(np.arange(300) > 200).tobytes() not in sent
+    assert (np.arange(300) > 200).tobytes() not in sent
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_no_test_row_is_in_the_memory_of_the_tuning_process_or_of_its_boxes(storage):
+    data = marked_data()
+    seen = {}
+
+    class Looks:
+        def step(self, number, done, of):
+            if seen:
+                return
+            (tuning,) = (one for one in psutil.Process().children() if "tsadbench.tuning.process" in one.cmdline())
+            tuning.suspend()  # in the middle of a point
+            for process in [tuning, *tuning.children(recursive=True)]:
+                seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
+            tuning.resume()
+
+        def ended(self, number, outcome):
+            pass
+
+    search(tasked(data, trials=3), storage, Looks())
+    assert n_found(data.dataset.test[0].values.tobytes(), _TEST) == 300  # the method sees what is there
+    assert len(seen) >= 3  # the process, the boxes' server, a box
+    assert sum(train >= 200 for train, _ in seen.values()) >= 2
+    assert all(test == 0 for _, test in seen.values())
+
+
+def test_rows_that_recur_in_a_test_recording_are_not_tuned_on():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(600, 2))
+    train = Recording("normal", values, ("a", "b"), time=np.arange(600.0))
+    test = Recording("test", values[560:], ("a", "b"), time=np.arange(560.0, 600.0))
+    splits = {"overall": ("test",)}
+    data = LabelledDataset(
+        Dataset("shares", (train,), (test,), splits), Labels({"test": np.zeros(40, dtype=bool)}, splits)
+    )
+    (recording,) = tasked(data).train
+    assert recording.n_rows == 560
+    np.testing.assert_array_equal(recording.values, values[:560])
+
+
+READS = """
+from tsadbench import Detector, Traits
+from tsadbench.space import IntegerRange
+import numpy as np, pathlib, pickle
+
+class Reads(Detector):
+    traits = Traits(memory=0)
+    def __init__(self, *, depth: int = 1):
+        self.depth = depth
+    @classmethod
+    def search_space(cls):
+        return {"depth": IntegerRange(1, 4)}
+    def _fit(self, recordings):
+        %s
+    def _score(self, recording):
+        return np.zeros(recording.n_rows)
+"""
+
+
+def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(tmp_path, storage, listens):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "labels.csv").write_text("1\n")
+    (tmp_path / "reads.py").write_text(READS % f"open('{tmp_path}/data/labels.csv')")
+    task = tasked(marked_data(tmp_path / "data"), f"{tmp_path}/reads.py:Reads")
+    found = search(task, storage, listens)
+    assert found.counts == {"invalid": 2}
+    assert "reached for the data's folder" in found.points[0].reason
+
+
+def test_the_tuning_process_itself_may_not_reach_for_the_data(tmp_path, storage, listens):
+    """Its code does not; a class that is loaded there may, by what pickle or a property of its space does."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "rows.csv").write_text("1\n")
+    task = tasked(marked_data(tmp_path / "data"))
+    with pytest.raises(UsageError, match="the tuning process reached for the data's folder"):
+        search(task, f"journal:{tmp_path}/data/studies.log", listens)
+
+
+def test_what_is_told_on_the_way(storage, listens):
+    found = search(tasked(make_data(), trials=3), storage, listens)
+    assert [number for number, _ in listens.outcomes] == [0, 1, 2]
+    assert listens.outcomes[-1][1] == found
+    assert listens.steps[:2] == [(0, 1, 12), (0, 2, 12)]
+    assert len(listens.steps) == 36
+
+
+def test_what_the_tuning_process_refuses_is_told(listens):
+    with pytest.raises(UsageError, match="cannot be opened"):
+        search(tasked(make_data()), "sqlite:////no/such/folder/x", listens)
+
+
+def test_its_environment_names_no_data(monkeypatch, tmp_path, storage, listens):
+    monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
+    environments = []
+
+    class Looks:
+        def step(self, number, done, of):
+            if not environments:
+                environments.extend(
+                    process.environ()
+                    for process in psutil.Process().children(recursive=True)
+                    if "tsadbench.tuning.process" in process.cmdline()
+                )
+
+        def ended(self, number, outcome):
+            pass
+
+    search(tasked(make_data()), storage, Looks())
+    assert len(environments) == 1
+    assert not [name for name in environments[0] if name.startswith("TSADBENCH_")]

@@ -1,0 +1,148 @@
+"""What a study comes to: a TOML file, and its provenance in the manifests of what is run with it."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tsadbench
+from tests.conftest import make_data
+from tsadbench import UsageError
+from tsadbench.config import read_config
+from tsadbench.plan import make_plan
+from tsadbench.store import Store
+from tsadbench.tuning.outcome import Outcome, Point
+from tsadbench.tuning.place import result_file, storage_of
+from tsadbench.tuning.result import _toml, label_at, provenance, write_tuned
+from tsadbench.tuning.task import Settings, make_task
+
+POINTS = (
+    Point(0, "complete", {"variance": 0.85, "confidence": 0.999, "smoothing": 1}, 0.4, {"spike": 0.5, "drift": 0.3}),
+    Point(1, "complete", {"variance": 0.912, "confidence": 0.95, "smoothing": 7}, 0.6, {"spike": 0.7, "drift": 0.5}),
+    Point(2, "pruned", {"variance": 0.5, "confidence": 0.95, "smoothing": 7}, None, {"spike": 0.1}),
+    Point(3, "timeout", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}, "not done"),
+    Point(4, "interrupted", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}),
+)
+OUTCOME = Outcome(POINTS, maximise=True)
+LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
+
+
+@pytest.fixture
+def written(task, tmp_path):
+    file = tmp_path / "new" / "tuned.toml"
+    plan = make_plan(["t2-q"], dataset=make_data(), seeds=1, floors=False)
+    write_tuned(file, task("t2-q", seed=3), plan, OUTCOME, "postgresql://me:secret@host/x")
+    return file, plan
+
+
+def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
+    file, plan = written
+    assert "secret" not in file.read_text(encoding="utf-8")
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert content["detectors"] == [LABEL]
+    assert content["datasets"] == ["small"]
+    tuned = content["tuned"]
+    assert tuned["label"] == LABEL
+    assert tuned["value"] == 0.6
+    assert tuned["value_of_defaults"] == 0.4
+    assert tuned["objective"] == "injection"
+    assert tuned["study"] == task("t2-q", seed=3).study
+    assert tuned["storage"] == "postgresql://me:***@host/x"
+    assert (tuned["trial"], tuned["trials"], tuned["folds"], tuned["seed"]) == (1, 4, 2, 3)
+    assert tuned["data_hash"] == plan.data.dataset.content_hash
+    assert tuned["tsadbench"] == tsadbench.__version__
+    assert tuned["parameters"] == {"variance": 0.912, "confidence": 0.95, "smoothing": 7}
+    assert tuned["parts"] == {"spike": 0.7, "drift": 0.5}
+    assert tuned["states"] == {"complete": 2, "pruned": 1, "timeout": 1, "interrupted": 1}
+
+
+def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):
+    plan = make_plan(["t2-q"], dataset="pumploop", seeds=1, floors=False)
+    file = tmp_path / "tuned.toml"
+    write_tuned(file, make_task(plan, Settings()), plan, OUTCOME, "sqlite:///x")
+    done = tsadbench("run", "--config", file, "--no-floors", "--out", tmp_path / "runs")
+    assert done.code == 0, done.err
+    (record,) = Store.open(tmp_path / "runs").records()
+    assert record.label == LABEL
+    sha256, tuned = provenance(file)
+    assert sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert record.manifest["config_hash"] == sha256
+    assert record.manifest["tuning"] == tuned
+    assert record.manifest["tuning"]["study"].startswith("t2-q-pumploop-injection-")
+    assert record.manifest["tuning"]["states"]["timeout"] == 1
+
+
+def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_to_it(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text("from tests.tuning.tunable import Guess\nclass Own(Guess): pass\n")
+    (tmp_path / "prior.json").write_text('[{"source": "a", "target": "b"}]')
+    monkeypatch.chdir(tmp_path)
+    point = Point(0, "complete", {"guess": 0.1}, 0.4, {})
+    plan = make_plan(["own.py:Own"], dataset=make_data(), seeds=1, floors=False)
+    file = tmp_path / "deep" / "tuned.toml"
+    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    assert read_config(file, {"datasets": ["pumploop"]}).config.detectors == [f"{tmp_path}/own.py:Own[guess=0.1]"]
+    plan = make_plan(["dprgm[window=8,prior=prior.json,graph=random]"], dataset=_long(), seeds=1, floors=False)
+    point = Point(0, "complete", {"alpha": 0.5}, 0.4, {})
+    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    (request,) = tomllib.loads(file.read_text())["detectors"]
+    assert request == f"dprgm[alpha=0.5,graph=random,prior={tmp_path}/prior.json,window=8]"
+
+
+def test_the_data_sets_own_prior_is_no_part_of_the_label():
+    plan = make_plan(["dprgm[horizon=2]"], dataset="pumploop", seeds=1, floors=False)
+    tuned = make_task(plan, Settings())
+    assert tuned.construction.arguments["prior"] is plan.data.dataset.prior
+    assert label_at(tuned, {"alpha": 0.5}) == "dprgm[alpha=0.5,horizon=2]"
+
+
+def _long():
+    return make_data(n_rows=400)
+
+
+def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
+    plan = make_plan(["t2-q"], dataset=make_data(), seeds=1, floors=False)
+    with pytest.raises(UsageError, match="no complete point"):
+        write_tuned(tmp_path / "x.toml", task("t2-q"), plan, Outcome(POINTS[2:], maximise=True), "sqlite:///x")
+    assert not (tmp_path / "x.toml").exists()
+
+
+@pytest.mark.parametrize("text", ["= 1", "detectors = ['t2']", "tuned = 3", b"\xff\xfe"])
+def test_another_file_is_refused(tmp_path, text):
+    file = tmp_path / "x.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=r"x\.toml: (cannot be read|expected a table)"):
+        provenance(file)
+    with pytest.raises(UsageError, match="cannot be read"):
+        provenance(tmp_path / "none.toml")
+
+
+@given(
+    st.one_of(st.text(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False))
+)
+def test_values_are_written_as_toml_reads_them(value):
+    text = f"value = {_toml(value)}"
+    if isinstance(value, str) and any(0xD800 <= ord(character) < 0xE000 for character in value):
+        return  # half a character: no text in UTF-8
+    found = tomllib.loads(text)["value"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_a_study_lies_below_the_folder_by_default_and_never_among_the_data(task, tmp_path):
+    tuned = task("t2-q")
+    assert storage_of(tuned, tmp_path / "out", None) == f"sqlite:///{tmp_path}/out/studies.sqlite3"
+    assert (tmp_path / "out").is_dir()
+    assert storage_of(tuned, tmp_path, f"journal:{tmp_path}/deep/log") == f"journal:{tmp_path}/deep/log"
+    assert (tmp_path / "deep").is_dir()
+    assert result_file(tuned, tmp_path) == tmp_path / f"{tuned.study}.toml"
+    (tmp_path / "data").mkdir()
+    from dataclasses import replace
+
+    among = replace(tuned, forbidden=(tmp_path / "data",))
+    for out, url in ((tmp_path / "data" / "out", None), (tmp_path, f"journal:{tmp_path}/data/log")):
+        with pytest.raises(UsageError, match="lies in the data's folder"):
+            storage_of(among, out, url)

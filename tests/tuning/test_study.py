@@ -1,0 +1,210 @@
+"""Studies: they go on, do not depend on what interrupts them, count failures, and give up what does badly."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState, create_trial
+
+from tsadbench import UsageError
+from tsadbench.tuning.outcome import Outcome, Point
+from tsadbench.tuning.storage import open_storage
+from tsadbench.tuning.study import MeanPruner, run_study
+
+
+def ignore(message):
+    pass
+
+
+def parameters(outcome):
+    return [dict(point.parameters) for point in outcome.points]
+
+
+def test_the_defaults_come_first_and_the_best_guess_is_near_the_mean(task, tmp_path):
+    found = run_study(task("Guess", objective="heldout", trials=16), f"sqlite:///{tmp_path}/studies.sqlite3", ignore)
+    assert len(found.points) == 16
+    assert parameters(found)[0] == {"guess": 0.5}
+    first = found.points[0]
+    rows = np.concatenate([one.values for one in task("Guess").train])
+    assert first.value == pytest.approx(((rows - 0.5) ** 2).mean(), rel=0.05)
+    assert not found.maximise
+    assert abs(found.best.parameters["guess"]) < 0.2
+    assert found.best.value < first.value
+
+
+def test_injection_searches_what_heldout_may_not_and_reports_each_kind(task, storage):
+    found = run_study(task("Guess", trials=5), storage, ignore)
+    assert set(found.points[0].parameters) == {"guess", "sign", "memory"}
+    assert found.maximise
+    assert found.best.parameters["sign"] == 1
+    assert found.best.value == pytest.approx(np.mean(list(found.best.parts.values())))
+    assert list(found.best.parts) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
+
+
+def test_a_study_that_goes_on_is_the_study_that_was_not_interrupted(task, tmp_path):
+    at_once = run_study(task("Guess", trials=13, objective="heldout"), f"journal:{tmp_path}/once", ignore)
+    for trials in (3, 12, 13):
+        in_parts = run_study(task("Guess", trials=trials, objective="heldout"), f"sqlite:///{tmp_path}/parts", ignore)
+        assert len(in_parts.points) == trials
+    assert in_parts == at_once
+    heard = []
+    assert (
+        run_study(task("Guess", trials=13, objective="heldout"), f"sqlite:///{tmp_path}/parts", heard.append) == at_once
+    )
+    assert heard == []
+
+
+def test_another_seed_is_another_study_with_other_points(task, storage):
+    first, other = (run_study(task("Guess", seed=seed, trials=2), storage, ignore) for seed in (0, 1))
+    assert len(first.points) == len(other.points) == 2
+    assert parameters(first)[1:] != parameters(other)[1:]
+
+
+@pytest.mark.parametrize("what", ["objective", "folds", "seed", "threads"])
+def test_what_changes_values_changes_the_studys_name(task, what):
+    other = {"objective": "heldout", "folds": 3, "seed": 1, "threads": 2}[what]
+    assert task("Guess").study != task("Guess", **{what: other}).study
+
+
+@pytest.mark.parametrize("what", [{"trials": 9}, {"jobs": 2}, {"timeout": 5.0}, {"prune": False}])
+def test_what_does_not_keeps_it(task, what):
+    assert task("Guess").study == task("Guess", **what).study
+
+
+def test_what_is_set_is_not_searched(task):
+    found = task("t2-q[smoothing=3]")
+    assert set(found.space) == {"variance", "confidence"}
+    assert found.at({"variance": 0.9}).arguments == {"smoothing": 3, "variance": 0.9}
+
+
+def test_a_point_is_measured_once(task, storage, tmp_path):
+    folder = tmp_path / "fits"
+    folder.mkdir()
+    found = run_study(task(f"Counts[folder={folder}]", trials=6, objective="heldout"), storage, ignore)
+    assert len(found.points) == 6
+    assert {point.parameters["guess"] for point in found.points} == {0.5, -0.5}
+    assert len(list(folder.iterdir())) == 2 * 2  # points by folds
+    assert len({point.value for point in found.points if point.parameters["guess"] == 0.5}) == 1
+
+
+def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):
+    found = run_study(task("Fails", trials=8, objective="heldout"), storage, ignore)
+    failed = [point for point in found.points if point.parameters["guess"] > 0]
+    assert 1 < len(failed) < 8
+    assert {(point.state, point.reason) for point in failed} == {("error", "ValueError: a guess above 0")}
+    assert found.counts["error"] == len(failed)
+    assert found.n_counted == 8
+    assert found.best.parameters["guess"] <= 0
+
+
+def test_a_point_over_its_time_is_a_timeout(task, storage):
+    found = run_study(task("Fails[how=sleep]", trials=1, timeout=1.0), storage, ignore)
+    assert [point.state for point in found.points] == ["timeout"]
+    assert "not done after 1 s" in found.points[0].reason
+    assert found.best is None
+
+
+def test_several_points_at_a_time_give_the_same_values(task, tmp_path):
+    outcomes = [
+        run_study(
+            task("Guess", trials=5, jobs=jobs, prune=False, objective="heldout"), f"journal:{tmp_path}/{jobs}", ignore
+        )
+        for jobs in (1, 3)
+    ]
+    assert [len(outcome.points) for outcome in outcomes] == [5, 5]
+    alone, together = ({str(p.parameters): p.value for p in outcome.points} for outcome in outcomes)
+    assert alone == together  # random draws so far: by their number, not by who draws
+
+
+def test_two_processes_that_share_a_study_do_not_draw_the_same(task, tmp_path):
+    url = f"journal:{tmp_path}/shared.log"
+    with ThreadPoolExecutor(2) as workers:
+        found = list(workers.map(lambda _: run_study(task("Guess", trials=8, prune=False), url, ignore), range(2)))
+    last = max(found, key=lambda one: len(one.points))
+    assert 8 <= last.n_counted <= 9  # one may have begun as the other ended
+    assert len({str(point.parameters) for point in last.points}) == len(last.points)
+
+
+def test_an_interrupted_trial_does_not_count(task, storage):
+    tuned = task("Guess", trials=2)
+    run_study(tuned, storage, ignore)
+    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
+    study.tell(study.ask(), state=TrialState.FAIL)  # what Optuna makes of a trial that nobody hears of
+    study.add_trial(
+        create_trial(
+            state=TrialState.FAIL,
+            params={"guess": 0.1, "sign": 1, "memory": 1},
+            distributions=study.trials[0].distributions,
+        )
+    )
+    found = run_study(task("Guess", trials=3), storage, ignore)
+    assert found.counts["interrupted"] == 1
+    assert found.n_counted == 3
+
+
+@pytest.mark.parametrize(
+    ("numbers", "given_up"), [([0.1, 0.2], True), ([0.9, 0.1], False), ([0.4, 0.61], False), ([0.1], False)]
+)
+def test_a_point_is_given_up_by_its_mean_so_far(numbers, given_up):
+    study = optuna.create_study(direction="maximize")
+    for _ in range(5):
+        study.add_trial(create_trial(value=0.0, intermediate_values={0: 0.9, 1: 0.1, 2: 0.0}))
+    trial = create_trial(state=TrialState.PRUNED, intermediate_values=dict(enumerate(numbers)))
+    assert MeanPruner(2).prune(study, trial) is given_up
+    flipped = optuna.create_study(direction="minimize")
+    for _ in range(5):
+        flipped.add_trial(create_trial(value=0.0, intermediate_values={0: -0.9, 1: -0.1, 2: 0.0}))
+    mirrored = create_trial(state=TrialState.PRUNED, intermediate_values={k: -v for k, v in enumerate(numbers)})
+    assert MeanPruner(2).prune(flipped, mirrored) is given_up
+
+
+def test_no_point_is_given_up_before_five_are_complete():
+    study = optuna.create_study(direction="maximize")
+    for _ in range(4):
+        study.add_trial(create_trial(value=0.0, intermediate_values={0: 0.9, 1: 0.1}))
+    trial = create_trial(state=TrialState.PRUNED, intermediate_values={0: 0.0, 1: 0.0})
+    assert not MeanPruner(2).prune(study, trial)
+
+
+def test_pruned_points_save_folds(task, tmp_path):
+    urls = [f"journal:{tmp_path}/{name}" for name in ("pruned", "whole")]
+    steps = []
+    counts = []
+    for url, prune in zip(urls, (True, False), strict=True):
+        heard = []
+        found = run_study(task("Guess", trials=10, prune=prune, objective="heldout", folds=3), url, heard.append)
+        steps.append(sum(message["kind"] == "step" for message in heard))
+        counts.append(found.counts)
+    assert counts[0]["pruned"] >= 1
+    assert counts[1] == {"complete": 10}
+    assert steps[0] < steps[1]
+    assert all(point.value is None for point in found.points if point.state == "pruned")
+
+
+def test_the_best_of_equals_is_the_first():
+    points = tuple(Point(n, "complete", {}, value, {}) for n, value in enumerate([0.5, 0.7, 0.7]))
+    pruned = Point(3, "pruned", {}, None, {})
+    assert Outcome((*points, pruned), maximise=True).best.number == 1
+    assert Outcome((*points, pruned), maximise=False).best.number == 0
+    assert Outcome((pruned,), maximise=True).best is None
+    whole = Outcome((*points, pruned), maximise=True)
+    assert Outcome.from_json(whole.to_json()) == whole
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("nonsense", "expected a URL like sqlite:///"),
+        ("postgresql://me:secret@localhost:1/x", "driver of this database is not installed|cannot be opened"),
+        ("sqlite:////no/such/folder/x", "cannot be opened"),
+        ("journal:/no/such/folder/x", "cannot be opened"),
+        ("whatever://me:secret@host/x", "driver of this database|cannot be opened"),
+    ],
+)
+def test_a_storage_that_cannot_be_had_is_told_without_its_password(url, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        open_storage(url)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,1 @@
+"""Tuning without labels: parameters chosen by what training recordings alone can tell."""

@@ -1,0 +1,189 @@
+"""Faults of known kinds, planted into normal rows: what a detector is tuned to find where nobody has labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from tsadbench.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.errors import DataError
+from tsadbench.recording import Recording
+
+# One fault a slot of so many rows, in a place drawn within it; a fault takes a fifth of its slot at most.
+SLOT = 200
+_LARGEST_SHARE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fault: one sensor, some rows.
+
+    Parameters
+    ----------
+    name, meaning
+        In tables; what it does to the sensor's values in these rows.
+    rows
+        Fewest and most rows that one takes.
+    size
+        Smallest and largest size, in standard deviations of the sensor over the rows trained on; None where the fault
+        has no size.
+    """
+
+    name: str
+    meaning: str
+    rows: tuple[int, int]
+    size: tuple[float, float] | None
+
+
+KINDS = (
+    Kind("spike", "a jump up or down, and back", (1, 3), (3.0, 8.0)),
+    Kind("level-shift", "a constant is added or taken away", (10, 40), (1.0, 3.0)),
+    Kind("drift", "a ramp from nothing up or down to the size", (20, 40), (1.0, 4.0)),
+    Kind("stuck", "the value of the row before is repeated", (10, 40), None),
+    Kind("noise-burst", "normal noise is added whose standard deviation is the size", (10, 40), (1.0, 3.0)),
+    Kind(
+        "broken-coupling",
+        "the sensor shows what it showed at another time of the recording; a sensor that correlates with another one "
+        "is drawn",
+        (20, 40),
+        None,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plant:
+    """What faults need to know of the rows trained on.
+
+    Parameters
+    ----------
+    scale
+        [n_sensors] standard deviations.
+    varying, coupled
+        Places of the sensors that vary, and of those of them that correlate most with another one: the upper half.
+    """
+
+    scale: FloatArray
+    varying: IntArray
+    coupled: IntArray
+
+    @classmethod
+    def of(cls, train: Sequence[Recording]) -> Plant:
+        """Learn from training recordings.
+
+        Raises
+        ------
+        DataError
+            Where no sensor varies.
+        """
+        rows = np.concatenate([recording.values for recording in train])
+        scale = rows.std(axis=0)
+        varying = np.flatnonzero(scale > len(rows) * np.finfo(np.float64).eps * np.abs(rows.mean(axis=0)))
+        if len(varying) == 0:
+            raise DataError("expected a sensor that varies in the training rows, found all constant")
+        strongest = np.zeros(len(varying))
+        if len(varying) > 1:
+            correlation = np.abs(np.corrcoef(rows[:, varying], rowvar=False))
+            np.fill_diagonal(correlation, 0.0)
+            strongest = correlation.max(axis=0)
+        return cls(scale, varying, varying[strongest >= np.median(strongest)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Faulty:
+    """A recording with faults of one kind.
+
+    Parameters
+    ----------
+    recording
+        With the faults.
+    rows
+        [n_rows], True in the rows of a fault.
+    """
+
+    recording: Recording
+    rows: BoolArray
+
+
+def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator) -> Faulty:
+    """Return a recording with faults of a kind in its rows from ``first`` on; whatever else it holds is as it was.
+
+    Parameters
+    ----------
+    recording
+        Normal rows.
+    first
+        Row before which nothing is planted, at least 1.
+    kind, plant
+        What is planted, and in what sensors.
+    generator
+        Draws places, sensors and sizes.
+    """
+    values = recording.values.copy()
+    faulty = np.zeros(recording.n_rows, dtype=np.bool_)
+    for start, stop in _places(first, recording.n_rows, kind, generator):
+        sensor = int(generator.choice(plant.coupled if kind.name == "broken-coupling" else plant.varying))
+        size = 0.0 if kind.size is None else float(generator.uniform(*kind.size) * plant.scale[sensor])
+        values[start:stop, sensor] = _EFFECTS[kind.name](recording.values[:, sensor], start, stop, size, generator)
+        faulty[start:stop] = True
+    return Faulty(Recording(recording.id, values, recording.sensors, recording.time), faulty)
+
+
+def _places(first: int, stop: int, kind: Kind, generator: np.random.Generator) -> list[tuple[int, int]]:
+    """Return each fault's first row and the row after its last: one in each of equal slots."""
+    n_slots = max(1, (stop - first) // SLOT)
+    borders = [first + (stop - first) * number // n_slots for number in range(n_slots + 1)]
+    places = []
+    for start, end in pairwise(borders):
+        most = max(1, min(kind.rows[1], (end - start) // _LARGEST_SHARE))
+        length = int(generator.integers(min(kind.rows[0], most), most + 1))
+        begin = int(generator.integers(start, end - length + 1))
+        places.append((begin, begin + length))
+    return places
+
+
+def _offset(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
+    return values[start:stop] + size * _sign(generator)
+
+
+def _drift(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
+    ramp = np.arange(1, stop - start + 1) / (stop - start)
+    return values[start:stop] + size * _sign(generator) * ramp
+
+
+def _stuck(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:  # noqa: ARG001
+    return np.full(stop - start, values[start - 1])
+
+
+def _noise(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
+    return values[start:stop] + generator.normal(0.0, size, stop - start)
+
+
+def _elsewhere(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:  # noqa: ARG001
+    """Return what stood at a place that shares no row with this one, where the recording has such a place."""
+    length = stop - start
+    before, after = max(0, start - length + 1), max(0, len(values) - length - stop + 1)
+    if before + after == 0:
+        return values[start:stop][::-1]
+    drawn = int(generator.integers(before + after))
+    begin = drawn if drawn < before else stop + drawn - before
+    return values[begin : begin + length]
+
+
+def _sign(generator: np.random.Generator) -> float:
+    return 1.0 if generator.random() < 0.5 else -1.0
+
+
+_Effect: TypeAlias = Callable[[FloatArray, int, int, float, np.random.Generator], FloatArray]
+_EFFECTS: Mapping[str, _Effect] = {
+    "spike": _offset,
+    "level-shift": _offset,
+    "drift": _drift,
+    "stuck": _stuck,
+    "noise-burst": _noise,
+    "broken-coupling": _elsewhere,
+}

@@ -1,0 +1,274 @@
+"""What is tuned, on what, how: all that the tuning process is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tsadbench.box import Construction
+from tsadbench.dataset import Dataset
+from tsadbench.detector import Detector
+from tsadbench.errors import UsageError
+from tsadbench.manifest import code_hash
+from tsadbench.parameters import parameters_of
+from tsadbench.plan import Contender, Plan
+from tsadbench.prior import Prior
+from tsadbench.recording import Recording
+from tsadbench.space import Space
+from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
+from tsadbench.tuning.objective import Objective
+
+# What a run, not a detector's design, decides.
+_NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
+_CODE = ("faults.py", "folds.py", "objective.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a search is done.
+
+    Parameters
+    ----------
+    objective
+        "injection" or "heldout".
+    trials
+        Points that the study is to hold when it ends.
+    folds
+        Blocks that each training recording is cut into, at least 2.
+    seed
+        Of the detector, of the faults and of the search.
+    jobs
+        Points at a time.
+    threads
+        Of a detector's libraries.
+    timeout, memory_mib
+        What one point may use: wall-clock seconds, resident MiB; None does not limit it.
+    prune
+        Whether a point is given up that does badly.
+    """
+
+    objective: Objective = "injection"
+    trials: int = 30
+    folds: int = 3
+    seed: int = 0
+    jobs: int = 1
+    threads: int = 1
+    timeout: float | None = None
+    memory_mib: float | None = None
+    prune: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("trials", 1), ("folds", 2), ("seed", 0), ("jobs", 1), ("threads", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"--{name} must be at least {least}, found {getattr(self, name)}")
+        for name, number in (("timeout", self.timeout), ("memory", self.memory_mib)):
+            if number is not None and not number > 0:
+                raise UsageError(f"--{name} must be positive, found {number}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A detector, what may be searched of it, and normal recordings. It holds no test recording and no label.
+
+    Parameters
+    ----------
+    name
+        The detector's.
+    construction
+        Its class, with the arguments that are not searched.
+    given
+        Those of these arguments that the user set; the others are the data set's prior.
+    space
+        What is searched.
+    defaults
+        The point at which all of that is as the class has it.
+    reach
+        How far scores see, over all points.
+    dataset
+        The data set's name.
+    train
+        The recordings that the protocol ``strict`` trains on.
+    forbidden
+        Folders of which nothing may be opened.
+    settings
+        How the search is done.
+    study
+        A name that says what decides the values: another such thing is another study.
+    """
+
+    name: str
+    construction: Construction
+    given: Mapping[str, object]
+    space: Mapping[str, Space]
+    defaults: Mapping[str, object]
+    reach: Reach
+    dataset: str
+    train: tuple[Recording, ...]
+    forbidden: tuple[Path, ...]
+    settings: Settings
+    study: str
+
+    def at(self, point: Mapping[str, object]) -> Construction:
+        """Return how to construct the detector at a point, with the search's seed where it takes one."""
+        arguments = {**self.construction.arguments, **point}
+        if any(parameter.name == "seed" for parameter in parameters_of(self.construction.cls)):
+            arguments["seed"] = self.settings.seed
+        return Construction(self.construction.cls, arguments)
+
+    def folds(self) -> tuple[Fold, ...]:
+        """Return the divisions of the training recordings."""
+        return make_folds(self.train, self.settings.folds, self.reach)
+
+
+def make_task(plan: Plan, settings: Settings) -> Task:
+    """Return what is to be tuned.
+
+    Parameters
+    ----------
+    plan
+        A plan with one detector under the protocol ``strict``. Only what it trains on is taken: training rows that
+        recur in a test recording are not in it.
+    settings
+        How the search is done.
+
+    Raises
+    ------
+    UsageError
+        Where there is nothing to search, or the objective cannot be had of this detector.
+    DataError
+        Where the training recordings are too short.
+    """
+    contender, dataset = plan.trials[0].contender, plan.data.dataset
+    (episode,) = plan.episodes
+    cls = contender.construction.cls
+    fixed = {name: value for name, value in contender.construction.arguments.items() if name != "seed"}
+    space = searched(contender, settings.objective)
+    defaults = {one.name: one.default for one in parameters_of(cls) if one.name in space}
+    reach = reach_of(cls, fixed, space, dataset.sensors)
+    construction = Construction(cls, fixed)
+    task = Task(
+        name=contender.name,
+        construction=construction,
+        given={name: value for name, value in fixed.items() if value is not dataset.prior or value is None},
+        space=space,
+        defaults=defaults,
+        reach=reach,
+        dataset=dataset.name,
+        train=episode.train,
+        forbidden=() if dataset.folder is None else (dataset.folder.resolve(),),
+        settings=settings,
+        study=_study_name(contender, dataset, space, reach, episode.train, settings),
+    )
+    task.folds()  # too short recordings are told here, before anything starts
+    return task
+
+
+def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
+    """Return what an objective may search of a detector: not what the user has set, nor what a loss cannot compare.
+
+    Raises
+    ------
+    UsageError
+        Where that is nothing, or the class declares what its constructor does not take.
+    """
+    name, cls = contender.name, contender.construction.cls
+    declared = cls.search_space()
+    _check_declared(name, cls, declared)
+    if not declared:
+        raise UsageError(
+            f"{name} declares no search space, so there is nothing to tune; docs/adding-a-detector.md says how to "
+            f"declare one"
+        )
+    if objective == "heldout" and not cls.offers_held_out_loss():
+        raise UsageError(
+            f"{name} has no held-out loss: it neither forecasts nor gives back rows; tune it with --objective injection"
+        )
+    space = {key: one for key, one in declared.items() if key not in contender.construction.arguments}
+    if objective == "heldout":
+        scoring = contender.traits.scoring_parameters
+        space = {key: one for key, one in space.items() if not one.alters_loss and key not in scoring}
+    if not space:
+        raise UsageError(
+            f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; set "
+            f"fewer parameters, or take another objective"
+        )
+    return space
+
+
+def reach_of(
+    cls: type[Detector], fixed: Mapping[str, object], space: Mapping[str, Space], sensors: tuple[str, ...]
+) -> Reach:
+    """Return how far scores see at most, from the traits at the space's extremes; each of these points is checked.
+
+    Raises
+    ------
+    UsageError
+        Where the detector refuses one of them.
+    """
+    before, after = 1, 0
+    for point in _extremes(space):
+        detector = cls(**{**fixed, **point})
+        detector.check(sensors)
+        traits = detector.declared_traits()
+        before = max(before, GAP_WITHOUT_END if traits.memory is None else traits.memory)
+        after = max(after, traits.look_ahead)
+    return Reach(before, after)
+
+
+def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
+    """Yield the defaults, each parameter alone at each of its extremes, and all at their first and last ones."""
+    yield {}
+    for name, one in space.items():
+        for value in one.extremes:
+            yield {name: value}
+    for place in (0, -1):
+        yield {name: one.extremes[place] for name, one in space.items()}
+
+
+def _check_declared(name: str, cls: type[Detector], declared: Mapping[str, Space]) -> None:
+    known = {parameter.name for parameter in parameters_of(cls)}
+    for key in declared:
+        if key not in known or key in _NEVER_SEARCHED:
+            raise UsageError(
+                f"{name}: search_space names {key!r}; expected parameters of its constructor other than "
+                f"{sorted(_NEVER_SEARCHED)}"
+            )
+
+
+def training_hash(train: Sequence[Recording]) -> str:
+    """SHA-256 over the training recordings' ids, sensors, times and values, in order."""
+    digest = hashlib.sha256()
+    for recording in train:
+        digest.update(repr((recording.id, recording.sensors, recording.values.shape)).encode())
+        digest.update(recording.values.tobytes())
+        digest.update(b"no time" if recording.time is None else recording.time.tobytes())
+    return digest.hexdigest()
+
+
+def _study_name(
+    contender: Contender,
+    dataset: Dataset,
+    space: Mapping[str, Space],
+    reach: Reach,
+    train: Sequence[Recording],
+    settings: Settings,
+) -> str:
+    """Return the detector, data set and objective, with a hash of all that a point's value hangs on."""
+    construction = contender.construction
+    code = hashlib.sha256(b"".join((Path(__file__).parent / name).read_bytes() for name in _CODE))
+    determinants = {
+        "label": contender.label,
+        "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
+        "code": [code_hash(construction.cls), code.hexdigest()],
+        "space": {name: repr(one) for name, one in space.items()},
+        "reach": [reach.before, reach.after],
+        "train": training_hash(train),
+        "settings": [settings.objective, settings.folds, settings.seed, settings.threads],
+    }
+    digest = hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:12]
+    readable = re.sub(r"[^\w.-]+", "-", f"{contender.name}-{dataset.name}-{settings.objective}").strip("-.")
+    return f"{readable}-{digest}"
