@@ -22,12 +22,15 @@ _PLACES = {
     "Record": "tsadbench.record",
     "progress": "tsadbench.progress",
     "run": "tsadbench.api",
+    "fit_model": "tsadbench.models",
+    "load_model": "tsadbench.models",
     **dict.fromkeys(
         (
             "ContractError",
             "DataError",
             "DataNotFoundError",
             "MissingExtraError",
+            "ModelFileError",
             "NotFittedError",
             "PluginError",
             "StoreError",
@@ -48,6 +51,7 @@ __all__ = [
     "Labels",
     "Leaderboard",
     "MissingExtraError",
+    "ModelFileError",
     "NotFittedError",
     "PluginError",
     "Prior",
@@ -60,6 +64,8 @@ __all__ = [
     "TsadbenchError",
     "UsageError",
     "__version__",
+    "fit_model",
+    "load_model",
     "progress",
     "run",
 ]
@@ -73,6 +79,7 @@ if TYPE_CHECKING:
         DataError,
         DataNotFoundError,
         MissingExtraError,
+        ModelFileError,
         NotFittedError,
         PluginError,
         StoreError,
@@ -80,6 +87,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tsadbench.leaderboard import Leaderboard
+    from tsadbench.models import fit_model, load_model
     from tsadbench.prior import Prior
     from tsadbench.progress import progress
     from tsadbench.protocol import Episode, Protocol, Scored

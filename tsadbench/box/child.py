@@ -24,7 +24,7 @@ from tsadbench.arrays import FloatArray
 from tsadbench.box.construction import Construction
 from tsadbench.box.guard import forbid
 from tsadbench.box.wire import Array, Header, receive, send
-from tsadbench.errors import ContractError
+from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.progress import listening
 from tsadbench.recording import Recording
 
@@ -81,6 +81,8 @@ class _Inside:
             return self._timed(lambda: _nothing(detector.fit(self._train)))
         if kind == "training_scores":
             return self._timed(lambda: detector.training_scores(self._train))
+        if kind == "learned":
+            return _learned(detector)
         (recording,) = _recordings(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
         return self._timed(lambda: [work(recording)])
@@ -95,7 +97,7 @@ class _Inside:
         construction = Construction.loads(arrays[0].tobytes())
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
-        self._detector = construction.cls(**construction.arguments)
+        self._detector = construction.construct()
         return {"offers_contributions": self._detector.offers_contributions()}
 
     def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
@@ -159,6 +161,16 @@ def _recordings(header: Header, arrays: list[Array]) -> tuple[Recording, ...]:
             array.flags.writeable = False
         recordings.append(Recording(name, values, tuple(header["sensors"]), time_axis))  # type: ignore[arg-type]
     return tuple(recordings)
+
+
+def _learned(detector: Detector) -> tuple[Header, list[Array]]:
+    from tsadbench.models.parts import to_parts
+
+    try:
+        parts = to_parts(detector)
+    except TsadbenchError as error:
+        return {"refused": str(error)}, []
+    return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
 
 def _failure(error: BaseException) -> Header:

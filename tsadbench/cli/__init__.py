@@ -12,6 +12,7 @@ from tsadbench.cli import (
     catalogue,
     check,
     data,
+    fit,
     leaderboard,
     new,
     prior,
@@ -20,6 +21,7 @@ from tsadbench.cli import (
     reproduce,
     run,
     runs,
+    score,
     verify,
 )
 from tsadbench.errors import TsadbenchError
@@ -39,6 +41,8 @@ app.command()(reproduce.reproduce)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
+app.command()(fit.fit)
+app.command()(score.score)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")
