@@ -169,7 +169,7 @@ class _Decoder:
             return [self.decode(item) for item in tree]
         if not isinstance(tree, dict):
             return tree
-        kind = next(iter(tree))
+        kind = next(iter(tree), "none")
         content: Any = tree[kind]
         if kind == "float":
             return _FLOATS[content]

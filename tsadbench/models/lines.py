@@ -46,9 +46,10 @@ class Lines:
         try:
             text = self._decoder.decode(data, final=final)
         except UnicodeDecodeError as error:
+            line = self._n_lines + error.object.count(b"\n", 0, error.start) + 1
             raise DataError(
-                f"{self._name}, after line {self._n_lines}: not {self._encoding}, found the byte "
-                f"0x{error.object[error.start]:02x}; write it in the encoding of the training files"
+                f"{self._name}, line {line}: not {self._encoding}, found the byte 0x{error.object[error.start]:02x}; "
+                f"write it in the encoding of the training files"
             ) from error
         *lines, self._rest = (self._rest + text).split("\n")
         self._n_lines += len(lines)
