@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -65,7 +66,7 @@ def test_it_is_the_benchmarks_fit_with_its_threshold_and_scores(plant, t2_model)
 def test_a_whole_file(tsadbench, plant, model_file, t2_model):
     done = tsadbench("score", model_file, plant / "run.csv", "--contributions")
     assert (done.code, done.err) == (0, "")
-    found = pd.read_csv(io.StringIO(done.out), float_precision="round_trip")
+    found = pd.read_csv(io.StringIO(done.out))
     expected = t2_model.score(load_card(plant / "card.toml").dataset.test[0], contributions=True)
     assert list(found) == ["time", "score", "flagged", "contribution_Pressure [bar]", "contribution_Flow"]
     np.testing.assert_array_equal(found["score"], expected.scores)
@@ -79,7 +80,7 @@ def test_a_whole_file(tsadbench, plant, model_file, t2_model):
 def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
     run = plant / "run.csv"
     both = tsadbench("score", model_file, run, run)
-    table = pd.read_csv(io.StringIO(both.out), float_precision="round_trip")
+    table = pd.read_csv(io.StringIO(both.out))
     assert table["file"].tolist() == [str(run)] * 120
     assert tsadbench("score", model_file, run, run, "--out", tmp_path / "x.parquet").code == 0
     stored = pd.read_parquet(tmp_path / "x.parquet")
@@ -139,7 +140,7 @@ def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(t
     rows = [HEADER, *lines(3, 40)]
     text = [f"{line}\n" for line in rows]
     growing.write_text("".join(text[:11]) + text[11][:9])
-    running = start(out, ahead_model, growing, "--follow", "--idle", 4)
+    running = start(out, ahead_model, growing, "--follow", "--idle", 10)
     assert len(wait_for(out, 8)) == 1 + 10 - 3  # a row is answered once three more are there
     with growing.open("a") as stream:
         stream.write(text[11][9:] + "".join(text[12:21]))
@@ -158,6 +159,14 @@ def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(t
         (tmp_path / "whole.csv").write_text("\n".join(rows[: count + 1]) + "\n")
         expected = tsadbench("score", ahead_model, tmp_path / "whole.csv").out.splitlines()
         assert close([found[0], *found[begin : begin + count]], expected)
+
+
+def test_an_interrupt_ends_it_quietly(plant, model_file, tmp_path):
+    running = start(tmp_path / "answers.csv", model_file, plant / "run.csv", "--follow")
+    assert len(wait_for(tmp_path / "answers.csv", 61)) == 61
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (130, b"")
 
 
 def test_standard_input_is_answered_row_by_row_to_its_end(tsadbench, ahead_model, tmp_path):

@@ -1,4 +1,4 @@
-"""New files are read as the card's own: the card's reader is the truth; however the bytes come, the rows are the same."""
+"""New files are read as the card's own, whose reader is the truth, wherever their bytes are cut."""
 
 from __future__ import annotations
 
