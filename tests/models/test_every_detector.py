@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tsadbench import Prior, Recording
 from tsadbench.box.child import limit_threads
+from tsadbench.errors import TsadbenchError
 from tsadbench.manifest import code_hash
-from tsadbench.models.model import Model, ModelCard, checksums, from_bytes, model_bytes
+from tsadbench.models.archive import unpack
+from tsadbench.models.model import Model, ModelCard, _card_and_parts, checksums, from_bytes, model_bytes
 from tsadbench.models.parts import to_parts
 from tsadbench.models.stream import Stream
 from tsadbench.prior import Edge
@@ -106,6 +114,38 @@ def test_row_by_row_it_scores_as_all_at_once(fitted):
         assert set(map(type, split)) == {type(None)}
     if fitted.traits.extra is None and type(fitted).__name__ != "MSET":
         np.testing.assert_array_equal(np.concatenate(found), expected.scores)
+
+
+@pytest.fixture(scope="module")
+def by_hand():
+    """Parts of two models, whose bytes somebody may change who also writes the checksums anew."""
+    rows = [recording(1, 40)]
+    made = {}
+    for name in ("nearest-neighbour", "isolation-forest", "vanilla-ae"):
+        cls = load_detector(name)
+        cheap = {"n_estimators": 2} if name == "isolation-forest" else {}
+        detector = cls(**{**cls.test_params(), **cheap}).fit(rows)
+        made[name] = _card_and_parts(unpack(as_model(detector)))
+    return made
+
+
+@given(
+    st.sampled_from(["nearest-neighbour", "isolation-forest", "vanilla-ae"]),
+    st.integers(0, 9),
+    st.integers(0, 10**6),
+    st.sampled_from([b"", b"0", b"-", b"9", b'"', b"{", b"]", b"\x00", b"\xff"]),
+)
+@settings(max_examples=120, deadline=None)
+def test_whatever_somebody_writes_into_the_parts_ends_in_a_reason_or_in_scores(by_hand, name, part, place, written):
+    card, parts = by_hand[name]
+    chosen = sorted(parts)[part % len(parts)]
+    content = parts[chosen]
+    place %= len(content)
+    changed = {**parts, chosen: content[:place] + written + content[place + 1 :]}
+    file = model_bytes(replace(card, parts=checksums(changed)), changed)
+    with contextlib.suppress(TsadbenchError), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(from_bytes(file).score(recording(3, 20)).scores) == 20
 
 
 def test_all_that_ship_are_here():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tsadbench.errors import ModelFileError
+from tsadbench.errors import MissingExtraError, ModelFileError
 from tsadbench.models.estimators import dump_estimator, load_estimator
 from tsadbench.parameters import JsonValue
 
@@ -89,9 +89,9 @@ def decode(encoded: Encoded, owner: type) -> object:
     """
     try:
         return _Decoder(encoded, owner).decode(encoded.tree)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
+    except (ModelFileError, MissingExtraError):
+        raise
+    except Exception as error:  # dataclasses may look at their fields in any way
         raise ModelFileError(f"it holds what no {owner.__name__} has learned ({error})") from error
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.detector import Detector
-from tsadbench.errors import ModelFileError, UsageError
+from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.manifest import code_hash, library_versions
 from tsadbench.models.archive import pack, unpack
 from tsadbench.models.parts import from_parts
@@ -131,9 +131,17 @@ class Model:
             Where it does not have the model's sensors.
         UsageError
             Where the detector does not tell contributions.
+        ModelFileError
+            Where the detector fails on them.
         """
-        split = self.detector.contributions(rows) if contributions else None
-        return self.judged(self.detector.score(rows), split)
+        try:
+            split = self.detector.contributions(rows) if contributions else None
+            return self.judged(self.detector.score(rows), split)
+        except TsadbenchError:
+            raise
+        except Exception as error:  # a file that somebody made up may hold anything of the right types
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise ModelFileError(f"{self.card.label} fails on these rows ({reason}); fit it again") from error
 
     def judged(self, scores: FloatArray, contributions: FloatArray | None) -> Answers:
         """Return scores with their flags; a row without a score is not flagged."""

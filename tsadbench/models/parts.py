@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tsadbench.detector import Detector
-from tsadbench.errors import MissingExtraError, ModelFileError
+from tsadbench.errors import MissingExtraError, ModelFileError, TsadbenchError
 from tsadbench.models.codec import Encoded, decode, encode
 
 _TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
@@ -57,17 +57,15 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     try:
         fields = cast("dict[str, Any]", content)
         parameters, learned = dict(fields["parameters"]), dict(fields["learned"])
-        sensors = learned["sensors_"]
         _check_names(cls, learned)
         detector = cls(**parameters | dict(changes))
-    except (TypeError, KeyError, ValueError) as error:
-        raise ModelFileError(f"it holds no fitted {cls.__name__} ({error})") from error
-    detector.check(sensors)
-    try:
+        detector.check(learned["sensors_"])
         return detector.restore(learned)
+    except TsadbenchError:
+        raise
     except Exception as error:  # a detector takes back only what it has learned itself, and says so in any way
         reason = " ".join(str(error).split())[:200]
-        raise ModelFileError(f"{cls.__name__} cannot take back what it has learned: {reason}") from error
+        raise ModelFileError(f"it holds no fitted {cls.__name__}: {reason}") from error
 
 
 def require_packages() -> None:
