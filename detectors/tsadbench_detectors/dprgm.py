@@ -187,7 +187,7 @@ class DPRGM(Forecaster):
         self.error_iqr_ = _floored(third - first)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        self.adjacency_ = self._adjacency(recordings)
+        self.adjacency_ = self._adjacency(recordings, self.standardiser_)
         return self._rebuilt_network()
 
     def _rebuilt_network(self) -> nn.Module:
@@ -203,15 +203,29 @@ class DPRGM(Forecaster):
     @property
     def node_weights_(self) -> FloatArray:
         """How much each sensor weighs in the score, [n_sensors]."""
-        if self.node_weights:
-            return sensor_graph.node_weights(self.standardiser_)
-        return sensor_graph.equal_node_weights(len(self.standardiser_.mean))
+        return self._node_weights(self.standardiser_)
 
-    def _adjacency(self, recordings: Sequence[Recording]) -> FloatArray:
+    def sensor_graph(self, recordings: Sequence[Recording]) -> tuple[FloatArray, FloatArray]:
+        """Return what `fit` works on with these training recordings, before it learns anything else.
+
+        Returns
+        -------
+        tuple
+            A [n_sensors, n_sensors], entry [i, j] for the edge from sensor i to sensor j, and the node weights.
+        """
+        standardiser = Standardiser.of(recordings)
+        return self._adjacency(recordings, standardiser), self._node_weights(standardiser)
+
+    def _node_weights(self, standardiser: Standardiser) -> FloatArray:
+        if self.node_weights:
+            return sensor_graph.node_weights(standardiser)
+        return sensor_graph.equal_node_weights(len(standardiser.mean))
+
+    def _adjacency(self, recordings: Sequence[Recording], standardiser: Standardiser) -> FloatArray:
         couplings = self._couplings(recordings[0].sensors)
         if not self.edge_weights:
             return couplings
-        return sensor_graph.weighted(couplings, sensor_graph.correlations(self.standardiser_, pooled_rows(recordings)))
+        return sensor_graph.weighted(couplings, sensor_graph.correlations(standardiser, pooled_rows(recordings)))
 
     def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
         """Return D [n_sensors, n_sensors], zeros and ones; shares of votes in the place of ones where asked for."""

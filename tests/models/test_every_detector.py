@@ -149,4 +149,4 @@ def test_whatever_somebody_writes_into_the_parts_ends_in_a_reason_or_in_scores(b
 
 
 def test_all_that_ship_are_here():
-    assert len(NAMES) == 20
+    assert len(NAMES) >= 20

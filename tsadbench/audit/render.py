@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.audit.audit import Audit
-from tsadbench.errors import MissingExtraError, UsageError
-from tsadbench.render import number
+from tsadbench.render import markdown_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +21,7 @@ def markdown(found: Audit) -> str:
     parts += ["", f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less.", ""]
     for title, header, rows in tables(found):
         if rows:
-            parts += [f"## {title}", "", _line(header), _line(["---"] * len(header)), *map(_line, rows), ""]
+            parts += [f"## {title}", "", *markdown_table(header, rows), ""]
     return "\n".join(parts)
 
 
@@ -96,23 +94,21 @@ def draw(found: Audit, file: Path) -> None:
     UsageError
         Where the file cannot be written.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("the figure of an audit", "report") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from tsadbench.plot.style import check_ending, save
+
+    check_ending(file)
     test = [one for one in found.recordings if one.role == "test"]
-    with mpl.rc_context({"svg.hashsalt": found.dataset, "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(11, max(4.0, 0.16 * len(test) + 1.5)), layout="constrained")
         where, telling, moved = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
         _draw_recordings(where, found)
         _draw_predictors(telling, found)
         _draw_shifts(moved, found)
         figure.suptitle(f"Audit of {found.dataset}")
-        try:
-            figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{file}: the figure cannot be written ({error})") from error
+        save(figure, file, salt=found.dataset)
 
 
 def _draw_recordings(axes: Axes, found: Audit) -> None:
@@ -147,10 +143,6 @@ def _draw_shifts(axes: Axes, found: Audit) -> None:
     axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
     axes.set_title("Median z-score of\nnormal test rows")
     axes.figure.colorbar(image, ax=axes)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _or_dash(value: float | None) -> str:

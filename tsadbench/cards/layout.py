@@ -11,11 +11,11 @@ def layout_of(card: Card) -> RowLayout:
     files = card.reading(card.test or card.single or card.files)
     columns, missing = card.columns, card.missing
     return RowLayout(
-        separator=files.separator or ",",
-        decimal=files.decimal or ".",
-        encoding=files.encoding or "utf-8",
-        header_line=files.header_line or 1,
-        remove_prefix=files.remove_prefix or "",
+        separator=files.separator,
+        decimal=files.decimal,
+        encoding=files.encoding,
+        header_line=files.header_line,
+        remove_prefix=files.remove_prefix,
         time=columns.times,
         time_formats=columns.time_formats,
         period=columns.period,

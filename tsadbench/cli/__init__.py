@@ -11,13 +11,18 @@ import tsadbench
 from tsadbench.cli import (
     catalogue,
     check,
+    compare,
     data,
+    doctor,
+    explain,
     fit,
     leaderboard,
     new,
+    plot,
     prior,
     quickstart,
     regress,
+    report,
     reproduce,
     run,
     runs,
@@ -37,10 +42,15 @@ app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
+app.command()(plot.plot)
+app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
+app.command()(doctor.doctor)
 app.command()(fit.fit)
 app.command()(score.score)
 app.add_typer(runs.app, name="runs")

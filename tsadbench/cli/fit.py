@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli import complete
+
 if TYPE_CHECKING:
     from tsadbench.models import Model
 
@@ -15,12 +17,26 @@ if TYPE_CHECKING:
 def fit(
     detector: Annotated[
         str,
-        typer.Option("--detector", "-d", help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class."),
+        typer.Option(
+            "--detector",
+            "-d",
+            help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class.",
+            autocompletion=complete.detectors,
+        ),
     ],
-    dataset: Annotated[str, typer.Option(metavar="NAME|CARD", help="The data set, or the path of a card.")],
+    dataset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|CARD", help="The data set, or the path of a card.", autocompletion=complete.datasets
+        ),
+    ],
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The file to write.")],
     protocol: Annotated[
-        str, typer.Option(help="Says which rows train and how the threshold is set: strict or published.")
+        str,
+        typer.Option(
+            help="Says which rows train and how the threshold is set: strict or published.",
+            autocompletion=complete.protocols,
+        ),
     ] = "strict",
     settings: Annotated[
         list[str] | None,

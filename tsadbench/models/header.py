@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
-from tsadbench.cards.columns import cleaned
+from tsadbench.cards.columns import cleaned, matches
 from tsadbench.cards.csv_chunks import SEPARATORS, split
 from tsadbench.parameters import nearest
 from tsadbench.row_layout import RowLayout
@@ -128,7 +127,7 @@ def _notes(names: Sequence[str], sensors: tuple[int, ...], time: tuple[int, ...]
     unused = [
         name
         for number, name in enumerate(names)
-        if name and number not in used and name not in layout.time and not _matches(name, layout.unused)
+        if name and number not in used and name not in layout.time and not matches(name, layout.unused)
     ]
     if unused:
         shown = ", ".join(map(repr, unused[:5])) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
@@ -163,7 +162,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)

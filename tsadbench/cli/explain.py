@@ -1,0 +1,68 @@
+"""``tsadbench explain``: what a detector made of one recording, in words."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsadbench.cli.plot import DataOption, DatasetOption, ProtocolOption, RunStore, write_figure
+
+
+class ExplanationFormat(StrEnum):
+    """The formats of an explanation on standard output."""
+
+    text = "text"
+    json = "json"
+
+
+def explain(
+    runs: RunStore,
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="A detector's label, as `leaderboard` shows it.")],
+    recording: Annotated[str, typer.Option(metavar="ID", help="The test recording.")],
+    seed: Annotated[int | None, typer.Option(help="The seed; by default the lowest.")] = None,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it as well: .svg, .png or .pdf.")] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRIOR", help="Where neighbours are looked up: a prior's file, or a data set that has one."
+        ),
+    ] = None,
+    dataset: DatasetOption = None,
+    protocol: ProtocolOption = None,
+    data: DataOption = None,
+    form: Annotated[
+        ExplanationFormat, typer.Option("--format", help="Format of standard output.")
+    ] = ExplanationFormat.text,
+) -> None:
+    """Say when a detector alarmed on a recording, how late, by which sensors, and what drives these.
+
+    Which sensors raised an alarm is known where the trial kept contributions.
+    """
+    from tsadbench.cli.prior import load_prior
+    from tsadbench.explain import explain as explained
+    from tsadbench.prose import prose
+    from tsadbench.selection import select
+
+    if figure is not None:
+        from tsadbench.plot.style import check_ending
+
+        check_ending(figure)
+    known = None if prior is None else load_prior(prior)
+    chosen = select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
+    (result,) = chosen.results(one_each=True)
+    found = explained(result, recording, known)
+    if form is ExplanationFormat.json:
+        typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+    else:
+        typer.echo(prose(found), nl=False)
+    for line in chosen.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    if figure is not None:
+        from tsadbench.plot import explanation
+
+        write_figure(figure, lambda page: explanation(result, found, figure=page))
