@@ -23,12 +23,15 @@ _PLACES = {
     "compare": "tsadbench.significance.compare",
     "progress": "tsadbench.progress",
     "run": "tsadbench.api",
+    "fit_model": "tsadbench.models",
+    "load_model": "tsadbench.models",
     **dict.fromkeys(
         (
             "ContractError",
             "DataError",
             "DataNotFoundError",
             "MissingExtraError",
+            "ModelFileError",
             "NotFittedError",
             "PluginError",
             "StoreError",
@@ -49,6 +52,7 @@ __all__ = [
     "Labels",
     "Leaderboard",
     "MissingExtraError",
+    "ModelFileError",
     "NotFittedError",
     "PluginError",
     "Prior",
@@ -62,6 +66,8 @@ __all__ = [
     "UsageError",
     "__version__",
     "compare",
+    "fit_model",
+    "load_model",
     "progress",
     "run",
 ]
@@ -75,6 +81,7 @@ if TYPE_CHECKING:
         DataError,
         DataNotFoundError,
         MissingExtraError,
+        ModelFileError,
         NotFittedError,
         PluginError,
         StoreError,
@@ -82,6 +89,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tsadbench.leaderboard import Leaderboard
+    from tsadbench.models import fit_model, load_model
     from tsadbench.prior import Prior
     from tsadbench.progress import progress
     from tsadbench.protocol import Episode, Protocol, Scored

@@ -15,6 +15,7 @@ from tsadbench.arrays import BoolArray
 from tsadbench.errors import DataError
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording, check_sensors
+from tsadbench.row_layout import RowLayout
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Dataset:
         What every table over this data set has to say ("2 files differ from the published ones").
     folder
         Where its files lie: a detector that opens one of them while it is in the box is invalid.
+    layout
+        How its files are written: a model reads new ones alike.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Dataset:
     licence: str = ""
     notes: tuple[str, ...] = ()
     folder: Path | None = None
+    layout: RowLayout = field(default_factory=RowLayout)
 
     def __post_init__(self) -> None:
         if not self.train or not self.test:

@@ -74,9 +74,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     A subclass writes ``__init__`` (keyword-only, it stores its arguments and does nothing else), ``_fit`` and
     ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
-    ``declared_traits``, ``search_space`` and ``test_params``. What it learns lies in attributes that end in ``_``.
-    ``_score`` is pure: no state, no batch statistics, no randomness. NaN is allowed as one leading and one trailing
-    run of a recording, nowhere else.
+    ``declared_traits``, ``search_space``, ``test_params`` and, where it learns what a model file cannot hold,
+    ``_learned`` and ``_restore``. What it learns lies in attributes that end in ``_``. ``_score`` is pure: no state, no
+    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -236,6 +236,25 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Whether `held_out_loss` can be asked for."""
         return cls._held_out_loss is not Detector._held_out_loss
 
+    @final
+    def learned(self) -> dict[str, object]:
+        """Return all that `fit` has learned, by attribute; `restore` takes it back.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        self._fitted_sensors()
+        return self._learned()
+
+    @final
+    def restore(self, learned: Mapping[str, object]) -> Self:
+        """Be fitted as the detector was, of the same class and parameters, that gave this as `learned`."""
+        self._forget()
+        self._restore(learned)
+        return self
+
     def declared_traits(self) -> Traits:
         """Return this detector's traits; overridden where they depend on its parameters."""
         return self.traits
@@ -273,6 +292,20 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Return the mean loss over the rows from ``first`` on; written by forecasters and reconstructors."""
         raise NotImplementedError  # never reached: `held_out_loss` looks whether it is overridden
 
+    def _learned(self) -> dict[str, object]:
+        """Return every attribute that is no parameter.
+
+        Overridden where one of them is more than arrays, numbers, texts, scikit-learn's estimators, and tuples, lists,
+        dictionaries and dataclasses of these: a model file holds nothing else.
+        """
+        parameters = set(self._get_param_names())
+        return {name: value for name, value in vars(self).items() if name not in parameters}
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        """Set what `_learned` gave; overridden together with it."""
+        for name, value in learned.items():
+            setattr(self, name, value)
+
     @final
     def _require(self, holds: bool, parameter: str, expected: str) -> None:
         """Raise a UsageError unless the parameter is as expected ("at least 1")."""
@@ -282,12 +315,16 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             )
 
     def _ready(self, recording: Series) -> Recording:
-        sensors = getattr(self, "sensors_", None)
-        if sensors is None:
-            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit with normal recordings first")
+        sensors = self._fitted_sensors()
         ready = as_recording(recording)
         check_sensors(ready, sensors)
         return ready
+
+    def _fitted_sensors(self) -> tuple[str, ...]:
+        sensors: tuple[str, ...] | None = getattr(self, "sensors_", None)
+        if sensors is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit with normal recordings first")
+        return sensors
 
     def _forget(self) -> None:
         parameters = set(self._get_param_names())

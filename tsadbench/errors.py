@@ -46,5 +46,9 @@ class StoreError(TsadbenchError, ValueError):
     """A run store cannot be read or written."""
 
 
+class ModelFileError(TsadbenchError, ValueError):
+    """A file with a fitted detector is not what it has to be, or a detector cannot be kept in one."""
+
+
 class ModelError(TsadbenchError, RuntimeError):
     """A language model gives no answer."""

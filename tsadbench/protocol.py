@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from tsadbench.arrays import FloatArray
 from tsadbench.dataset import Dataset, Labels
+from tsadbench.errors import UsageError
 from tsadbench.recording import Recording
 
 ThresholdStatus: TypeAlias = Literal["ok", "clamped", "quantile", "degenerate", "fixed"]
@@ -222,6 +223,21 @@ class Protocol(ABC):
     @abstractmethod
     def calibration(self, n_rows: int) -> slice:
         """Return the rows whose scores set the threshold, of a training recording of so many rows."""
+
+    def threshold(self, one: Scored) -> Threshold:  # noqa: ARG002
+        """Return the threshold of one fit, from its training scores alone.
+
+        Raises
+        ------
+        UsageError
+            Where the protocol does not tell.
+        ContractError
+            Where no training row that the threshold needs has a score.
+        """
+        raise UsageError(
+            f"protocol {type(self).__name__}: expected a method threshold(scored), which sets one fit's threshold; "
+            f"choose strict, or write it"
+        )
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""

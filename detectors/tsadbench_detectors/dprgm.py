@@ -205,6 +205,9 @@ class DPRGM(Forecaster):
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         self.adjacency_ = self._adjacency(recordings, self.standardiser_)
+        return self._rebuilt_network()
+
+    def _rebuilt_network(self) -> nn.Module:
         return Network(
             torch.from_numpy(self.adjacency_).float(),
             backbone=self.backbone,

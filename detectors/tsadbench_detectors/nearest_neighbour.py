@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -54,9 +55,19 @@ class NearestNeighbour(Detector):
         self.n_training_rows_ = len(rows)
         self.remembered_ = _evenly_spaced(len(rows), self.max_rows)
         self.memory_ = self.standardiser_.z_scores(rows[self.remembered_])
+        self.tree_ = self._grown_tree()
+
+    def _grown_tree(self) -> cKDTree:
         # Exact distances, row by row: scikit-learn's brute force gives two equal rows a distance of about 1e-8. An
         # unbalanced tree, because a balanced one is slow to build where many rows are equal.
-        self.tree_ = cKDTree(self.memory_, balanced_tree=False)
+        return cKDTree(self.memory_, balanced_tree=False)
+
+    def _learned(self) -> dict[str, object]:
+        return {name: value for name, value in super()._learned().items() if name != "tree_"}
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        super()._restore(learned)
+        self.tree_ = self._grown_tree()
 
     def _score(self, recording: Recording) -> FloatArray:
         distances, _ = self.tree_.query(self.standardiser_.z_scores(recording.values))

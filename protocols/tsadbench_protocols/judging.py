@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,12 +33,9 @@ class Evaluated:
 
 def judge(
     scored: Scored,
-    calibration: Iterable[FloatArray],
     evaluated: Mapping[str, Evaluated],
     labels: Labels,
-    *,
-    level: float,
-    q: float,
+    threshold_of: Callable[[Scored], Threshold],
 ) -> Judgement:
     """Return the threshold of the one fitted detector, and the metrics of every split.
 
@@ -46,14 +43,12 @@ def judge(
     ----------
     scored
         The one episode.
-    calibration
-        Training scores of the rows that the protocol would evaluate, one array a training recording; they are pooled.
     evaluated
         By test recording: the rows that the protocol evaluates.
     labels
         Its splits are judged.
-    level, q
-        Options of Peaks-over-Threshold (`pot.fit`).
+    threshold_of
+        The protocol's own rule.
 
     Raises
     ------
@@ -67,7 +62,7 @@ def judge(
         raise ContractError(
             f"not one of the {len(test_rows)} evaluated test rows has a score: there is nothing to judge"
         )
-    threshold = find_threshold(scored, calibration, level, q)
+    threshold = threshold_of(scored)
     splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
     return Judgement(thresholds=(EpisodeThreshold(scored.episode.id, threshold),), splits=splits)
 
@@ -115,8 +110,17 @@ def _pooled(scores: Iterable[FloatArray]) -> FloatArray:
     return pooled
 
 
-def find_threshold(scored: Scored, calibration: Iterable[FloatArray], level: float, q: float) -> Threshold:
-    """Return the threshold that the calibration scores give, or a floor's own.
+def find_threshold(scored: Scored, calibration: Callable[[int], slice], level: float, q: float) -> Threshold:
+    """Return the threshold that the training scores give, or a floor's own.
+
+    Parameters
+    ----------
+    scored
+        One fit's scores; those of all training recordings are pooled.
+    calibration
+        The rows that count, of a training recording of so many rows.
+    level, q
+        Options of Peaks-over-Threshold (`pot.fit`).
 
     Raises
     ------
@@ -125,7 +129,7 @@ def find_threshold(scored: Scored, calibration: Iterable[FloatArray], level: flo
     """
     if scored.fixed_threshold is not None:
         return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
-    rows = _pooled(calibration)
+    rows = _pooled(scores[calibration(len(scores))] for scores in scored.train)
     present = rows[~np.isnan(rows)]
     if len(present) == 0:
         raise ContractError(f"not one of the {len(rows)} training rows that set the threshold has a score")

@@ -8,10 +8,10 @@ import numpy as np
 
 from tsadbench.dataset import Dataset, Labels
 from tsadbench.errors import DataError
-from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored
+from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored, Threshold
 from tsadbench.recording import Recording
 from tsadbench_protocols import pot
-from tsadbench_protocols.judging import evaluated_rows, judge, only_episode, require_integer
+from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS
 
 
@@ -88,8 +88,11 @@ class Published(Protocol):
             )
         n_rows = {name: len(anomalous) for name, anomalous in labels.rows.items()}
         evaluated = evaluated_rows(self.places(one.episode, n_rows), one, labels)
-        calibration = [rows[self.calibration(len(rows))] for rows in one.train]
-        return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)
+        return judge(one, evaluated, labels, self.threshold)
+
+    def threshold(self, one: Scored) -> Threshold:
+        """Return the threshold of the one fit: Peaks-over-Threshold on the rows that `calibration` names."""
+        return find_threshold(one, self.calibration, self.level, self.q)
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
         """Yield every test recording's place in the one series."""

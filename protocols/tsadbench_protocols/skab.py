@@ -128,8 +128,11 @@ class Skab(Protocol):
         rows = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
         if np.isnan(rows.scores).all():
             raise ContractError(f"not one of the {len(rows.scores)} evaluated rows of {one.episode.id!r} has a score")
-        threshold = find_threshold(one, one.train, self.level, self.q)
-        return _File(one.episode.id, rows, threshold)
+        return _File(one.episode.id, rows, self.threshold(one))
+
+    def threshold(self, one: Scored) -> Threshold:
+        """Return the threshold of one file's fit: Peaks-over-Threshold on all its training scores."""
+        return find_threshold(one, self.calibration, self.level, self.q)
 
     def _n_contaminated(self, one: Scored, labels: Labels) -> int:
         return int(np.count_nonzero(labels.rows[one.episode.id][: self.train_rows]))

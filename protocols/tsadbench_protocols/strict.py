@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tsadbench.dataset import Dataset, Labels
 from tsadbench.errors import DataError
-from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored
+from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored, Threshold
 from tsadbench_protocols import pot
-from tsadbench_protocols.judging import evaluated_rows, judge, only_episode, require_integer
+from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS
 from tsadbench_protocols.overlap import without_shared_rows
 
@@ -83,8 +83,11 @@ class Strict(Protocol):
         if labelled != found:
             raise DataError(f"expected one label for each scored row, {found}, found labels for {labelled}")
         evaluated = evaluated_rows(self.places(one.episode, labelled), one, labels)
-        calibration = [rows[self.calibration(len(rows))] for rows in one.train]
-        return judge(one, calibration, evaluated, labels, level=self.level, q=self.q)
+        return judge(one, evaluated, labels, self.threshold)
+
+    def threshold(self, one: Scored) -> Threshold:
+        """Return the threshold of the one fit: Peaks-over-Threshold on the rows that `calibration` names."""
+        return find_threshold(one, self.calibration, self.level, self.q)
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:  # noqa: ARG002 - each by itself
         """Yield every test recording, which is scored by itself; all its rows count but for the warm-up."""

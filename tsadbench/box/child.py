@@ -25,7 +25,7 @@ from tsadbench.box.construction import Construction
 from tsadbench.box.guard import forbid
 from tsadbench.box.parcel import unpacked
 from tsadbench.box.wire import Array, Header, receive, send
-from tsadbench.errors import ContractError
+from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.progress import listening
 from tsadbench.recording import Recording
 
@@ -85,6 +85,8 @@ class _Inside:
         if kind == "held_out_loss":
             limit_threads(self._threads)
             return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+        if kind == "learned":
+            return _learned(detector)
         (recording,) = unpacked(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
         return self._timed(lambda: [work(recording)])
@@ -99,7 +101,7 @@ class _Inside:
         construction = Construction.loads(arrays[0].tobytes())
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
-        self._detector = construction.cls(**construction.arguments)
+        self._detector = construction.construct()
         return {"offers_contributions": self._detector.offers_contributions()}
 
     def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
@@ -151,6 +153,16 @@ def limit_threads(threads: int) -> None:
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)
+
+
+def _learned(detector: Detector) -> tuple[Header, list[Array]]:
+    from tsadbench.models.parts import to_parts
+
+    try:
+        parts = to_parts(detector)
+    except TsadbenchError as error:
+        return {"refused": str(error)}, []
+    return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
 
 def _failure(error: BaseException) -> Header:

@@ -20,6 +20,10 @@ class Construction:
     cls: type[Detector]
     arguments: Mapping[str, object]
 
+    def construct(self) -> Detector:
+        """Return the detector."""
+        return self.cls(**self.arguments)
+
     def dumps(self, *, portable: bool = False) -> bytes:
         """Return it as bytes that another process with the same import path can read.
 

@@ -18,7 +18,7 @@ from tsadbench.box.launch import Launcher, default_launcher, import_path
 from tsadbench.box.limits import BoxFailure, Limits
 from tsadbench.box.parcel import packed
 from tsadbench.box.wire import Array, BrokenFrameError, Header, receive, send
-from tsadbench.errors import ContractError
+from tsadbench.errors import ContractError, ModelFileError
 from tsadbench.progress import Listener
 from tsadbench.recording import Recording
 from tsadbench.scores import checked_scores
@@ -162,6 +162,19 @@ class Box:
         reply, _ = self._ask({**header, "first": first}, arrays)
         return float(reply["loss"])
 
+    def learned(self) -> dict[str, bytes]:
+        """Return the fitted detector as the parts of a model file, by name.
+
+        Raises
+        ------
+        ModelFileError
+            Where it cannot be kept in a file.
+        """
+        reply, contents = self._exchange({"kind": "learned"}, (), max_bytes=None)
+        if "refused" in reply:
+            raise ModelFileError(reply["refused"])
+        return {name: content.tobytes() for name, content in zip(reply["parts"], contents, strict=True)}
+
     def log(self) -> str:
         """Return what the detector wrote to standard output and error; the middle is left out where it is long."""
         size = self._log.seek(0, 2)
@@ -192,10 +205,16 @@ class Box:
     def _ask(
         self, header: Header, arrays: Sequence[Array] = (), *, max_values: int = 0
     ) -> tuple[Header, list[FloatArray]]:
+        reply, results = self._exchange(header, arrays, max_bytes=8 * max_values)
+        return reply, [array.astype(np.float64, copy=False) for array in results]
+
+    def _exchange(
+        self, header: Header, arrays: Sequence[Array], *, max_bytes: int | None
+    ) -> tuple[Header, list[Array]]:
         try:
             send(self._process.sock, header, arrays, self._watch)
             while True:
-                reply, results = receive(self._process.sock, max_bytes=8 * max_values, tick=self._watch)
+                reply, results = receive(self._process.sock, max_bytes=max_bytes, tick=self._watch)
                 if reply.get("kind") != "progress":
                     break
                 if self._listener is not None:
@@ -209,7 +228,7 @@ class Box:
         if reply.get("kind") == "failure":
             raise BoxFailure(reply["status"], reply["reason"], reply["traceback"])
         self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, float(reply["peak_memory_mib"]))
-        return reply, [array.astype(np.float64, copy=False) for array in results]
+        return reply, results
 
     def _count_scoring(self, reply: Header) -> None:
         self.costs.score_seconds += reply["seconds"]

@@ -14,6 +14,7 @@ from tsadbench.cards.columns import column_faults, has_all, matches, sensors_of
 from tsadbench.cards.contents import Contents, Open, read
 from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, header_lines, names_in, note_encoding, open_csv
 from tsadbench.cards.files import File, find_file, find_files
+from tsadbench.cards.layout import layout_of
 from tsadbench.cards.parquet_chunks import open_parquet
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.errors import DataError, UsageError
@@ -113,6 +114,7 @@ def examine(path: Path, problems: Problems, folder: Path | None = None) -> Label
         licence=card.licence,
         notes=tuple(_notes(found)),
         folder=_innermost([one.file.path for one in found]),
+        layout=layout_of(card),
     )
     return LabelledDataset(dataset, Labels(rows={one.id: labels for one, labels in test}, splits=splits))
 

@@ -15,6 +15,7 @@ from tsadbench.cli import (
     data,
     doctor,
     explain,
+    fit,
     leaderboard,
     new,
     plot,
@@ -25,6 +26,7 @@ from tsadbench.cli import (
     reproduce,
     run,
     runs,
+    score,
     tune,
     verify,
 )
@@ -50,6 +52,8 @@ app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
 app.command()(doctor.doctor)
+app.command()(fit.fit)
+app.command()(score.score)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")

@@ -17,6 +17,7 @@ from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
+from tsadbench.row_layout import RowLayout
 
 SENSORS = (
     "Accelerometer1RMS",
@@ -46,6 +47,12 @@ _TEST = Layout(
     time_format=_TIME_FORMAT,
     label="anomaly",
     unread=("changepoint",),
+)
+_LAYOUT = RowLayout(
+    separator=_TEST.separator,
+    time=("datetime",),
+    time_formats=(_TIME_FORMAT,),
+    unused=("anomaly", *_TEST.unread),
 )
 _HERE = Path(__file__).parent
 _CITATION = (
@@ -88,6 +95,7 @@ def load(options: DataOptions) -> LabelledDataset:
         licence="GPL-3.0",
         notes=notes,
         folder=folder.resolve(),
+        layout=_LAYOUT,
     )
     labels = Labels(rows={name: _labels(table) for name, table in tests.items()}, splits=splits)
     return LabelledDataset(dataset, labels)

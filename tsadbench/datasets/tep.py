@@ -19,6 +19,7 @@ from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
+from tsadbench.row_layout import RowLayout
 
 SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
 TEST = tuple(f"d{fault:02}" for fault in range(22))
@@ -81,6 +82,7 @@ def load(options: DataOptions) -> LabelledDataset:
         licence="University of Illinois (free use with notice)",
         notes=source.notes(found, folder, allow_changed=options.allow_changed),
         folder=folder.resolve(),
+        layout=RowLayout(period=_SECONDS),
     )
     row = np.arange(_TEST_ROWS)
     labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}

@@ -10,12 +10,14 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
+from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tsadbench.arrays import IntArray
@@ -83,6 +85,25 @@ class NetworkDetector(Detector):
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         """Return what scales the rows."""
         return Standardiser.of(recordings)
+
+    def _rebuilt_network(self) -> nn.Module:
+        """Return a network for a model file's weights; overridden where `_build_network` looks at training rows."""
+        return self._build_network([Recording("none", np.zeros((1, len(self.sensors_))), self.sensors_)])
+
+    def _learned(self) -> dict[str, object]:
+        kept = {name: value for name, value in super()._learned().items() if name != "device_"}
+        weights = {name: tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        return {**kept, "network_": weights}
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        super()._restore({name: value for name, value in learned.items() if name != "network_"})
+        weights = cast("Mapping[str, NDArray[np.generic]]", learned["network_"])
+        self.device_ = find_device(self.device)
+        with self._own_randomness():  # initial weights are drawn
+            self.network_ = self._rebuilt_network()
+        # Assigned, not copied: a detector may have given some of its weights more digits than they began with.
+        self.network_.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
+        self.network_.to(self.device_).eval()
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
         for parameter in ("window", "epochs", "batch_size", "patience"):

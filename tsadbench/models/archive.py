@@ -1,0 +1,84 @@
+"""One file of several parts: a zip archive, not compressed, whose comment is the checksum of all bytes before it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tsadbench.errors import ModelFileError, UsageError
+
+_COMMENT = "tsadbench model, SHA-256 of the bytes before this line: "
+_ENDING = re.compile(re.escape(_COMMENT).encode() + rb"([0-9a-f]{64})")
+_ENDING_BYTES = len(_COMMENT) + 64
+_MAGIC = b"PK\x03\x04"
+
+
+def pack(parts: Mapping[str, bytes]) -> bytes:
+    """Return the parts as one file's content; the same parts give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = bytes(_ENDING_BYTES)
+    before = buffer.getvalue()[:-_ENDING_BYTES]
+    return before + f"{_COMMENT}{hashlib.sha256(before).hexdigest()}".encode()
+
+
+def unpack(content: bytes) -> dict[str, bytes]:
+    """Return the parts of a file's content.
+
+    Raises
+    ------
+    ModelFileError
+        Where it is something else, was cut off, or was changed.
+    """
+    if not content.startswith(_MAGIC):
+        raise ModelFileError("it is no model: expected a file that tsadbench fit has written")
+    ending = _ENDING.fullmatch(content[-_ENDING_BYTES:])
+    if ending is None:
+        raise ModelFileError(
+            "it is cut off, or was not written by tsadbench fit: its last line, with a checksum, is missing; copy it "
+            "again from where it was fitted"
+        )
+    if hashlib.sha256(content[:-_ENDING_BYTES]).hexdigest().encode() != ending[1]:
+        raise ModelFileError("it was changed after it was written: its checksum differs; copy it again")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            # Not compressed, so that no part can be larger than the file.
+            if any(one.compress_type != zipfile.ZIP_STORED or one.file_size > len(content) for one in members):
+                raise ModelFileError("it is no model: expected parts that are not compressed")
+            return {one.filename: archive.read(one) for one in members}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"it is no model: its parts cannot be read ({error})") from error
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        Where it cannot be written.
+    """
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as unfinished:
+            try:
+                unfinished.write(content)
+                unfinished.flush()
+                os.fsync(unfinished.fileno())
+                os.chmod(unfinished.name, 0o644)  # a temporary file is its maker's alone
+                os.replace(unfinished.name, path)
+            except BaseException:
+                os.unlink(unfinished.name)
+                raise
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from error

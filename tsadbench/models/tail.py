@@ -1,0 +1,118 @@
+"""Bytes as they come: from standard input, or from a file that others append to."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from tsadbench.errors import DataError
+
+_BYTES_AT_ONCE = 2**18
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The file began anew: what comes next is another recording.
+
+    Parameters
+    ----------
+    reason
+        What happened to it.
+    """
+
+    reason: str
+
+
+Piece: TypeAlias = bytes | Restarted
+
+
+def follow_input(descriptor: int, idle: float | None) -> Iterator[Piece]:
+    """Give what comes over a pipe, a terminal or a file, until it ends.
+
+    Parameters
+    ----------
+    descriptor
+        Of the input.
+    idle
+        Seconds without anything new after which it counts as ended; None waits for its end.
+    """
+    while True:
+        ready, _, _ = select.select([descriptor], [], [], idle)
+        data = os.read(descriptor, _BYTES_AT_ONCE) if ready else b""
+        if not data:
+            return
+        yield data
+
+
+def follow_file(path: Path, idle: float | None) -> Iterator[Piece]:
+    """Give what a file holds and what is appended to it.
+
+    A file that becomes shorter, or whose name passes to another file, has begun anew: `Restarted`. One that is cut
+    off and grows beyond its former length between two looks, 50 ms apart, cannot be told from one that only grows.
+
+    Parameters
+    ----------
+    path
+        The file.
+    idle
+        Seconds without anything new after which it counts as ended; None waits for ever.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be opened.
+    """
+    file = _open(path)
+    try:
+        last_news = time.monotonic()
+        while True:
+            data = file.read(_BYTES_AT_ONCE)
+            if data:
+                last_news = time.monotonic()
+                yield data
+                continue
+            restarted = _restarted(path, file)
+            if restarted is not None:
+                rest = file.read()  # written before the name passed on, after the look above
+                if rest and restarted.reason == _REPLACED:
+                    yield rest
+                yield restarted
+                file.close()
+                file = _open(path)
+                last_news = time.monotonic()
+            elif idle is not None and time.monotonic() - last_news >= idle:
+                return
+            else:
+                time.sleep(_POLL_SECONDS)
+    finally:
+        file.close()
+
+
+_REPLACED = "another file has taken its name"
+_CUT = "it has become shorter"
+
+
+def _restarted(path: Path, file: BinaryIO) -> Restarted | None:
+    ours = os.fstat(file.fileno())
+    try:
+        named = path.stat()
+    except FileNotFoundError:
+        return None  # it was moved away, and its successor is not there yet
+    if (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino):
+        return Restarted(_REPLACED)
+    return Restarted(_CUT) if ours.st_size < file.tell() else None
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb", buffering=0)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file; correct the name") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
