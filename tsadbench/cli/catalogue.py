@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.parameters import format_value, nearest, parameters_of
-from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_protocol
+from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_family, load_protocol
 
-_KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
+_KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 _BROKEN = "CANNOT BE LOADED"
 
 
@@ -20,11 +21,16 @@ def list_all(
     load: Annotated[
         bool, typer.Option("--load", help="Import every plugin: shows families, and why a plugin cannot be imported.")
     ] = False,
-    family: Annotated[str | None, typer.Option(help="Only detectors of this family; implies --load.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Only detectors of this family, those of another library included; loads them.")
+    ] = None,
 ) -> None:
-    """List detectors, protocols and data sets, from their packages' metadata alone unless told to load them."""
+    """List detectors, families of them (FAMILY:CLASS), protocols and data sets, from their packages' metadata alone unless told to load them."""
     if family is not None:
-        _list_family(family)
+        if family in {entry.name for entry in entries("families")}:
+            _list_members(family)
+        else:
+            _list_family(family)
         return
     width = max((len(entry.name) for kind in _KINDS for entry in entries(kind)), default=0)
     for kind in _KINDS:
@@ -35,9 +41,11 @@ def list_all(
 
 
 def info(
-    name: Annotated[str, typer.Argument(help="A detector, protocol or data set, or path/file.py:Class.")],
+    name: Annotated[
+        str, typer.Argument(help="A detector, family, protocol or data set, FAMILY:CLASS, or path/file.py:Class.")
+    ],
 ) -> None:
-    """Tell what a detector, protocol or data set is: its text, parameters with defaults, traits, paper."""
+    """Tell what a detector, family, protocol or data set is: its text, parameters with defaults, traits, paper."""
     kind = _kind(name)
     if kind == "datasets":
         loader = load_dataset(name)
@@ -45,9 +53,15 @@ def info(
         print((inspect.getdoc(loader) or "").partition("\n")[0])
     elif kind == "protocols":
         _print_class(load_protocol(name))
+    elif kind == "families":
+        print(load_family(name).description)
+        print(f"\ntsadbench list --family {name}  shows its detectors")
     else:
         cls = load_detector(name)
         _print_class(cls)
+        note = getattr(cls, "note", "")
+        if note:
+            print(f"\nNote\n  {note}")
         print("\nTraits")
         for field in cls.traits.__dataclass_fields__:
             print(f"  {field:<20} {format_value(getattr(cls.traits, field))}")
@@ -55,7 +69,8 @@ def info(
 
 def _list_family(family: str) -> None:
     told = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
-    families = tuple({loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)})
+    named = {loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)}
+    families = tuple(named | {entry.name for entry in entries("families")})
     if family not in families:
         raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
     of_family = [one for one in told if one[2].partition(",")[0] == family]
@@ -63,6 +78,22 @@ def _list_family(family: str) -> None:
     print("detectors:")
     for name, origin, loaded in of_family:
         print(f"  {name:<{width}} {loaded:<28} {origin}")
+
+
+def _list_members(family: str) -> None:
+    members = load_family(family).members()
+    width = max((len(f"{family}:{member.name}") for member in members), default=0)
+    refused = {member.name: member.refusal for member in members if member.refusal}
+    offered = {
+        member.name: "; ".join(filter(None, (_loaded("detectors", f"{family}:{member.name}"), member.note)))
+        for member in members
+        if not member.refusal
+    }
+    for title, told in ((f"detectors of {family} ({len(offered)}):", offered), (f"cannot be run ({len(refused)}):", refused)):
+        if told:
+            print(title)
+        for name, text in told.items():
+            print(f"  {f'{family}:{name}':<{width}} {text}")
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
@@ -77,7 +108,7 @@ def _kind(name: str) -> Kind:
         return "detectors"
     known = {entry.name: kind for kind in _KINDS for entry in entries(kind)}
     if name not in known:
-        raise UsageError(f"there is no detector, protocol or data set {name!r}{nearest(name, known)}")
+        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
     return known[name]
 
 
@@ -98,7 +129,12 @@ def _loaded(kind: Kind, name: str) -> str:
             if not hasattr(traits, "family"):
                 return f"{_BROKEN}: its traits are no tsadbench.Traits, found {type(traits).__name__}"
             return f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family
-        _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
+        load: dict[str, Callable[[str], object]] = {
+            "families": load_family,
+            "protocols": load_protocol,
+            "datasets": load_dataset,
+        }
+        load[kind](name)
     except TsadbenchError as error:
         return f"{_BROKEN}: {' '.join(str(error).split())}"
     return "loads"
