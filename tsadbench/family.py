@@ -1,7 +1,8 @@
 """Families: another library's detectors, each under the name ``FAMILY:CLASS``.
 
-A package offers one by an entry point of the group ``tsadbench.families``: its name is what stands before the colon, its
-value a `Family`. The core knows no library: which classes there are, and how they become detectors, is the package's.
+A package offers one by an entry point of the group ``tsadbench.families``: its name is what stands before the colon,
+its value a `Family`. The core knows no library: which classes there are, and how they become detectors, is the
+package's business.
 """
 
 from __future__ import annotations

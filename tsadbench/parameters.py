@@ -120,7 +120,7 @@ def _parse(parameter: Parameter, text: str, owner: str) -> object:
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
     if text.lower() == "none" and parameter.accepts_none:
         return None
-    # A number or a list is read as JSON, in which 1 and 1.0 differ: where both types may be, they mean different things.
+    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: where both types may be, they mean two things.
     with contextlib.suppress(ValidationError):
         return adapter.validate_json(text, strict=True)
     try:

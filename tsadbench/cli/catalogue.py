@@ -25,7 +25,7 @@ def list_all(
         str | None, typer.Option(help="Only detectors of this family, those of another library included; loads them.")
     ] = None,
 ) -> None:
-    """List detectors, families of them (FAMILY:CLASS), protocols and data sets, from their packages' metadata alone unless told to load them."""
+    """List detectors, families of them, protocols and data sets, from packages' metadata alone unless told to load."""
     if family is not None:
         if family in {entry.name for entry in entries("families")}:
             _list_members(family)
@@ -83,17 +83,16 @@ def _list_family(family: str) -> None:
 def _list_members(family: str) -> None:
     members = load_family(family).members()
     width = max((len(f"{family}:{member.name}") for member in members), default=0)
-    refused = {member.name: member.refusal for member in members if member.refusal}
-    offered = {
-        member.name: "; ".join(filter(None, (_loaded("detectors", f"{family}:{member.name}"), member.note)))
-        for member in members
-        if not member.refusal
-    }
-    for title, told in ((f"detectors of {family} ({len(offered)}):", offered), (f"cannot be run ({len(refused)}):", refused)):
-        if told:
-            print(title)
-        for name, text in told.items():
-            print(f"  {f'{family}:{name}':<{width}} {text}")
+    told: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
+    for member in members:
+        name = f"{family}:{member.name}"
+        loaded = "" if member.refusal else _loaded("detectors", name)
+        kind = "cannot be run" if member.refusal else "cannot be loaded" if loaded.startswith(_BROKEN) else "detectors"
+        text = member.refusal or (loaded if kind == "cannot be loaded" else member.note)
+        told[kind].append(f"  {name:<{width}} {text}".rstrip())
+    for kind, lines in told.items():
+        if lines:
+            print("\n".join([f"{kind} ({len(lines)}):", *lines]))
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:

@@ -22,7 +22,6 @@ from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.surroundings import contained
 from tsadbench_detectors.standardise import Standardiser
 
-
 # What makes a class cheap enough for the checks, where it has a parameter of the name.
 _CHEAP = {
     **dict.fromkeys(("epochs", "epoch_num", "n_epochs", "epochs_query"), 3),
@@ -119,7 +118,7 @@ class ForeignDetector(AdaptedDetector):
         """Return the library's detector with these parameters, for rows of so many features."""
         known = inspect.signature(self.foreign).parameters
         given = {name: copy.copy(value) for name, value in self.get_params(deep=False).items() if name in known}
-        ours = {"device": "cpu", "novelty": True, "n_features": n_features, seed_name(self.foreign): self._seed}
+        ours = {"device": "cpu", "novelty": True, "n_features": n_features, seed_name(self.foreign) or "": self._seed}
         return self.foreign(**given, **{name: value for name, value in ours.items() if name in known})
 
     def _windows(self, recording: Recording) -> FloatArray:

@@ -37,7 +37,8 @@ class Known:
     @property
     def summary(self) -> str:
         """What tables and lists say of it."""
-        return "; ".join([*filter(None, [self.note]), *(f"fails the check {id}: {why}" for id, why in self.fails)])
+        failures = [f"fails the check {check}: {reason}" for check, reason in self.fails]
+        return "; ".join([self.note, *failures] if self.note else failures)
 
 
 UNKNOWN = Known(note="has not been checked by us: run `tsadbench check` on it first")

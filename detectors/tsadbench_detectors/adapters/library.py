@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-from abc import ABCMeta
+import types
 from collections.abc import Mapping
 from functools import cached_property
+from typing import cast
 
 from tsadbench.detector import Traits
 from tsadbench.errors import MissingExtraError, PluginError
@@ -102,7 +103,7 @@ class LibraryFamily(Family):
     def _imported(self, name: str) -> type:
         """Import the library's class; what its module prints, and what it does to chance, stays inside."""
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contained(0):
+            with contained(0), contextlib.redirect_stdout(io.StringIO()):
                 found: type = getattr(importlib.import_module(self.modules[name]), name)
         except ModuleNotFoundError as error:
             package = (error.name or "?").partition(".")[0]
@@ -123,8 +124,7 @@ class LibraryFamily(Family):
             "foreign": foreign,
             "known": known,
             "note": known.summary,
-            "traits": Traits(
-                family=self.name, memory=0, stochastic=seeded and not known.chance_with, extra=self.extra
-            ),
+            "traits": Traits(family=self.name, memory=0, stochastic=seeded and not known.chance_with, extra=self.extra),
         }
-        return ABCMeta(foreign.__name__, (self.adapter,), attributes)
+        made = types.new_class(foreign.__name__, (self.adapter,), exec_body=lambda body: body.update(attributes))
+        return cast("type[ForeignDetector]", made)
