@@ -24,9 +24,9 @@ from tsadbench_detectors.standardise import Standardiser
 
 # What makes a class cheap enough for the checks, where it has a parameter of the name.
 _CHEAP = {
-    **dict.fromkeys(("epochs", "epoch_num", "n_epochs", "epochs_query"), 3),
-    "n_ensemble": 5,
-    "n_estimators": 20,
+    **dict.fromkeys(("epochs", "epoch_num", "n_epochs"), 3),
+    "epochs_query": 1,
+    "n_estimators": 50,
     "stop_epochs": 2,
 }
 

@@ -20,6 +20,8 @@ class Known:
     alone
         Whether it measures the rows that it is handed against each other as well as against the training rows, so
         that each has to be handed in alone.
+    turned
+        Whether its scores fall where rows are anomalous, and have to be turned.
     global_chance
         Whether it draws from the global random generators and has no parameter that seeds it.
     chance_with
@@ -31,6 +33,7 @@ class Known:
     fails: tuple[tuple[str, str], ...] = ()
     note: str = ""
     alone: bool = False
+    turned: bool = False
     global_chance: bool = False
     chance_with: tuple[str, ...] = ()
 

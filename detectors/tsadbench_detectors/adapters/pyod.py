@@ -26,20 +26,20 @@ class PyODDetector(ForeignDetector):
 
     def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
         if not self.known.alone:
-            return _as_scores(model.decision_function(windows))
+            return self._turned(model.decision_function(windows))
         scores = np.empty(len(windows))
         for place, window in enumerate(windows):
             scores[place] = model.decision_function(window[None])[0]
             if place % _ROWS_A_REPORT == 0:
                 progress(place, len(windows), "rows scored")
-        return scores
+        return self._turned(scores)
 
     def _own_training_scores(self) -> FloatArray:
-        return _as_scores(self.model_.decision_scores_)
+        return self._turned(self.model_.decision_scores_)
 
-
-def _as_scores(found: object) -> FloatArray:
-    return np.asarray(found, dtype=np.float64).ravel()
+    def _turned(self, scores: object) -> FloatArray:
+        found = np.asarray(scores, dtype=np.float64).ravel()
+        return -found if self.known.turned else found
 
 
 family = LibraryFamily(

@@ -16,14 +16,21 @@ _GRAPH = "it is for the nodes of a graph, and scores those only that it was fitt
 _ONE_SERIES = "it cuts windows from one series, so that with several training recordings they would cross borders"
 _SCALED_SERIES = f"{_ONE_SERIES}; it scales each sensor's scores by those of the whole scored series"
 _OTHER_DETECTORS = "it is made of other detectors, which are given as objects"
+_TURNED = "PyOD gives how real a row looks to the discriminator, the sign is turned here"
 _UPSIDE_DOWN = "it turns its scores upside down where those of the training rows are skewed to the left or flat"
 
 CLASSES: Mapping[str, Known] = {
     "ABOD": Known(),
     "AE1SVM": Known(refusal="it breaks down where the last of its batches holds a single row"),
-    "ALAD": Known(global_chance=True),
+    "ALAD": Known(
+        refusal="it leaves dropout switched on while it scores, so that a row's score depends on where it stands"
+    ),
     "ANOMALOUS": Known(refusal=_GRAPH),
-    "AnoGAN": Known(global_chance=True),
+    "AnoGAN": Known(
+        note="not the published method (Schlegl et al. 2017): at scoring it searches no latent point for a row, but "
+        "compares every row with one and the same generated row",
+        global_chance=True,
+    ),
     "AnomalyDAE": Known(refusal=_GRAPH),
     "AnomalyTransformer": Known(
         refusal=f"{_ONE_SERIES}; nor is it the published method: its second phase maximises the discrepancy over the "
@@ -39,7 +46,7 @@ CLASSES: Mapping[str, Known] = {
     "COPOD": Known(alone=True),
     "DeepSVDD": Known(),
     "DevNet": Known(refusal=_LABELS),
-    "DIF": Known(),
+    "DIF": Known(refusal="it standardises what its networks make of the scored rows by these rows' own statistics"),
     "DOMINANT": Known(refusal=_GRAPH),
     "ECOD": Known(alone=True),
     "EmbeddingOD": Known(refusal="it is for texts, images and audio"),
@@ -73,7 +80,12 @@ CLASSES: Mapping[str, Known] = {
     "MAD": Known(refusal="it is for a single sensor"),
     "MatrixProfile": Known(refusal="it scores only the series that it was fitted on"),
     "MCD": Known(),
-    "MO_GAAL": Known(global_chance=True),
+    "MO_GAAL": Known(
+        note=_TURNED,
+        fails=(("copies", "a class inside one of its functions cannot be pickled"),),
+        turned=True,
+        global_chance=True,
+    ),
     "MultiModalOD": Known(refusal=_OTHER_DETECTORS),
     "OCSVM": Known(),
     "PCA": Known(
@@ -89,7 +101,7 @@ CLASSES: Mapping[str, Known] = {
     "Sampling": Known(),
     "SAND": Known(refusal=_SCALED_SERIES),
     "SCAN": Known(refusal=_GRAPH),
-    "SO_GAAL": Known(global_chance=True),
+    "SO_GAAL": Known(note=_TURNED, turned=True, global_chance=True),
     "SOD": Known(refusal=_AMONG_THEMSELVES),
     "SOS": Known(refusal=_AMONG_THEMSELVES),
     "SpectralResidual": Known(
@@ -100,6 +112,6 @@ CLASSES: Mapping[str, Known] = {
     "TimeSeriesOD": Known(
         refusal=f"{_ONE_SERIES}; a row's score comes from later windows as well. pyod:CLASS[window=N] has trailing ones"
     ),
-    "VAE": Known(),
+    "VAE": Known(refusal="it draws its latent variables anew at scoring: a row's score depends on where it stands"),
     "XGBOD": Known(refusal=_LABELS),
 }

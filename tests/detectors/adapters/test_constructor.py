@@ -57,9 +57,21 @@ class Theirs:
     """
 
     def __init__(
-        self, required, k=5, share="auto", metric="l2", layers=None, tol=0, fast=True, undocumented=1.5, scaler=None,
-        options={}, contamination=0.1, random_state=None, n_jobs=1,
-    ):  # fmt: skip
+        self,
+        required,
+        k=5,
+        share="auto",
+        metric="l2",
+        layers=None,
+        tol=0,
+        fast=True,
+        undocumented=1.5,
+        scaler=None,
+        options={},  # noqa: B006 - as theirs have it
+        contamination=0.1,
+        random_state=None,
+        n_jobs=1,
+    ):
         pass
 
 
