@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +154,7 @@ def test_it_can_be_constructed_elsewhere(portable):
     data = Construction(load_detector("pyod:KNN"), {"n_neighbors": 3}).dumps(portable=portable)
     code = """
 import sys
+from pathlib import Path
 from tsadbench.box import Construction
 made = Construction.loads(sys.stdin.buffer.read())
 print(made.cls(**made.arguments))
@@ -239,6 +241,7 @@ def test_without_the_library_one_line_names_the_command(arguments, tmp_path):
     """In a process whose import path finds no PyOD."""
     code = f"""
 import sys
+from pathlib import Path
 from importlib.machinery import PathFinder
 find = PathFinder.find_spec
 PathFinder.find_spec = classmethod(lambda cls, name, *rest: None if name == "pyod" else find(name, *rest))
@@ -275,3 +278,10 @@ def test_what_a_class_is_not_stands_below_the_table(tsadbench, small_data, tmp_p
     assert "small: pyod:PCA: not the published method" in done.out
     listed = tsadbench("info", "pyod:PCA").out
     assert "not the published method" in listed
+
+
+def test_the_documentation_has_the_whole_table():
+    text = (Path(__file__).parents[3] / "docs" / "adapters.md").read_text(encoding="utf-8")
+    for name, known in CLASSES.items():
+        said = known.refusal or known.summary
+        assert (f"| `pyod:{name}` | {said} |" if said else f"`{name}`") in text
