@@ -236,6 +236,7 @@ def _notes(records: Sequence[Record]) -> list[str]:
         f"{record.dataset}, protocol {record.protocol}: {note}" for record in records for note in record.protocol_notes
     )
     notes += dict.fromkeys(of_protocols)
+    notes += dict.fromkeys(f"{record.dataset}: {record.label}: {record.note}" for record in records if record.note)
     for dataset in dict.fromkeys(record.dataset for record in records):
         of_dataset = [record for record in records if record.dataset == dataset]
         seen: dict[str, set[str]] = {

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import tsadbench
+from tsadbench.family import AdaptedDetector
 from tsadbench.parameters import JsonValue, as_json
 from tsadbench.plan import Plan, Trial
 from tsadbench.prior import Prior
@@ -39,7 +40,7 @@ def identity(trial: Trial, plan: Plan) -> str:
         "protocol_code": code_hash(type(plan.protocol)),
         "seed": trial.seed,
         "threads": trial.threads,
-        "libraries": dict(library_versions()),
+        "libraries": {**library_versions(), **adapted_versions(trial.contender.construction.cls)},
     }
     return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -65,6 +66,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "processor": platform.processor() or platform.machine(),
         "cpu_count": os.cpu_count(),
         "versions": {"python": platform.python_version(), **library_versions()},
+        "adapted": dict(adapted_versions(trial.contender.construction.cls)),
         "code_hash": code_hash(trial.contender.construction.cls),
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
@@ -93,10 +95,16 @@ def code_hash(cls: type) -> str:
 @cache
 def library_versions() -> dict[str, JsonValue]:
     """Return the versions of the libraries on which a score's last digits depend; None for what is not installed."""
-    found: dict[str, JsonValue] = {"tsadbench": tsadbench.__version__}
-    for library in _LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            found[library] = None
-    return found
+    return {"tsadbench": tsadbench.__version__, **{library: _version(library) for library in _LIBRARIES}}
+
+
+def adapted_versions(cls: type) -> dict[str, JsonValue]:
+    """Return the versions of the libraries that do an adapted detector's work; nothing for any other class."""
+    return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

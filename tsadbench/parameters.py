@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Mapping
@@ -91,6 +92,8 @@ def format_value(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, list):
+        return f"[{','.join(format_value(one) for one in value)}]"
     return str(value)
 
 
@@ -117,6 +120,9 @@ def _parse(parameter: Parameter, text: str, owner: str) -> object:
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
     if text.lower() == "none" and parameter.accepts_none:
         return None
+    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: where both types may be, they mean two things.
+    with contextlib.suppress(ValidationError):
+        return adapter.validate_json(text, strict=True)
     try:
         return adapter.validate_strings(text)
     except ValidationError as error:

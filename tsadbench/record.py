@@ -56,6 +56,8 @@ class Record:
         What tables have to say about the protocol's use of the data.
     leaky
         What the detector learns that it must not, where its parameters switch a published leak on.
+    note
+        What tables have to say about the detector.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -87,6 +89,7 @@ class Record:
     score_cpu_seconds: float | None = None
     protocol_notes: tuple[str, ...] = ()
     leaky: str = ""
+    note: str = ""
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON; on one line where ``indent`` is None."""

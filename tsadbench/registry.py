@@ -18,9 +18,10 @@ from tsadbench.parameters import nearest
 if TYPE_CHECKING:
     from tsadbench.dataset import Loader
     from tsadbench.detector import Detector
+    from tsadbench.family import Family
     from tsadbench.protocol import Protocol
 
-Kind: TypeAlias = Literal["detectors", "protocols", "datasets"]
+Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 
 # What every table shows beside the detectors, best known one-liners included.
 FLOORS = ("all-positive", "random", "max-z", "l2-z", "sensor-range", "nearest-neighbour")
@@ -86,20 +87,38 @@ def entries(kind: Kind) -> tuple[Entry, ...]:
 
 
 def load_detector(target: str) -> type[Detector]:
-    """Return the detector class that a registered name, ``package.module:Class`` or ``path/file.py:Class`` names.
+    """Return the class that a name, ``FAMILY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
 
     Raises
     ------
     UsageError
         Where there is no such name, module, file or class, or the class is not a detector.
+    MissingExtraError
+        Where it needs packages that are not installed.
     PluginError
         Where the plugin cannot be imported, or two packages claim the name.
     """
     from tsadbench.detector import Detector
 
-    found = _load_reference(target) if ":" in target else _load_point("detectors", target)
+    prefix, colon, name = target.partition(":")
+    if not colon:
+        found = _load_point("detectors", target)
+    elif any(point.name == prefix for point in _points("families")):
+        found = _load_member(prefix, name)
+    else:
+        found = _load_reference(target)
     if not (isinstance(found, type) and issubclass(found, Detector)):
         raise UsageError(f"{target!r} is not a detector: expected a subclass of tsadbench.Detector, found {found!r}")
+    return found
+
+
+def load_family(name: str) -> Family:
+    """Return the family of this name; errors as `load_detector`'s."""
+    from tsadbench.family import Family
+
+    found = _load_point("families", name)
+    if not isinstance(found, Family):
+        raise PluginError(f"family {name!r}: expected a tsadbench.family.Family, found {found!r}")
     return found
 
 
@@ -131,9 +150,15 @@ def load_dataset(name: str) -> Loader:
 
 
 def registered_name(cls: type) -> str:
-    """Return the name under which a detector class is registered, else ``package.module:Class``."""
+    """Return the name under which a detector class, or its family, is registered, else ``package.module:Class``."""
     reference = f"{cls.__module__}:{cls.__qualname__}"
-    return next((point.name for point in _points("detectors") if point.value == reference), reference)
+    own = (point.name for point in _points("detectors") if point.value == reference)
+    of_family = (
+        f"{point.name}:{cls.__qualname__}"
+        for point in _points("families")
+        if point.module == cls.__module__ and any(m.name == cls.__qualname__ for m in load_family(point.name).members())
+    )
+    return next(own, None) or next(of_family, reference)
 
 
 def _points(kind: Kind) -> Sequence[EntryPoint]:
@@ -151,6 +176,16 @@ def _load_point(kind: Kind, name: str) -> object:
         packages = " and ".join(sorted(str(point.dist.name if point.dist else "?") for point in points))
         raise PluginError(f"{singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
     return _guarded(points[0].load, f"{singular(kind)} {name!r} ({points[0].value})")
+
+
+def _load_member(family_name: str, name: str) -> object:
+    family = load_family(family_name)
+    members = {member.name: member for member in family.members()}
+    if name not in members:
+        raise UsageError(f"family {family_name!r} has no detector {name!r}{nearest(name, members)}")
+    if members[name].refusal:
+        raise UsageError(f"{family_name}:{name} cannot be run: {members[name].refusal}")
+    return _guarded(lambda: family.load(name), f"detector '{family_name}:{name}'")
 
 
 def _load_reference(target: str) -> object:
@@ -204,7 +239,7 @@ def _guarded(load: Callable[[], object], what: str) -> object:
 
 def singular(kind: Kind) -> str:
     """Return what messages call one of a kind."""
-    return {"detectors": "detector", "protocols": "protocol", "datasets": "data set"}[kind]
+    return {"detectors": "detector", "families": "family", "protocols": "protocol", "datasets": "data set"}[kind]
 
 
 def _split_at_commas(text: str) -> list[str]:

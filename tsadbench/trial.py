@@ -13,6 +13,7 @@ import numpy as np
 from tsadbench.arrays import Float32Array, FloatArray
 from tsadbench.box import Box, BoxFailure, Costs, Limits
 from tsadbench.errors import ContractError
+from tsadbench.family import AdaptedDetector
 from tsadbench.manifest import identity, manifest
 from tsadbench.parameters import JsonValue, as_json, parameters_of
 from tsadbench.plan import Plan, Trial
@@ -173,6 +174,7 @@ def _record(
 ) -> Record:
     trial, costs = course.trial, course.costs
     contender = trial.contender
+    cls = contender.construction.cls
     return Record(
         schema=SCHEMA,
         trial=identity(trial, plan),
@@ -181,7 +183,7 @@ def _record(
         family=contender.traits.family,
         parameters={
             parameter.name: as_json(contender.construction.arguments.get(parameter.name, parameter.default))
-            for parameter in parameters_of(contender.construction.cls)
+            for parameter in parameters_of(cls)
             if parameter.name != "seed"
         },
         floor=contender.floor,
@@ -203,6 +205,7 @@ def _record(
         score_cpu_seconds=costs.score_cpu_seconds,
         protocol_notes=judgement.notes if judgement else (),
         leaky=contender.traits.leaky,
+        note=cls.note if issubclass(cls, AdaptedDetector) else "",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -76,6 +77,13 @@ def test_an_unchanged_detector_holds(repository, tsadbench):
     suite = ElementTree.parse(junit).getroot()[0]
     assert suite.attrib == {"name": "plant.strict", "tests": "8", "failures": "0"}
     assert len(suite) == 8
+
+
+def test_a_family_of_tables_in_a_folder_of_its_own_is_a_baseline_of_its_own(repository):
+    boards = repository / "leaderboards"
+    shutil.copytree(boards / "plant", boards / "others" / "plant")
+    for folder in (boards, boards / "others"):
+        assert [(one.dataset, one.protocol) for one in read_baselines(folder)] == [("plant", "strict")]
 
 
 @pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])

@@ -6,6 +6,7 @@ import pytest
 
 from tsadbench import Prior, UsageError
 from tsadbench.parameters import as_json, format_label, parameters_of, parse_arguments
+from tsadbench.registry import parse_request
 
 
 class Example:
@@ -60,6 +61,33 @@ def test_a_prior_is_given_as_its_file(tmp_path):
     parsed = parse_arguments(Example, {"prior": str(path)}, "x")
     assert isinstance(parsed["prior"], Prior)
     assert format_label("x", Example, parsed) == f"x[prior={path}]"
+
+
+class Either:
+    def __init__(self, *, share: int | float = 1.0, sizes: list[int] | None = None, bins: int | str = 10) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("share", "1", 1),
+        ("share", "1.0", 1.0),
+        ("share", "1e-3", 1e-3),
+        ("sizes", "[8, 4]", [8, 4]),
+        ("sizes", "none", None),
+        ("bins", "7", 7),
+        ("bins", "auto", "auto"),
+    ],
+)
+def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
+    found = parse_arguments(Either, {name: text}, "x")[name]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_list_in_a_label_can_be_read_again():
+    label = format_label("x", Either, {"sizes": [8, 4]})
+    assert label == "x[sizes=[8,4]]"
+    assert parse_arguments(Either, parse_request(label).arguments, "x") == {"sizes": [8, 4]}
 
 
 @pytest.mark.parametrize(

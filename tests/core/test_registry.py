@@ -101,6 +101,62 @@ def test_a_plugin_that_is_no_detector_is_refused(plugin):
         load_detector("wrong")
 
 
+FAMILY = """
+import sys
+import numpy as np
+from tsadbench.family import AdaptedDetector, Family, Member
+
+class Adapted(AdaptedDetector):
+    def _fit(self, recordings): pass
+    def _score(self, recording): return np.zeros(recording.n_rows)
+
+class Mine(Family):
+    description = "Somebody's."
+
+    def members(self):
+        return (Member("Near"), Member("Odd", note="odd"), Member("Far", refusal="it is too far"), Member("Broken"))
+
+    def load(self, name):
+        return getattr(sys.modules[__name__], name)
+
+family = Mine()
+
+def __getattr__(name):
+    if name not in ("Near", "Odd"):
+        raise AttributeError(name)
+    globals()[name] = type(Adapted)(name, (Adapted,), {"__module__": __name__})
+    return globals()[name]
+"""
+
+
+def test_a_strangers_family(plugin, tsadbench):
+    plugin("mylib", "[tsadbench.families]\nmine = mylib:family\n", FAMILY)
+    near = load_detector("mine:Near")
+    assert load_detector("mylib:Near") is near
+    assert registered_name(near) == "mine:Near"
+    with pytest.raises(UsageError, match="mine:Far cannot be run: it is too far"):
+        load_detector("mine:Far")
+    with pytest.raises(UsageError, match="family 'mine' has no detector 'Neer'; did you mean 'Near'"):
+        load_detector("mine:Neer")
+    assert tsadbench("list", "--family", "mine").out.splitlines() == [
+        "detectors (2):",
+        "  mine:Near",
+        "  mine:Odd    odd",
+        "cannot be loaded (1):",
+        "  mine:Broken CANNOT BE LOADED: detector 'mine:Broken' cannot be loaded: AttributeError: Broken",
+        "cannot be run (1):",
+        "  mine:Far    it is too far",
+    ]
+    assert "Somebody's." in tsadbench("info", "mine").out
+    assert "  mine " in tsadbench("list").out
+
+
+def test_a_family_that_is_none(plugin):
+    plugin("nolib", "[tsadbench.families]\nnone = nolib:value\n", "value = 3")
+    with pytest.raises(PluginError, match=r"family 'none': expected a tsadbench\.family\.Family, found 3"):
+        load_detector("none:Near")
+
+
 def test_a_class_in_a_file_and_in_a_module(tmp_path):
     file = tmp_path / "idea.py"
     file.write_text(DETECTOR)

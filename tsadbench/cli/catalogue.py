@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,9 +12,9 @@ import typer
 from tsadbench.cli import complete
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.parameters import format_value, nearest, parameters_of
-from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_protocol
+from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_family, load_protocol
 
-_KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
+_KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 _BROKEN = "CANNOT BE LOADED"
 
 
@@ -21,11 +22,16 @@ def list_all(
     load: Annotated[
         bool, typer.Option("--load", help="Import every plugin: shows families, and why a plugin cannot be imported.")
     ] = False,
-    family: Annotated[str | None, typer.Option(help="Only detectors of this family; implies --load.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Only detectors of this family, those of another library included; loads them.")
+    ] = None,
 ) -> None:
-    """List detectors, protocols and data sets, from their packages' metadata alone unless told to load them."""
+    """List detectors, families of them, protocols and data sets, from packages' metadata alone unless told to load."""
     if family is not None:
-        _list_family(family)
+        if family in {entry.name for entry in entries("families")}:
+            _list_members(family)
+        else:
+            _list_family(family)
         return
     width = max((len(entry.name) for kind in _KINDS for entry in entries(kind)), default=0)
     for kind in _KINDS:
@@ -38,10 +44,13 @@ def list_all(
 def info(
     name: Annotated[
         str,
-        typer.Argument(help="A detector, protocol or data set, or path/file.py:Class.", autocompletion=complete.names),
+        typer.Argument(
+            help="A detector, family, protocol or data set, FAMILY:CLASS, or path/file.py:Class.",
+            autocompletion=complete.names,
+        ),
     ],
 ) -> None:
-    """Tell what a detector, protocol or data set is: its text, parameters with defaults, traits, paper."""
+    """Tell what a detector, family, protocol or data set is: its text, parameters with defaults, traits, paper."""
     kind = _kind(name)
     if kind == "datasets":
         loader = load_dataset(name)
@@ -49,9 +58,15 @@ def info(
         print((inspect.getdoc(loader) or "").partition("\n")[0])
     elif kind == "protocols":
         _print_class(load_protocol(name))
+    elif kind == "families":
+        print(load_family(name).description)
+        print(f"\ntsadbench list --family {name}  shows its detectors")
     else:
         cls = load_detector(name)
         _print_class(cls)
+        note = getattr(cls, "note", "")
+        if note:
+            print(f"\nNote\n  {note}")
         print("\nTraits")
         for field in cls.traits.__dataclass_fields__:
             print(f"  {field:<20} {format_value(getattr(cls.traits, field))}")
@@ -59,7 +74,8 @@ def info(
 
 def _list_family(family: str) -> None:
     told = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
-    families = tuple({loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)})
+    named = {loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)}
+    families = tuple(named | {entry.name for entry in entries("families")})
     if family not in families:
         raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
     of_family = [one for one in told if one[2].partition(",")[0] == family]
@@ -67,6 +83,21 @@ def _list_family(family: str) -> None:
     print("detectors:")
     for name, origin, loaded in of_family:
         print(f"  {name:<{width}} {loaded:<28} {origin}")
+
+
+def _list_members(family: str) -> None:
+    members = load_family(family).members()
+    width = max((len(f"{family}:{member.name}") for member in members), default=0)
+    told: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
+    for member in members:
+        name = f"{family}:{member.name}"
+        loaded = "" if member.refusal else _loaded("detectors", name)
+        kind = "cannot be run" if member.refusal else "cannot be loaded" if loaded.startswith(_BROKEN) else "detectors"
+        text = member.refusal or (loaded if kind == "cannot be loaded" else member.note)
+        told[kind].append(f"  {name:<{width}} {text}".rstrip())
+    for kind, lines in told.items():
+        if lines:
+            print("\n".join([f"{kind} ({len(lines)}):", *lines]))
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
@@ -81,7 +112,7 @@ def _kind(name: str) -> Kind:
         return "detectors"
     known = {entry.name: kind for kind in _KINDS for entry in entries(kind)}
     if name not in known:
-        raise UsageError(f"there is no detector, protocol or data set {name!r}{nearest(name, known)}")
+        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
     return known[name]
 
 
@@ -102,7 +133,12 @@ def _loaded(kind: Kind, name: str) -> str:
             if not hasattr(traits, "family"):
                 return f"{_BROKEN}: its traits are no tsadbench.Traits, found {type(traits).__name__}"
             return f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family
-        _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
+        load: dict[str, Callable[[str], object]] = {
+            "families": load_family,
+            "protocols": load_protocol,
+            "datasets": load_dataset,
+        }
+        load[kind](name)
     except TsadbenchError as error:
         return f"{_BROKEN}: {' '.join(str(error).split())}"
     return "loads"

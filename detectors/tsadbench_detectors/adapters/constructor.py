@@ -1,0 +1,125 @@
+"""A constructor for the detector made of another library's class: the parameters that it offers, with their types.
+
+The libraries' signatures have no annotations. A parameter's types are that of its default and those that the class's
+numpydoc text names; a set of texts in braces is a choice. What no text can say (an estimator, a callable, an array, a
+dictionary) is not offered and keeps its default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from functools import reduce
+from operator import or_
+from typing import Literal
+
+# Of the harness, or of no use here: thresholds are the protocol's, threads the trial's, chance the seed's.
+WITHHELD = frozenset(
+    {
+        *("contamination", "novelty", "n_jobs", "parallel_execution", "device", "verbose", "random_state"),
+        *("random_seed", "warm_start", "copy", "copy_X", "check_estimator", "use_compile", "compile_mode"),
+    }
+)
+_SEEDS = ("random_state", "random_seed")
+_TYPES: dict[str, type] = {
+    "bool": bool,
+    "boolean": bool,
+    "int": int,
+    "integer": int,
+    "float": float,
+    "str": str,
+    "string": str,
+    "list": list,
+}
+_OWN = """window
+    Rows of the trailing window that a score answers for, at least 1; a window's score goes to its last row.
+{seed}"""
+_SEED = """seed
+    Of all chance in it, at least 0 and below 2^32.
+"""
+
+
+def seed_name(foreign: type) -> str | None:
+    """Return what a class calls the parameter that seeds it; None where it has none."""
+    known = inspect.signature(foreign).parameters
+    return next((name for name in _SEEDS if name in known), None)
+
+
+def constructor(foreign: type, *, seeded: bool, withheld: Collection[str] = ()) -> Callable[..., None]:
+    """Return an ``__init__`` that stores ``window``, ``seed`` and the class's own parameters, and does nothing else.
+
+    Parameters
+    ----------
+    foreign
+        The library's class.
+    seeded
+        Whether there is chance in it, so that it takes a seed.
+    withheld
+        Parameters that are not offered, beside `WITHHELD`.
+    """
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("window", keyword, default=1, annotation=int), *_offered(foreign, withheld)]
+    if seeded:
+        parameters.append(inspect.Parameter("seed", keyword, default=0, annotation=int))
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([itself, *parameters])
+
+    def __init__(self: object, **given: object) -> None:  # noqa: N807 - it becomes one
+        bound = signature.bind(self, **given)
+        bound.apply_defaults()
+        for parameter in parameters:
+            setattr(self, parameter.name, bound.arguments[parameter.name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]  # inspect looks for it
+    __init__.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return __init__
+
+
+def documentation(foreign: type, *, seeded: bool) -> str:
+    """Return the class's own numpydoc text, the parameters that are ours in front of its own."""
+    text = inspect.getdoc(foreign) or ""
+    own = _OWN.format(seed=_SEED if seeded else "")
+    before, *rest = re.split(r"^Parameters\n-+\n", text, maxsplit=1, flags=re.MULTILINE)
+    return f"{before.strip()}\n\nParameters\n----------\n{own}{''.join(rest)}"
+
+
+def _offered(foreign: type, withheld: Collection[str]) -> Iterator[inspect.Parameter]:
+    text = inspect.getdoc(foreign) or ""
+    for name, parameter in inspect.signature(foreign).parameters.items():
+        if name in WITHHELD or name in withheld or parameter.default is parameter.empty:
+            continue
+        annotation = _annotation(parameter.default, _declared(name, text))
+        if annotation is not None:
+            yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+
+
+def _declared(name: str, text: str) -> str:
+    """Return what the class's text says of a parameter's type, defaults and remarks left out."""
+    found = re.search(rf"^\s*{name}\s*:\s*(.*)$", text, re.MULTILINE)
+    return re.split(r",?\s*(?:\(?default|optional)", found.group(1), maxsplit=1)[0] if found else ""
+
+
+def _annotation(default: object, declared: str) -> object:
+    """Return the type, or the union of types, that a value may have; None where no text can say a value."""
+    words = set(re.findall(r"[a-z]+", declared.lower()))
+    types = {_TYPES[word] for word in words if word in _TYPES} | ({type(default)} & set(_TYPES.values()))
+    found: list[object] = [one for one in (bool, int, float) if one in types]
+    choices = _choices(declared)
+    if default in choices:
+        found.append(Literal[choices])
+    elif str in types:
+        found.append(str)
+    if list in types:
+        found = [list[int]]  # sizes of layers: there are no others
+    if not found:
+        return None
+    if default is None or "none" in words:
+        found.append(None)
+    return reduce(or_, found)
+
+
+def _choices(declared: str) -> tuple[str, ...]:
+    """Return the texts that stand in braces, in the order in which they stand there."""
+    braces = re.search(r"\{([^}]*)\}", declared)
+    return tuple(re.findall(r"['\"]([^'\"]+)['\"]", braces.group(1))) if braces else ()

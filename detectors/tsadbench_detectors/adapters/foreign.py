@@ -1,0 +1,138 @@
+"""What every detector of another library has in common here: rows or windows in, scores of rows out."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tsadbench.arrays import FloatArray
+from tsadbench.detector import Traits
+from tsadbench.errors import DataError, UsageError
+from tsadbench.family import AdaptedDetector
+from tsadbench.recording import Recording
+from tsadbench_detectors.adapters.constructor import seed_name
+from tsadbench_detectors.adapters.known import UNKNOWN, Known
+from tsadbench_detectors.adapters.surroundings import contained
+from tsadbench_detectors.standardise import Standardiser
+
+# What makes a class cheap enough for the checks, where it has a parameter of the name.
+_CHEAP = {
+    **dict.fromkeys(("epochs", "epoch_num", "n_epochs"), 3),
+    "epochs_query": 1,
+    "n_estimators": 50,
+    "stop_epochs": 2,
+}
+
+
+class ForeignDetector(AdaptedDetector):
+    """Another library's detector on standardised rows, or on trailing windows of them.
+
+    A sensor's mean and standard deviation (ddof 0) are those of the training rows; one that is constant there has the
+    scale 1. A window is its rows one after another, oldest first; its score goes to its last row, and a recording's
+    first ``window - 1`` rows have none. Windows cross no recording's border. Training scores are the library's own
+    where it has them.
+
+    Attributes
+    ----------
+    foreign
+        The library's class.
+    known
+        What is known of it.
+    """
+
+    foreign: ClassVar[type]
+    known: ClassVar[Known] = UNKNOWN
+
+    window: int
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        defaults = inspect.signature(type(self)).parameters
+        chance = any(getattr(self, name) != defaults[name].default for name in self.known.chance_with)
+        return replace(self.traits, memory=self.window - 1, stochastic=self.traits.stochastic or chance)
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:  # noqa: D102
+        offered = inspect.signature(cls).parameters
+        return {name: value for name, value in _CHEAP.items() if name in offered}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        self._require(isinstance(self.window, Integral) and self.window >= 1, "window", "an integer of at least 1")
+        seed = self._seed
+        self._require(isinstance(seed, Integral) and 0 <= seed < 2**32, "seed", "an integer from 0 to below 2^32")
+        try:
+            with contained(seed):
+                self._construct(self.window * len(sensors))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{type(self).__name__}: {error}") from error
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+        rows = np.concatenate([self._windows(recording) for recording in recordings])
+        if len(rows) < 2:
+            raise DataError(
+                f"{type(self).__name__}: expected training recordings with at least 2 windows of {self.window} rows, "
+                f"found {len(rows)}; train on more rows or make window smaller"
+            )
+        with contained(self._seed):
+            self.model_ = self._construct(rows.shape[1])
+            self.model_.fit(rows)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        windows = self._windows(recording)
+        scores = np.full(recording.n_rows, np.nan)
+        if len(windows):
+            # A copy of the model: many of them write what they have scored into themselves.
+            with contained(self._seed):
+                scores[self.window - 1 :] = self._scores_of(copy.deepcopy(self.model_), windows)
+        return scores
+
+    def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
+        own = self._own_training_scores()
+        if own is None:
+            return [self._score(recording) for recording in recordings]
+        missing = self.window - 1
+        counts = [max(0, recording.n_rows - missing) for recording in recordings]
+        if len(own) != sum(counts):
+            raise DataError(
+                f"{type(self).__name__}.training_scores: expected the recordings that fit was given, {len(own)} "
+                f"windows, found {sum(counts)}"
+            )
+        parts = np.split(own, np.cumsum(counts)[:-1])
+        return [
+            np.concatenate([np.full(recording.n_rows - len(part), np.nan), part])
+            for recording, part in zip(recordings, parts, strict=True)
+        ]
+
+    @property
+    def _seed(self) -> int:
+        return getattr(self, "seed", 0)
+
+    def _construct(self, n_features: int) -> Any:
+        """Return the library's detector with these parameters, for rows of so many features."""
+        known = inspect.signature(self.foreign).parameters
+        given = {name: copy.copy(value) for name, value in self.get_params(deep=False).items() if name in known}
+        ours = {"device": "cpu", "novelty": True, "n_features": n_features, seed_name(self.foreign) or "": self._seed}
+        return self.foreign(**given, **{name: value for name, value in ours.items() if name in known})
+
+    def _windows(self, recording: Recording) -> FloatArray:
+        """Return a recording's standardised windows, [n_rows - window + 1, window * n_sensors]."""
+        rows = self.standardiser_.z_scores(recording.values)
+        if len(rows) < self.window:
+            return np.empty((0, self.window * recording.n_sensors))
+        by_sensor = sliding_window_view(rows, self.window, axis=0)
+        return np.ascontiguousarray(by_sensor.swapaxes(1, 2)).reshape(len(by_sensor), -1)
+
+    @abstractmethod
+    def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
+        """Return a fitted model's score of each window; higher = more anomalous."""
+
+    @abstractmethod
+    def _own_training_scores(self) -> FloatArray | None:
+        """Return the scores that the library itself gave the windows it was fitted on; None where it gives none."""

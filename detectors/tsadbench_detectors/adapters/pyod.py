@@ -1,0 +1,58 @@
+"""Every detector of PyOD by the name of its class: ``pyod:KNN``, ``pyod:ECOD[window=5]``.
+
+Scores are the library's ``decision_function``, training scores its ``decision_scores_``. Its contamination rate, its
+thresholds and its labels play no part.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tsadbench.arrays import FloatArray
+from tsadbench.progress import progress
+from tsadbench_detectors.adapters.foreign import ForeignDetector
+from tsadbench_detectors.adapters.library import LibraryFamily
+from tsadbench_detectors.adapters.pyod_classes import CLASSES
+
+_ROWS_A_REPORT = 1000
+
+
+class PyODDetector(ForeignDetector):
+    """A class of PyOD as a detector."""
+
+    libraries: ClassVar[tuple[str, ...]] = ("pyod", "numba")
+
+    def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
+        if not self.known.alone:
+            return self._turned(model.decision_function(windows))
+        scores = np.empty(len(windows))
+        for place, window in enumerate(windows):
+            scores[place] = model.decision_function(window[None])[0]
+            if place % _ROWS_A_REPORT == 0:
+                progress(place, len(windows), "rows scored")
+        return self._turned(scores)
+
+    def _own_training_scores(self) -> FloatArray:
+        return self._turned(self.model_.decision_scores_)
+
+    def _turned(self, scores: object) -> FloatArray:
+        found = np.asarray(scores, dtype=np.float64).ravel()
+        return -found if self.known.turned else found
+
+
+family = LibraryFamily(
+    "pyod",
+    description=__doc__,
+    package="pyod.models",
+    bases=frozenset({"BaseDetector", "BaseDeepLearningDetector"}),
+    adapter=PyODDetector,
+    known=CLASSES,
+    extra="pyod",
+)
+
+
+def __getattr__(name: str) -> type[ForeignDetector]:
+    """Return the detector of a class; other processes find it here."""
+    return family.attribute(name)
