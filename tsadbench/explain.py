@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.arrays import BoolArray
-from tsadbench.errors import UsageError
-from tsadbench.parameters import JsonValue, as_json, nearest
+from tsadbench.parameters import JsonValue, as_json
 from tsadbench.prior import Edge, Prior
 from tsadbench.protocol import Threshold
 from tsadbench.record import Record
@@ -173,12 +172,7 @@ def explain(result: Result, recording: str, prior: Prior | None = None) -> Expla
     DataError
         Where the prior that the label names cannot be read.
     """
-    known = tuple(result.recordings)
-    if recording not in known:
-        raise UsageError(
-            f"data set {result.record.dataset!r} has no test recording {recording!r}{nearest(recording, known)}"
-        )
-    scored = result.recordings[recording]
+    scored = result.recording(recording)
     record = result.record
     (threshold,) = (one.threshold for one in record.thresholds if one.episode == scored.episode)
     spans = segments(scored.anomalous)

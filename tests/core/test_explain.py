@@ -15,7 +15,7 @@ from tsadbench.plan import make_plan
 from tsadbench.prior import Edge, Prior
 from tsadbench.prose import duration, prose
 from tsadbench.protocol import EpisodeThreshold, Threshold
-from tsadbench.results import ScoredRecording
+from tsadbench.results import Result, ScoredRecording
 from tsadbench.segments import segments
 from tsadbench.trial import run_trial
 
@@ -26,8 +26,16 @@ ANOMALOUS = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1]
 TIME = 100.0 + 5.0 * np.arange(12)
 
 
+class Written(Result):
+    """A result that no store holds."""
+
+    def __init__(self, record, recordings, data):
+        self.record, self.data = record, data
+        vars(self)["recordings"] = recordings  # what the cached property would find
+
+
 @pytest.fixture(scope="module")
-def record(request):
+def record():
     from tests.conftest import make_data
 
     plan = make_plan(["t2"], dataset=make_data(), floors=False)
@@ -51,7 +59,7 @@ def result(record, *, label="t2", kept=True, look_ahead=0, time=TIME, found=None
         threshold=threshold.value,
         contributions=contributions if kept else None,
     )
-    return SimpleNamespace(
+    return Written(
         record=replace(record, label=label, look_ahead=look_ahead, thresholds=(EpisodeThreshold("all", threshold),)),
         recordings={"r": one},
         data=SimpleNamespace(dataset=SimpleNamespace(prior=prior)),

@@ -12,7 +12,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.explain import Explanation
-from tsadbench.plot.rows import by_label, recording_of, spans_orders
+from tsadbench.plot.rows import by_label, spans_orders
 from tsadbench.plot.style import BLUE, ORANGE, VERMILLION, own_figure, plain
 from tsadbench.prose import duration
 from tsadbench.recording import Recording
@@ -58,7 +58,7 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
         Where there is no result or no such recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    scored = [recording_of(result, name) for result in shown]
+    scored = [result.recording(name) for result in shown]
     sensors_height, heats_height = _heights(scored[0].recording)
     heights = [sensors_height]
     for one in scored:
@@ -102,7 +102,7 @@ def explanation(result: Result, found: Explanation, *, figure: FigureBase | None
     """
     every = recording([result], found.recording, figure=figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
-    time, _ = time_axis(recording_of(result, found.recording).recording)
+    time, _ = time_axis(result.recording(found.recording).recording)
     for event in found.events:
         if event.first_alarm is None:
             continue

@@ -76,14 +76,6 @@ def recordings_of(result: Result, split: str) -> list[ScoredRecording]:
     return [result.recordings[name] for name in splits[split] if name in result.recordings]
 
 
-def recording_of(result: Result, name: str) -> ScoredRecording:
-    """Return a test recording as scored; a UsageError where there is none of this id."""
-    known = tuple(result.recordings)
-    if name not in known:
-        raise UsageError(f"data set {result.record.dataset!r} has no test recording {name!r}{nearest(name, known)}")
-    return result.recordings[name]
-
-
 def by_label(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Return the results of each detector, in the order of its first."""
     if not results:
