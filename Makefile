@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits regress clean
+.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -63,6 +63,21 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# The screenshots in README.md and docs/report.md: trials that keep contributions, which the leaderboards' do not.
+screenshots: $(STAMP) chromium
+	$(BIN)/tsadbench run --detector dprgm $(STATISTICS:%=--detector '%') --seeds 2 --jobs 2 --out runs/report > /dev/null
+	$(BIN)/python docs/report/screenshots.py runs/report
+
+# The example of docs/comparing.md, from the store behind the leaderboard under strict.
+comparisons: $(STAMP)
+	$(BIN)/tsadbench compare runs/strict dprgm t2-q max-z sensor-range --format markdown \
+	    --figure docs/comparisons/skab-strict.svg > docs/comparisons/skab-strict.md
+
+# Operational numbers, VUS-PR and affiliation of the stored trials: docs/diagnostics.md.
+diagnostics: $(STAMP)
+	$(BIN)/tsadbench leaderboard runs/strict --split overall --split other --diagnostics all --format markdown > docs/diagnostics/skab.md
+	$(BIN)/tsadbench leaderboard runs/pumploop --split overall --diagnostics all --format markdown > docs/diagnostics/pumploop.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

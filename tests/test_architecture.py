@@ -75,3 +75,21 @@ print(sorted(set({HEAVY}) & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("line", ["run -d d", "run --dataset skab --split v", "run --protocol ", "info "])
+def test_completion_imports_nothing_heavy(line):
+    code = f"""
+import os, sys
+sys.argv = ["tsadbench"]
+os.environ |= {{"_TSADBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "tsadbench {line}"}}
+from tsadbench.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print(sorted(set({(*HEAVY, "numpy")}) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "_arguments" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -20,6 +20,7 @@ _PLACES = {
     "Recording": "tsadbench.recording",
     "Leaderboard": "tsadbench.leaderboard",
     "Record": "tsadbench.record",
+    "compare": "tsadbench.significance.compare",
     "progress": "tsadbench.progress",
     "run": "tsadbench.api",
     **dict.fromkeys(
@@ -60,6 +61,7 @@ __all__ = [
     "TsadbenchError",
     "UsageError",
     "__version__",
+    "compare",
     "progress",
     "run",
 ]
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from tsadbench.protocol import Episode, Protocol, Scored
     from tsadbench.record import Record
     from tsadbench.recording import Recording
+    from tsadbench.significance.compare import compare
 
 
 def __getattr__(name: str) -> object:

@@ -12,21 +12,21 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tsadbench.box import BoxFailure, Construction
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.detector import Traits
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
-from tsadbench.manifest import code_hash, identity, library_versions
+from tsadbench.manifest import asked_by, code_hash, identity, library_versions
 from tsadbench.plan import Contender, Plan, Trial
 from tsadbench.protocol import Protocol
 from tsadbench.registry import load_dataset
-from tsadbench.trial import Outcome, failed_outcome, run_variants
+from tsadbench.trial import Keep, Outcome, failed_outcome, run_variants
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -39,8 +39,6 @@ _TOPIC = "tsadbench"
 _CONNECT_SECONDS = 10
 # How often a worker looks whether its trial is still wanted, and tells of a fit's progress.
 _POLL_SECONDS = 1.0
-
-Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
     with _connected(address) as client:
         _require_gpus(client, groups)
-        run = _Run(client, plan, watching)
+        run = _Run(client, plan, plan.source, watching)
         try:
             run.all(groups, keep)
         except BaseException:
@@ -113,11 +111,17 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
             raise
 
 
+def workers(address: str) -> list[str]:
+    """Return the addresses of a cluster's workers; parameter and errors as `run_on_cluster`'s."""
+    with _connected(address) as client:
+        return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
 class _Run:
     """Trials on a cluster: which are out, and how often each has begun."""
 
-    def __init__(self, client: Client, plan: Plan, watching: Observer) -> None:
-        self._client, self._plan, self._watching = client, plan, watching
+    def __init__(self, client: Client, plan: Plan, source: tuple[str, DataOptions], watching: Observer) -> None:
+        self._client, self._plan, self._source, self._watching = client, plan, source, watching
         self._groups: dict[str, tuple[Trial, ...]] = {}
         self._futures: dict[Future[Any], tuple[Trial, ...]] = {}
         # By identity of the first trial: Dask blames a lost worker's whole queue, of which one trial had begun.
@@ -155,7 +159,7 @@ class _Run:
         self._sent[self._name(group)] += 1
         self._groups[key] = group
         resources = {"GPU": 1} if _on_gpu(group) else None
-        packed = _packed(group, self._plan)
+        packed = _packed(group, self._plan, self._source)
         future = self._client.submit(_work, packed, key, key=key, pure=False, resources=resources)
         self._futures[future] = group
         return future
@@ -193,6 +197,7 @@ class _Run:
                         **outcome.record.manifest,
                         "command": list(sys.argv),
                         "code_hash": code_hash(trial.contender.construction.cls),
+                        **asked_by(self._plan),
                     },
                 ),
             )
@@ -252,12 +257,10 @@ def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
         )
 
 
-def _packed(group: Sequence[Trial], plan: Plan) -> bytes:
+def _packed(group: Sequence[Trial], plan: Plan, source: tuple[str, DataOptions]) -> bytes:
     import cloudpickle
 
-    if plan.source is None:
-        raise UsageError("a cluster needs the data set's name or card")
-    name, options = plan.source
+    name, options = source
     task = _Task(
         contenders=tuple(_sent(trial.contender) for trial in group),
         seed=group[0].seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -101,6 +101,7 @@ class Labels:
 
     rows: Mapping[str, BoolArray]
     splits: Mapping[str, tuple[str, ...]]
+    _hash: str = field(default="", init=False, repr=False)  # slots leave cached_property no room
 
     def __post_init__(self) -> None:
         for id, rows in self.rows.items():  # noqa: A001 - the recording's field
@@ -111,11 +112,13 @@ class Labels:
     @property
     def content_hash(self) -> str:
         """SHA-256 over the recordings' ids and labels, and the splits."""
-        digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
-        for id, rows in self.rows.items():  # noqa: A001 - the recording's field
-            digest.update(repr((id, rows.shape)).encode())
-            digest.update(rows.data)
-        return digest.hexdigest()
+        if not self._hash:
+            digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
+            for id, rows in self.rows.items():  # noqa: A001 - the recording's field
+                digest.update(repr((id, rows.shape)).encode())
+                digest.update(rows.data)
+            object.__setattr__(self, "_hash", digest.hexdigest())
+        return self._hash
 
 
 class LabelledDataset(NamedTuple):

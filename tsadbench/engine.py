@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol as Interface
 from typing import get_args
@@ -12,9 +12,11 @@ from tsadbench.manifest import identity
 from tsadbench.plan import Plan, Trial
 from tsadbench.record import Record, Status
 from tsadbench.store import Store
-from tsadbench.trial import Outcome, run_variants
+from tsadbench.trial import Keep, Outcome, run_variants
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
+# Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
+NO_CONTRIBUTIONS = "no-contributions"
 
 
 class Observer(Interface):
@@ -72,7 +74,8 @@ def run_plan(
     jobs
         How many fits run at a time. Each has a process of its own, so the results do not depend on it.
     rerun
-        Statuses of kept trials that are run again.
+        Statuses of kept trials that are run again; "no-contributions" means those that are ok and hold none, although
+        the plan asks for contributions and the detector offers them.
     cluster
         A Dask cluster that runs them in the place of this machine: ``tcp://host:port`` or ``local:N``.
 
@@ -115,7 +118,7 @@ def _run_here(
     plan: Plan,
     jobs: int,
     watching: Observer,
-    keep: Callable[[Sequence[Trial], Sequence[Outcome]], None],
+    keep: Keep,
 ) -> None:
     stop = threading.Event()
 
@@ -147,7 +150,15 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
     plan, store
         The plan and the store.
     rerun
-        Statuses that do not count as held.
+        What does not count as held, as for `run_plan`.
     """
-    found = (store.find(identity(trial, plan)) for trial in plan.trials)
-    return tuple(record for record in found if record is not None and record.status not in rerun)
+    found = ((trial, store.find(identity(trial, plan))) for trial in plan.trials)
+    kept = [(trial, record) for trial, record in found if record is not None and record.status not in rerun]
+    if NO_CONTRIBUTIONS in rerun and plan.contributions:
+        kept = [(trial, record) for trial, record in kept if not _lacks_contributions(trial, record, store)]
+    return tuple(record for _, record in kept)
+
+
+def _lacks_contributions(trial: Trial, record: Record, store: Store) -> bool:
+    offered = trial.contender.construction.cls.offers_contributions()
+    return record.status == "ok" and offered and not store.has_contributions(record.trial)

@@ -1,4 +1,4 @@
-"""From records to ranked tables, as JSON, CSV, Markdown and data frames."""
+"""From records to ranked tables, as JSON, CSV, Markdown, LaTeX, HTML and data frames."""
 
 from __future__ import annotations
 
@@ -74,12 +74,27 @@ class Leaderboard:
         ]
         return cls(rows, _notes(list(newest.values())))
 
+    @classmethod
+    def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
+        """Return the tables of several leaderboards as one, in their order."""
+        notes = dict.fromkeys(note for board in boards for note in board.notes)
+        return cls([row for board in boards for row in board.rows], tuple(notes))
+
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
         """Return the rows of each (data set, protocol, split)."""
         found: dict[tuple[str, str, str], tuple[Row, ...]] = {}
         for row in self.rows:
             key = (row.dataset, row.protocol, row.split)
             found[key] = (*found.get(key, ()), row)
+        return found
+
+    def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
+        """Return each table as a leaderboard of its own, with the notes that are about it."""
+        found = {}
+        for (dataset, protocol, split), rows in self.tables().items():
+            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
+            notes = [note for note in self.notes if note.startswith(about)]
+            found[dataset, protocol, split] = Leaderboard(rows, notes)
         return found
 
     def to_json(self) -> str:
@@ -96,6 +111,7 @@ class Leaderboard:
         records = [{**(_place(row) if several else {}), **_flat(row)} for row in self.rows]
         columns = list(dict.fromkeys(column for record in records for column in record))
         tail = ["fit_seconds", "score_seconds", "peak_memory_mib"]
+        tail += [column for column in columns if column.startswith("diagnostic_")]
         text = io.StringIO()
         writer = csv.DictWriter(text, [*(c for c in columns if c not in tail), *tail], restval="", lineterminator="\n")
         writer.writeheader()
@@ -119,9 +135,7 @@ class Leaderboard:
             Where a file cannot be written.
         """
         written = []
-        for (dataset, protocol, split), rows in self.tables().items():
-            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
-            table = Leaderboard(rows, [note for note in self.notes if note.startswith(about)])
+        for (dataset, protocol, split), table in self.alone().items():
             place = folder / dataset / protocol
             written += [
                 _written(place / f"{split}.csv", table.to_csv()),
@@ -148,10 +162,20 @@ class Leaderboard:
 
         return markdown(self)
 
-    def _repr_html_(self) -> str:
+    def to_latex(self) -> str:
+        """Return one LaTeX table (booktabs) a data set, protocol and split, with the marks explained below."""
+        from tsadbench.latex import latex
+
+        return latex(self)
+
+    def to_html(self) -> str:
+        """Return one HTML table a data set, protocol and split, with the marks explained below."""
         from tsadbench.render import html
 
         return html(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
 def _written(file: Path, text: str) -> Path:
@@ -181,6 +205,9 @@ def _flat(row: Row) -> dict[str, str | int | float]:
         "score_seconds": row.score_seconds,
         "peak_memory_mib": row.peak_memory_mib,
     }
+    for name, summary in row.diagnostics.items():
+        flat[f"diagnostic_{name}_mean"] = summary.mean
+        flat[f"diagnostic_{name}_std"] = summary.std
     return {name: "" if value is None else value for name, value in flat.items()}
 
 

@@ -69,7 +69,14 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
+        **asked_by(plan),
     }
+
+
+def asked_by(plan: Plan) -> dict[str, JsonValue]:
+    """Return the hash of the configuration that asked for a plan, and how its settings were tuned, where there are."""
+    told: dict[str, JsonValue] = {"config_hash": plan.config_hash, "tuning": dict(plan.tuning)}
+    return {key: value for key, value in told.items() if value}
 
 
 @cache

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
 from tsadbench.box import Construction
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, check_labels
 from tsadbench.detector import Detector, Traits
 from tsadbench.errors import UsageError
-from tsadbench.parameters import format_label, nearest, parameters_of, parse_arguments
+from tsadbench.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments
 from tsadbench.prior import Prior
 from tsadbench.protocol import Episode, Protocol
 from tsadbench.registry import (
@@ -103,6 +103,9 @@ class Plan:
         Whether to ask detectors that offer them for each sensor's contribution.
     source
         The name of the data set, or its card, and where it was looked for; None where the data were given in Python.
+    config_hash, tuning
+        SHA-256 of the configuration file that asked for it, and how ``tsadbench tune`` came to its settings, where
+        there are such; records keep both.
     """
 
     data: LabelledDataset
@@ -115,6 +118,8 @@ class Plan:
     memory_mib: float | None = None
     contributions: bool = True
     source: tuple[str, DataOptions] | None = None
+    config_hash: str | None = None
+    tuning: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -25,7 +25,8 @@ Kind: TypeAlias = Literal["detectors", "protocols", "datasets"]
 # What every table shows beside the detectors, best known one-liners included.
 FLOORS = ("all-positive", "random", "max-z", "l2-z", "sensor-range", "nearest-neighbour")
 
-_CARD_ENDING = ".toml"
+# A data set of this ending is the path of a card.
+CARD_ENDING = ".toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ class Request:
     """A detector as the user names it: ``target[key=value,...]``, values still text."""
 
     target: str
-    arguments: dict[str, str]
+    arguments: Mapping[str, str]
+
+    def __str__(self) -> str:
+        arguments = ",".join(f"{key}={value}" for key, value in self.arguments.items())
+        return f"{self.target}[{arguments}]" if arguments else self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,13 @@ def load_protocol(name: str) -> type[Protocol]:
 
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, or of the card at this path; errors as `load_detector`'s."""
-    if name.endswith(_CARD_ENDING):
+    if name.endswith(CARD_ENDING):
         from tsadbench.cards.load import card_loader
 
         return card_loader(Path(name))
     if "/" in name or "\\" in name:
         raise UsageError(
-            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {_CARD_ENDING}; "
+            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
     found = _load_point("datasets", name)
@@ -141,11 +146,11 @@ def _load_point(kind: Kind, name: str) -> object:
         known = tuple({entry.name for entry in entries(kind)})
         if not known:
             raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
-        raise UsageError(f"there is no {_singular(kind)} {name!r}{nearest(name, known)}")
+        raise UsageError(f"there is no {singular(kind)} {name!r}{nearest(name, known)}")
     if len(points) > 1:
         packages = " and ".join(sorted(str(point.dist.name if point.dist else "?") for point in points))
-        raise PluginError(f"{_singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
-    return _guarded(points[0].load, f"{_singular(kind)} {name!r} ({points[0].value})")
+        raise PluginError(f"{singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
+    return _guarded(points[0].load, f"{singular(kind)} {name!r} ({points[0].value})")
 
 
 def _load_reference(target: str) -> object:
@@ -197,7 +202,8 @@ def _guarded(load: Callable[[], object], what: str) -> object:
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _singular(kind: Kind) -> str:
+def singular(kind: Kind) -> str:
+    """Return what messages call one of a kind."""
     return {"detectors": "detector", "protocols": "protocol", "datasets": "data set"}[kind]
 
 

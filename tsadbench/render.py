@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tsadbench.diagnostics.catalogue import DIAGNOSTICS, Diagnostic
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.protocol import Metric
 from tsadbench.registry import load_protocol
-from tsadbench.rows import FLOOR_METRICS, Row
+from tsadbench.rows import FLOOR_METRICS, Row, Summary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,19 +25,47 @@ LEGEND = (
     "All metrics are point-wise, without point adjustment. "
     "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
 )
+DIAGNOSTIC = "†"
+_DIAGNOSTIC = f"{DIAGNOSTIC} diagnostic, from the stored scores and flags; it takes no part in the ranking."
+_OPERATIONAL = (
+    "Found: share of the events with a flagged row. Already on: share of the events at whose onset the alarm was on. "
+    "Delay: mean from the onset to the alarm, look-ahead included, missed events left out. False alarms: runs of "
+    "flagged normal rows, over normal time or rows. In false alarm: share of the normal rows that are flagged."
+)
 LEAKY = "⚠"
 STORED = "°"
 # The metrics that a narrow terminal gives up first.
 _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")
+# How a terminal's table becomes narrower: decimals, metrics left out, whether diagnostics get a table of their own.
+_ATTEMPTS: tuple[tuple[int, tuple[str, ...], bool], ...] = (
+    (4, (), False),
+    (3, (), False),
+    (4, (), True),
+    (3, (), True),
+    (3, _EXPENDABLE, True),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table's cell: its text, its place among the detectors (1, 2 or 0), whether it is not above the floors."""
+    """One cell of a table.
+
+    Parameters
+    ----------
+    text
+        What it says.
+    place
+        Among the detectors: 1, 2 or 0.
+    below
+        Whether it is a detector's that is not above the floors.
+    leads
+        Whether it is a floor's that no detector beats.
+    """
 
     text: str
     place: int = 0
     below: bool = False
+    leads: bool = False
 
     @property
     def marked(self) -> str:
@@ -46,13 +75,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One table: its title, its header, and cells for detectors, floors and failures."""
+    """One table: its title, its header, and cells for detectors, floors and failures.
+
+    Diagnostics stand in the columns from ``n_metrics`` on.
+    """
 
     title: str
     header: tuple[str, ...]
     detectors: tuple[tuple[Cell, ...], ...]
     floors: tuple[tuple[Cell, ...], ...]
     failures: tuple[tuple[Cell, ...], ...]
+    n_metrics: int
 
 
 def grids(leaderboard: Leaderboard, decimals: int = 4, without: Sequence[str] = ()) -> list[Grid]:
@@ -82,6 +115,12 @@ def markdown(leaderboard: Leaderboard) -> str:
     return "\n".join(parts) + "\n"
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table of plain text."""
+    cells = [[_markdown_text(cell) for cell in row] for row in (header, *rows)]
+    return [_markdown_line(cells[0]), _markdown_line(["---"] * len(header)), *map(_markdown_line, cells[1:])]
+
+
 def html(leaderboard: Leaderboard) -> str:
     """Return a leaderboard as HTML tables, for notebooks."""
     parts = []
@@ -102,43 +141,95 @@ def html(leaderboard: Leaderboard) -> str:
 
 
 def terminal(leaderboard: Leaderboard, width: int) -> list[Table]:
-    """Return a leaderboard as rich tables that fit the width: fewer decimals, then fewer metrics where they must."""
-    for decimals, without in ((4, ()), (3, ()), (3, _EXPENDABLE)):
-        tables = [_rich(grid) for grid in grids(leaderboard, decimals, without)]
+    """Return a leaderboard as rich tables that fit the width.
+
+    Where they must: with fewer decimals, with diagnostics in tables of their own, with fewer metrics.
+    """
+    for decimals, without, apart in _ATTEMPTS:
+        shown = grids(leaderboard, decimals, without)
+        tables = [_rich(_columns(grid, range(grid.n_metrics)) if apart else grid) for grid in shown]
         if all(_width(table) <= width for table in tables):
             break
     if without:
         for table in tables:
             table.caption = f"left out for want of width: {', '.join(without)} (--format markdown has them)"
-    return tables
+    if not apart:
+        return tables
+    return [one for grid, table in zip(shown, tables, strict=True) for one in (table, *_beside(grid, width))]
 
 
 def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
-    metrics = [metric for metric in _metrics(rows) if metric.name not in without]
-    places = {metric.name: _places(rows, metric) for metric in metrics}
+    metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
+    places = {metric.name: places_of(rows, metric) for metric in metrics}
+    leading = {metric.name: _leading_floors(rows, metric) for metric in metrics}
     titles = (f"{metric.title}{'*' if metric.oracle else ''}" for metric in metrics)
+    extra = _diagnostics(rows)
     header = ("detector", *titles, "Anomalous", "look-ahead", "coverage", "seeds")
+    header += tuple(f"{one.title}{DIAGNOSTIC}" for one in extra)
 
     def cells(row: Row) -> tuple[Cell, ...]:
         below = row.below_floor or ()
         marks = [(ALL_BELOW, set(below) == set(FLOOR_METRICS)), (LEAKY, bool(row.leaky)), (STORED, row.stored)]
         name = " ".join([*(mark for mark, applies in marks if applies), row.label])
         shown = [
-            Cell(_mean_std(row, m.name, decimals), places[m.name].get(row.label, 0), m.name in below) for m in metrics
+            Cell(
+                _mean_std(row.metrics.get(m.name), decimals),
+                places[m.name].get(row.label, 0),
+                m.name in below,
+                row.label in leading[m.name],
+            )
+            for m in metrics
+        ]
+        beside = [
+            Cell(_mean_std(row.diagnostics.get(one.name), decimals if one.decimals is None else one.decimals))
+            for one in extra
         ]
         anomalous = Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals))
-        return (Cell(name), *shown, anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
+        about = (anomalous, Cell(str(row.look_ahead)), Cell(_share(row.coverage)), Cell(_seeds(row)))
+        return (Cell(name), *shown, *about, *beside)
 
     return Grid(
-        title=_title(rows),
+        title=title_of(rows),
         header=header,
         detectors=tuple(cells(row) for row in rows if row.ok and not row.floor),
         floors=tuple(cells(row) for row in rows if row.ok and row.floor),
         failures=tuple(cells(row) for row in rows if not row.ok),
+        n_metrics=len(header) - len(extra),
     )
 
 
-def _metrics(rows: Sequence[Row]) -> list[Metric]:
+def _beside(grid: Grid, width: int) -> list[Table]:
+    """Return a table's diagnostics as tables of their own, as many columns in each as the width takes."""
+    tables: list[Table] = []
+    chosen: list[int] = []
+    for column in range(grid.n_metrics, len(grid.header)):
+        wider = _rich(_columns(grid, [0, *chosen, column]))
+        if chosen and _width(wider) <= width:
+            chosen.append(column)
+            tables[-1] = wider
+        else:
+            chosen = [column]
+            tables.append(_rich(_columns(grid, [0, column])))
+    return tables
+
+
+def _columns(grid: Grid, chosen: Sequence[int]) -> Grid:
+    """Return some columns of a table as a table."""
+
+    def cells(rows: Sequence[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
+        return tuple(tuple(row[i] for i in chosen) for row in rows)
+
+    header = tuple(grid.header[i] for i in chosen)
+    return Grid(grid.title, header, cells(grid.detectors), cells(grid.floors), cells(grid.failures), len(header))
+
+
+def _diagnostics(rows: Sequence[Row]) -> list[Diagnostic]:
+    """Return the diagnostics that a table shows: those that are defined in one of its rows."""
+    defined = {name for row in rows for name, summary in row.diagnostics.items() if summary.mean is not None}
+    return [one for one in DIAGNOSTICS if one.name in defined and one.instead_of not in defined]
+
+
+def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """Return the protocol's metrics; where its plugin is gone, whatever the rows hold."""
     names = next((list(row.metrics) for row in rows if row.ok), [])
     try:
@@ -152,33 +243,54 @@ def _protocol_name(rows: Sequence[Row]) -> str:
     return rows[0].protocol.partition("[")[0]
 
 
-def _title(rows: Sequence[Row]) -> str:
+def title_of(rows: Sequence[Row]) -> str:
+    """Return a table's title: its data, split and protocol, and how many of its rows are anomalous."""
     first = next((row for row in rows if row.ok), rows[0])
-    try:
-        summary = f" ({load_protocol(_protocol_name(rows)).summary})"
-    except (PluginError, UsageError):
-        summary = ""
-    title = f"{first.dataset}, split {first.split}, protocol {first.protocol}{summary}"
+    summary = summary_of(rows)
+    title = f"{first.dataset}, split {first.split}, protocol {first.protocol}{f' ({summary})' if summary else ''}"
     if first.n_rows and first.n_anomalous is not None:
         title += f": {first.n_rows:,} rows, {first.n_anomalous / first.n_rows:.1%} anomalous"
     return title
 
 
-def _places(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
+def summary_of(rows: Sequence[Row]) -> str:
+    """Return what the rows' protocol says of itself; empty where its plugin is gone."""
+    try:
+        return load_protocol(_protocol_name(rows)).summary
+    except (PluginError, UsageError):
+        return ""
+
+
+def places_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a place."""
-    values = {
-        row.label: mean
-        for row in rows
-        if row.ok and not row.floor and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
-    }
+    values = _ranked_means(rows, metric)
     if metric.better is None or len(values) < 2:
         return {}
     order = sorted(set(values.values()), reverse=metric.better == "higher")[:2]
     return {label: order.index(value) + 1 for label, value in values.items() if value in order}
 
 
-def _mean_std(row: Row, name: str, decimals: int) -> str:
-    summary = row.metrics.get(name)
+def _leading_floors(rows: Sequence[Row], metric: Metric) -> set[str]:
+    """Return the floors that no detector beats in a metric."""
+    values = list(_ranked_means(rows, metric).values())
+    floors = _ranked_means(rows, metric, floors=True)
+    if metric.better is None or not values:
+        return set()
+    if metric.better == "higher":
+        return {label for label, value in floors.items() if value >= max(values)}
+    return {label for label, value in floors.items() if value <= min(values)}
+
+
+def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:
+    """Return the means of the detectors, or the floors, that take part in a ranking."""
+    return {
+        row.label: mean
+        for row in rows
+        if row.ok and row.floor == floors and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
+    }
+
+
+def _mean_std(summary: Summary | None, decimals: int) -> str:
     if summary is None or summary.mean is None:
         return "-"
     spread = "" if summary.std is None else f"({number(summary.std, decimals)})"
@@ -203,8 +315,12 @@ def _markdown_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _markdown_text(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def _markdown_cell(cell: Cell) -> str:
-    text = cell.marked.replace("|", "\\|").replace("\n", " ")
+    text = _markdown_text(cell.marked)
     return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.place, text)
 
 
@@ -218,7 +334,8 @@ def _rich(grid: Grid) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=grid.title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    title = Text(grid.title, style="table.title")  # a string's brackets would be markup
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
     for i, name in enumerate(grid.header):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
     styles = {1: "bold", 2: "underline"}
@@ -236,6 +353,8 @@ def legend(leaderboard: Leaderboard) -> str:
     return " ".join(
         [
             LEGEND,
+            *([_DIAGNOSTIC] if any(row.diagnostics for row in leaderboard.rows) else []),
+            *([_OPERATIONAL] if any("found" in row.diagnostics for row in leaderboard.rows) else []),
             *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),
             *([f"{STORED} stored: made earlier, with {'; with '.join(made)}."] if made else []),
         ]
@@ -251,11 +370,13 @@ def _made(row: Row) -> str:
 
 
 def failure_lines(leaderboard: Leaderboard) -> list[str]:
-    """Return a line for each detector that failed, the first reason in it."""
-    rows = {row.label: row for row in leaderboard.rows if not row.ok}
+    """Return a line for each detector that failed, the first reason in it; of several data sets, which one it was."""
+    several = len({(row.dataset, row.protocol) for row in leaderboard.rows}) > 1
+    rows = {(row.dataset, row.protocol, row.label): row for row in leaderboard.rows if not row.ok}
     return [
-        f"{label}: {row.status} in {len(row.failed)} of {len(row.seeds)} trials: {row.failed[0]['reason']}"
-        for label, row in rows.items()
+        (f"{dataset}, protocol {protocol}: " if several else "")
+        + f"{label}: {row.status} in {len(row.failed)} of {len(row.seeds)} trials: {row.failed[0]['reason']}"
+        for (dataset, protocol, label), row in rows.items()
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from tsadbench.dataset import LabelledDataset, Labels
 from tsadbench.errors import DataError, StoreError, UsageError
 from tsadbench.parameters import nearest
 from tsadbench.plan import make_protocol
-from tsadbench.protocol import Judgement, Protocol, Scored, SplitJudgement
+from tsadbench.protocol import Episode, Judgement, Protocol, Scored, SplitJudgement
 from tsadbench.record import Record
 from tsadbench.recording import Recording
 from tsadbench.registry import load_detector, parse_request
@@ -68,6 +68,8 @@ class Result:
         The store that holds it.
     data
         The data set it was made on.
+    episodes
+        What the record's protocol yields on these data, where the caller has them already.
 
     Raises
     ------
@@ -77,14 +79,17 @@ class Result:
         Where its scores cannot be read or are not of its recordings, or the trial has none since it failed.
     """
 
-    def __init__(self, record: Record, store: Store, data: LabelledDataset) -> None:
+    def __init__(
+        self, record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
+    ) -> None:
         if record.status != "ok":
             raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")
         _check_data(record, data)
         self.record = record
         self.data = data
         self.protocol = protocol_of(record)
-        self.scored = scored_of(record, store.scores(record.trial), self.protocol, data)
+        known = tuple(self.protocol.episodes(data.dataset)) if episodes is None else episodes
+        self.scored = scored_of(record, store.scores(record.trial), known)
         self._contributions = store.contributions(record.trial)
 
     @cached_property
@@ -146,12 +151,11 @@ def judge_again(record: Record, store: Store, data: LabelledDataset) -> Judgemen
         Where the scores cannot be read or are not of the data set's recordings.
     """
     protocol = protocol_of(record)
-    return protocol.judge(scored_of(record, store.scores(record.trial), protocol, data), data.labels)
+    scored = scored_of(record, store.scores(record.trial), tuple(protocol.episodes(data.dataset)))
+    return protocol.judge(scored, data.labels)
 
 
-def scored_of(
-    record: Record, scores: Mapping[str, FloatArray], protocol: Protocol, data: LabelledDataset
-) -> tuple[Scored, ...]:
+def scored_of(record: Record, scores: Mapping[str, FloatArray], episodes: Iterable[Episode]) -> tuple[Scored, ...]:
     """Return stored scores as the protocol's judge takes them.
 
     Raises
@@ -161,7 +165,7 @@ def scored_of(
     """
     fixed = load_detector(record.detector).traits.fixed_threshold if record.floor else None
     scored = []
-    for episode in protocol.episodes(data.dataset):
+    for episode in episodes:
         arrays: dict[str, list[FloatArray]] = {"train": [], "test": []}
         for role, recordings in (("train", episode.train), ("test", episode.test)):
             for recording in recordings:

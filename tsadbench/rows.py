@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tsadbench.parameters import JsonValue
-from tsadbench.protocol import SplitJudgement, Threshold
+from tsadbench.protocol import Threshold
 from tsadbench.record import Record
 
 # A detector that is not above the best floor in these has shown nothing.
@@ -44,6 +44,8 @@ class Row:
         Whether it was made earlier, and comes from a leaderboard that ships with the package.
     records
         The trials behind the row.
+    diagnostics
+        By name, where they were asked for (`tsadbench.diagnostics`); they take no part in the ranking.
     """
 
     detector: str
@@ -66,6 +68,7 @@ class Row:
     records: tuple[Record, ...]
     leaky: str = ""
     stored: bool = False
+    diagnostics: Mapping[str, Summary] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -91,7 +94,7 @@ class Row:
         """Return the row as ``design.md`` lays it down.
 
         One that is leaky says of what in ``leaky``; one that is stored has ``stored`` and its first trial's
-        ``manifest``.
+        ``manifest``; one with ``diagnostics`` has them as it has metrics.
         """
         below: JsonValue = None if self.below_floor is None else list(self.below_floor)
         return {
@@ -110,7 +113,7 @@ class Row:
             "coverage": self.coverage,
             "look_ahead": self.look_ahead,
             "below_floor": below,
-            "metrics": {name: {"mean": one.mean, "std": one.std} for name, one in self.metrics.items()},
+            "metrics": _summaries_json(self.metrics),
             "threshold": [
                 {"seed": record.seed, "episode": one.episode, **_threshold_json(one.threshold)}
                 for record in self.records
@@ -118,6 +121,7 @@ class Row:
             ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
+            **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
             **({"stored": True, "manifest": dict(self.records[0].manifest)} if self.stored else {}),
         }
@@ -163,25 +167,24 @@ def _row(records: Sequence[Record], split: str, stored: Container[str]) -> Row:
         coverage=None if bad else min(one.coverage for one in judged),
         look_ahead=first.look_ahead,
         below_floor=None,
-        metrics={} if bad else _summaries(judged),
+        metrics={} if bad else summaries([one.metrics for one in judged]),
         records=tuple(records),
         leaky=first.leaky,
         stored=first.trial in stored,
     )
 
 
-def _summaries(judged: Sequence[SplitJudgement]) -> dict[str, Summary]:
-    summaries = {}
-    for name in judged[0].metrics:
-        values = [one.metrics[name] for one in judged]
+def summaries(seeds: Sequence[Mapping[str, float | None]]) -> dict[str, Summary]:
+    """Return each number over seeds, by name; one that is undefined for a seed is undefined."""
+    found = {}
+    for name in seeds[0]:
+        values = [one[name] for one in seeds]
         defined = [value for value in values if value is not None]
         if len(defined) < len(values):
-            summaries[name] = Summary(None, None)
+            found[name] = Summary(None, None)
         else:
-            summaries[name] = Summary(
-                statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None
-            )
-    return summaries
+            found[name] = Summary(statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None)
+    return found
 
 
 def _with_floors(rows: list[Row]) -> list[Row]:
@@ -201,6 +204,10 @@ def _below(row: Row, best: Mapping[str, float]) -> tuple[str, ...]:
 def _value(row: Row, metric: str) -> float:
     summary = row.metrics.get(metric)
     return -math.inf if summary is None or summary.mean is None else summary.mean
+
+
+def _summaries_json(found: Mapping[str, Summary]) -> dict[str, JsonValue]:
+    return {name: {"mean": one.mean, "std": one.std} for name, one in found.items()}
 
 
 def _threshold_json(threshold: Threshold) -> dict[str, JsonValue]:

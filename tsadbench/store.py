@@ -198,9 +198,13 @@ class Store:
         """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
         return self._arrays(trial, _SCORES)
 
+    def has_contributions(self, trial: str) -> bool:
+        """Whether a trial's contributions were kept."""
+        return (self.path / trial / _CONTRIBUTIONS).is_file()
+
     def contributions(self, trial: str) -> dict[str, Float32Array]:
         """Return a trial's contributions by ``<episode>/<recording>``; empty where none were kept."""
-        if not (self.path / trial / _CONTRIBUTIONS).is_file():
+        if not self.has_contributions(trial):
             return {}
         return self._arrays(trial, _CONTRIBUTIONS)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class Outcome:
     scores: Mapping[str, FloatArray]
     contributions: Mapping[str, Float32Array] = field(default_factory=dict)
     log: str = ""
+
+
+# Takes trials that have ended, and what each left behind.
+Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
 class _Course:

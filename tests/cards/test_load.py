@@ -275,7 +275,7 @@ class TestFaults:
             ("[train]", 'prior = "prior.json"\n[train]', "prior 'prior.json': there is no such file"),
             ("[train]", 'description = "../x.md"\n[train]', "description '../x.md': expected a path below"),
             ("schema = 1\n", "", "card.toml: schema: is missing; add it"),
-            ("schema = 1", "schema = 2", "card.toml, line 1: schema: input should be 1"),
+            ("schema = 1", "schema = 2", "card.toml, line 1: schema: expected 1, found 2"),
             ('"plant"', '"a plant/x"', "card.toml, line 2: name: string should match pattern"),
             ('"plant"', '"plant', "card.toml, line 2: not TOML"),
             ('label = "fault"', 'label = "fault"\nnormal = [1]', "a value cannot be both anomalous and normal: [1]"),
@@ -283,7 +283,7 @@ class TestFaults:
             ("[test]", "[single]\ntrain_rows = 9", "give [train] and [test], or [single] alone"),
             ("[train]", '[splits]\noverall = ["*"]\n[train]', "'overall' always holds all test recordings"),
             ("[train]", '[files]\nencoding = "klingon"\n[train]', "there is no encoding 'klingon'"),
-            ("[train]", '[files]\ndecimal = ";"\n[train]', "line 5: files.decimal: input should be '.' or ','"),
+            ("[train]", '[files]\ndecimal = ";"\n[train]', "line 5: files.decimal: expected '.' or ',', found ';'"),
             ('label = "fault"', 'label = "fault"\nlabels = [1]', "unknown key columns.labels; did you mean 'label'"),
         ],
     )  # fmt: skip

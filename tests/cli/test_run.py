@@ -88,6 +88,18 @@ def test_the_same_run_again_does_only_what_is_missing_and_writes_the_same_tables
     assert wrong.code == 2
 
 
+def test_contributions_that_were_not_kept_can_be_asked_for_later(tsadbench, tmp_path):
+    command = ("run", "-d", "t2", "--dataset", "pumploop", "--no-floors", "--out", tmp_path / "runs")
+    assert tsadbench(*command, "--no-contributions").code == 0
+    assert "earlier run" in tsadbench(*command).err
+    assert not list((tmp_path / "runs").glob("*/contributions.npz"))
+    assert "earlier run" not in tsadbench(*command, "--rerun", "no-contributions").err
+    assert len(list((tmp_path / "runs").glob("*/contributions.npz"))) == 1
+    assert "earlier run" in tsadbench(*command, "--rerun", "no-contributions").err
+    both = tsadbench(*command, "--no-contributions", "--rerun", "no-contributions")
+    assert (both.code, "give one of them" in both.err) == (2, True)
+
+
 def test_the_skab_protocol_shows_its_own_metrics_and_says_what_other_2_trains_on(skab, tsadbench, tmp_path):
     done = tsadbench(
         "run",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -83,3 +84,15 @@ def test_labels_must_be_in_the_order_of_the_recordings():
     two = dataset(test=(recording("f"), recording("g")), splits={})
     with pytest.raises(DataError, match="in their order"):
         check_labels(LabelledDataset(two, Labels({name: np.zeros(3, dtype=bool) for name in "gf"}, {})))
+
+
+def test_the_hash_of_labels_is_computed_once_and_they_stay_frozen_and_travel():
+    labels = Labels({"f": np.array([True, False])}, {"overall": ("f",)})
+    found = labels.content_hash
+    assert labels.content_hash is found
+    for one in (pickle.loads(pickle.dumps(labels)), Labels(labels.rows, labels.splits)):
+        assert one.content_hash == found
+    assert dataclasses.replace(labels, rows={"f": np.array([True, True])}).content_hash != found
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        labels.rows = {}
+    assert not hasattr(labels, "__dict__")

@@ -144,3 +144,29 @@ def test_cpu_seconds_are_measured(plan_of):
     for seconds in (record.fit_cpu_seconds, record.score_cpu_seconds):
         assert seconds is not None
         assert seconds >= 0.0
+
+
+class Telling(Counting):
+    """A `Counting` that says which sensor it was."""
+
+    def _contributions(self, recording):
+        return np.abs(recording.values - self.mean_)
+
+
+def test_trials_without_contributions_are_run_again_where_that_is_asked_for(small_data, diary, tmp_path):
+    def plan(*, contributions: bool) -> Plan:
+        detectors = [Telling(diary=str(diary)), Counting(diary=str(diary)), Telling(diary=str(diary), fails=True)]
+        return make_plan(detectors, dataset=small_data, floors=False, contributions=contributions)
+
+    store = Store.create(tmp_path / "runs")
+    told, _, _ = run_plan(plan(contributions=False), store)
+    assert not store.has_contributions(told.trial)
+    before = fits(diary)
+    run_plan(plan(contributions=True), store, rerun=set())
+    run_plan(plan(contributions=False), store, rerun={"no-contributions"})
+    assert fits(diary) == before
+    again, *_ = run_plan(plan(contributions=True), store, rerun={"no-contributions"})
+    assert fits(diary) == before + 1  # not the one that offers none, nor the one that failed
+    assert set(store.contributions(again.trial)) == {f"all/{name}" for name in ("f1", "f2", "g1")}
+    run_plan(plan(contributions=True), store, rerun={"no-contributions"})
+    assert fits(diary) == before + 1

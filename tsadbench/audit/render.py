@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.audit.audit import Audit
-from tsadbench.render import number
+from tsadbench.render import markdown_table, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ def markdown(found: Audit) -> str:
     parts += ["", f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less.", ""]
     for title, header, rows in tables(found):
         if rows:
-            parts += [f"## {title}", "", _line(header), _line(["---"] * len(header)), *map(_line, rows), ""]
+            parts += [f"## {title}", "", *markdown_table(header, rows), ""]
     return "\n".join(parts)
 
 
@@ -144,10 +143,6 @@ def _draw_shifts(axes: Axes, found: Audit) -> None:
     axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
     axes.set_title("Median z-score of\nnormal test rows")
     axes.figure.colorbar(image, ax=axes)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _or_dash(value: float | None) -> str:

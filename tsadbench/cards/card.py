@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tsadbench.cards.problems import Problems
-from tsadbench.parameters import nearest
+from tsadbench.problems import Problems
+from tsadbench.toml_file import TABLE, checked, read_toml
 
-SCHEMA = 1
 # A name becomes a folder of leaderboards and stands in every table's title.
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-FROM_NAME = "file name"
 
 _Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
 _Value: TypeAlias = bool | int | float | str
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = TABLE
 
 
 class Reading(_Table):
@@ -31,14 +28,13 @@ class Reading(_Table):
     Parameters
     ----------
     separator
-        The character between two cells; None: a comma.
+        The character between two cells; a comma.
     decimal
-        The decimal mark; None: a point.
+        The decimal mark; a point.
     encoding
-        As Python names it; None: UTF-8.
+        As Python names it; UTF-8.
     header_line
-        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all;
-        None: 1.
+        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all; 1.
     remove_prefix
         Text that is taken off the front of columns' names.
     """
@@ -58,6 +54,17 @@ class Reading(_Table):
             except LookupError as error:
                 raise ValueError(f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual") from error
         return encoding
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How a part's files are written: the keys of `Reading`, a default in the place of each that nobody gave."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header_line: int | Literal["search"] = 1
+    remove_prefix: str = ""
 
 
 class Part(Reading):
@@ -200,16 +207,14 @@ class Card(_Table):
             raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
         return self
 
-    def reading(self, part: Reading) -> Reading:
-        """Return how a part's files are written: its own keys, else those of ``[files]``."""
-        own = {key: getattr(part, key) for key in Reading.model_fields}
-        return Reading(**{key: getattr(self.files, key) if value is None else value for key, value in own.items()})
+    def reading(self, part: Reading) -> FileFormat:
+        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults."""
+        own = part.model_dump(include=set(Reading.model_fields), exclude_none=True)
+        return FileFormat(**self.files.model_dump(exclude_none=True) | own)
 
 
 def read_card(path: Path, problems: Problems) -> Card | None:
     """Read a card; None, and every reason among the problems, where its files cannot be looked for.
-
-    Unknown keys are problems, but the rest of the card is gone on with.
 
     Parameters
     ----------
@@ -218,41 +223,8 @@ def read_card(path: Path, problems: Problems) -> Card | None:
     problems
         Where to note what is wrong.
     """
-    file = path.name
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except FileNotFoundError:
-        problems.add(str(path), "there is no such file; tsadbench data new FOLDER  writes a card")
-        return None
-    except OSError as error:
-        problems.add(str(path), f"cannot be read ({error.strerror}); check the path and its permissions")
-        return None
-    except UnicodeDecodeError:
-        problems.add(file, "expected UTF-8; save the card in that encoding")
-        return None
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        problems.add(file, f"not TOML: {error}", int(at[1]) if at else None)
-        return None
-    try:
-        return Card.model_validate(content)
-    except ValidationError as error:
-        unknown, others = [], 0
-        for fault in error.errors():
-            place = tuple(part for part in fault["loc"] if isinstance(part, str))
-            keys = _keys(place, content)
-            if fault["type"] == "extra_forbidden":
-                unknown.append(keys)
-                problems.add(file, f"unknown key {_dotted(keys)}{nearest(keys[-1], _known(keys))}", _line(text, keys))
-            else:
-                others += 1
-                problems.add(file, f"{_dotted(keys)}: {_reason(fault['type'], fault['msg'])}", _line(text, keys))
-        if others:
-            return None
-        for keys in unknown:
-            _remove(content, keys)
-        return Card.model_validate(content)
+    found = read_toml(path, problems, "tsadbench data new FOLDER  writes a card")
+    return None if found is None else checked(Card, *found, path.name, "the card", problems)
 
 
 def canonical(value: object) -> str:
@@ -271,60 +243,3 @@ def canonical(value: object) -> str:
     except ValueError:
         return text
     return str(int(number)) if number.is_integer() else str(number)
-
-
-def _keys(place: tuple[str, ...], content: dict[str, object]) -> tuple[str, ...]:
-    """Return a place without what pydantic adds to it: the names of the types that a value might have had."""
-    keys: list[str] = []
-    found: object = content
-    for part in place:
-        known = isinstance(found, dict)
-        if not known:
-            break
-        keys.append(part)
-        found = found.get(part) if isinstance(found, dict) else None
-    return tuple(keys) or ("the card",)
-
-
-def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
-    tables: dict[str, type[_Table]] = {
-        "files": Reading, "train": Part, "test": Part, "single": Single, "columns": Columns, "missing": Missing,
-    }  # fmt: skip
-    model = tables[keys[0]] if len(keys) > 1 else Card
-    return tuple(field.alias or name for name, field in model.model_fields.items())
-
-
-def _remove(content: dict[str, object], keys: tuple[str, ...]) -> None:
-    table: object = content
-    for key in keys[:-1]:
-        table = table[key] if isinstance(table, dict) else {}
-    if isinstance(table, dict):
-        table.pop(keys[-1], None)
-
-
-def _dotted(keys: tuple[str, ...]) -> str:
-    return ".".join(keys)
-
-
-def _reason(kind: str, message: str) -> str:
-    if kind == "missing":
-        return "is missing; add it"
-    text = message.removeprefix("Value error, ")
-    return f"{text[0].lower()}{text[1:]}"
-
-
-def _line(text: str, keys: tuple[str, ...]) -> int | None:
-    """Return the line on which a key, or else its table, stands."""
-    table, found = "", None
-    for number, line in enumerate(text.splitlines(), start=1):
-        head = re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line)
-        if head:
-            table = head[1]
-            if (table,) == keys[:1]:
-                found = found or number
-            if table == _dotted(keys):
-                return number
-        name = re.match(r"\s*([\w.\"'-]+)\s*=", line)
-        if name and _dotted(((table,) if table else ()) + (name[1].strip("\"'"),)) == _dotted(keys):
-            return number
-    return found

@@ -34,18 +34,18 @@ class Places:
         return (*self.sensors, *self.time, *(() if self.label is None else (self.label,)))
 
 
-def cleaned(names: Iterable[str], prefix: str | None) -> list[str]:
+def cleaned(names: Iterable[str], prefix: str) -> list[str]:
     """Return columns' names as a card knows them: without spaces around them, without the card's prefix."""
-    return [name.strip().strip('"').strip().removeprefix(prefix or "").strip() for name in names]
+    return [name.strip().strip('"').strip().removeprefix(prefix).strip() for name in names]
 
 
 def sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:
     """Return the sensors of a data set from the header of its first file; named ones come in the card's order."""
     used = {*columns.times, columns.label}
-    free = [name for name in header if name and name not in used and not _matches(name, columns.ignore)]
+    free = [name for name in header if name and name not in used and not matches(name, columns.ignore)]
     found: dict[str, None] = {}
     for pattern in columns.sensors:
-        found.update(dict.fromkeys(name for name in free if name == pattern or fnmatchcase(name, pattern)))
+        found.update(dict.fromkeys(name for name in free if matches(name, [pattern])))
     return tuple(found)
 
 
@@ -62,11 +62,6 @@ def column_faults(header: Sequence[str], sensors: Sequence[str], columns: Column
     return [*faults, *(f"the column {name!r} occurs twice; remove or rename one" for name in twice)]
 
 
-def named_literally(columns: Columns) -> tuple[str, ...]:
-    """Return the columns that a card names without a pattern, as sensors or times."""
-    return (*columns.times, *(name for name in columns.sensors if not _is_pattern(name)))
-
-
 def places_of(header: Sequence[str], sensors: Sequence[str], columns: Columns) -> Places:
     """Return the places of the columns in a header without faults."""
     place = {name: number for number, name in enumerate(header)}
@@ -81,16 +76,13 @@ def has_all(header: Sequence[str], columns: Columns, *, needs_label: bool) -> bo
     """Whether this line can be the header: it has every column that the card names, and for each pattern one."""
     needed = {*columns.times, *([columns.label] if needs_label else [])}
     return needed <= set(header) and all(
-        any(name == pattern or fnmatchcase(name, pattern) for name in header) for pattern in columns.sensors
+        any(matches(name, [pattern]) for name in header) for pattern in columns.sensors
     )
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a name is one of these, or fits one of them as a pattern."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _is_pattern(name: str) -> bool:
-    return any(character in name for character in "*?[")
 
 
 def _role(name: str, columns: Columns) -> str:

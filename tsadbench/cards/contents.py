@@ -16,7 +16,7 @@ from tsadbench.cards.columns import places_of
 from tsadbench.cards.csv_chunks import Csv
 from tsadbench.cards.files import File
 from tsadbench.cards.parquet_chunks import Parquet
-from tsadbench.cards.problems import SHOWN, Problems
+from tsadbench.problems import SHOWN, Problems
 
 Open: TypeAlias = Csv | Parquet
 

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tsadbench.cards.card import Reading
+from tsadbench.cards.card import FileFormat
 from tsadbench.cards.columns import cleaned
-from tsadbench.cards.problems import Problems
+from tsadbench.cards.files import CHUNK_CELLS, File
+from tsadbench.problems import Problems
 
 SEARCHED_LINES = 10
 SEPARATORS = ",;\t|"
-# Cells in memory at a time: few enough to be small beside a long file, enough for pandas to be fast.
-_CHUNK_CELLS = 1_000_000
 _CHUNK_ROWS = 100_000
 
 
@@ -32,7 +31,7 @@ class Csv:
     ----------
     path
         The file.
-    separator, decimal, encoding
+    written
         How it is written.
     header_line
         Number of the line that names the columns, counted from 1.
@@ -43,9 +42,7 @@ class Csv:
     """
 
     path: Path
-    separator: str
-    decimal: str
-    encoding: str
+    written: FileFormat
     header_line: int
     header: tuple[str, ...]
     n_rows: int
@@ -66,12 +63,12 @@ class Csv:
         """
         if self.n_rows == 0:
             return
-        rows = min(_CHUNK_ROWS, max(1, _CHUNK_CELLS // len(self.header)))
+        rows = min(_CHUNK_ROWS, max(1, CHUNK_CELLS // len(self.header)))
         with pd.read_csv(
             self.path,
-            sep=self.separator,
-            decimal=self.decimal,
-            encoding=_with_mark(self.encoding),
+            sep=self.written.separator,
+            decimal=self.written.decimal,
+            encoding=_with_mark(self.written.encoding),
             header=None,
             names=range(len(self.header)),
             usecols=sorted(places),
@@ -86,7 +83,23 @@ class Csv:
             yield from reader
 
 
-def header_lines(path: Path, reading: Reading, count: int) -> list[str]:
+def open_csv(file: File, written: FileFormat, header_line: int, header: str, problems: Problems) -> Csv | None:
+    """Return how a file is read, its lines counted and measured; None, and why among the problems, if they do not do.
+
+    Parameters
+    ----------
+    file, written
+        The file, and how it is written.
+    header_line, header
+        Number of the line that names the columns, and that line.
+    problems
+        Where to note what is wrong.
+    """
+    n_rows = measure(file.path, file.name, written, header_line, problems)
+    return None if n_rows is None else Csv(file.path, written, header_line, tuple(names_in(header, written)), n_rows)
+
+
+def header_lines(path: Path, written: FileFormat, count: int) -> list[str]:
     """Return the first lines of a file.
 
     Raises
@@ -94,7 +107,7 @@ def header_lines(path: Path, reading: Reading, count: int) -> list[str]:
     OSError, UnicodeDecodeError
         Where it cannot be read, or is not written in the encoding.
     """
-    with path.open(encoding=_with_mark(reading.encoding or "utf-8"), newline=None) as file:
+    with path.open(encoding=_with_mark(written.encoding), newline=None) as file:
         return [line.rstrip("\n") for line in itertools.islice(file, count)]
 
 
@@ -103,12 +116,12 @@ def split(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator), [])
 
 
-def names_in(line: str, reading: Reading) -> list[str]:
+def names_in(line: str, written: FileFormat) -> list[str]:
     """Return the columns' names that a line holds."""
-    return cleaned(split(line, reading.separator or ","), reading.remove_prefix)
+    return cleaned(split(line, written.separator), written.remove_prefix)
 
 
-def measure(path: Path, name: str, reading: Reading, header_line: int, problems: Problems) -> int | None:
+def measure(path: Path, name: str, written: FileFormat, header_line: int, problems: Problems) -> int | None:
     """Return how many rows follow the header; None, and why among the problems, if lines are not as long as it.
 
     pandas would fill up a line that has been cut off, and nobody would know.
@@ -117,18 +130,18 @@ def measure(path: Path, name: str, reading: Reading, header_line: int, problems:
     ----------
     path, name
         The file, and its name for messages.
-    reading
+    written
         How it is written.
     header_line
         Number of the header's line.
     problems
         Where to note what is wrong.
     """
-    separator = reading.separator or ","
+    separator = written.separator
     expected, last, sound = 0, header_line, True
     blank: list[int] = []
     try:
-        with path.open(encoding=_with_mark(reading.encoding or "utf-8"), newline=None) as file:
+        with path.open(encoding=_with_mark(written.encoding), newline=None) as file:
             for number, line in enumerate(file, start=1):
                 if number < header_line:
                     continue
@@ -155,14 +168,14 @@ def measure(path: Path, name: str, reading: Reading, header_line: int, problems:
                 blank.clear()
                 last = number
     except UnicodeDecodeError:
-        note_encoding(path, name, reading, problems)
+        note_encoding(path, name, written, problems)
         return None
     return last - header_line if sound else None
 
 
-def note_encoding(path: Path, name: str, reading: Reading, problems: Problems) -> None:
+def note_encoding(path: Path, name: str, written: FileFormat, problems: Problems) -> None:
     """Note the first line that is not written in the encoding."""
-    encoding = reading.encoding or "utf-8"
+    encoding = written.encoding
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:

@@ -11,21 +11,20 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from tsadbench.cards.card import NAME, Reading, canonical
+from tsadbench.cards.card import NAME, FileFormat, canonical
 from tsadbench.cards.contents import Open, time_in_seconds
-from tsadbench.cards.csv_chunks import Csv, header_lines, measure, names_in
+from tsadbench.cards.csv_chunks import Csv, header_lines, open_csv
 from tsadbench.cards.files import PARQUET, File, as_counted
 from tsadbench.cards.parquet_chunks import open_parquet
-from tsadbench.cards.problems import Problems
 from tsadbench.cards.sniff import sniff
 from tsadbench.errors import DataError, UsageError
+from tsadbench.problems import Problems
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
 _TIME = re.compile(r"\b(date|time|timestamp|datetime|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
 _LABEL = re.compile(r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status)$", re.IGNORECASE)
 _TRAINING = re.compile(r"train|normal|free|healthy|baseline|nominal|good", re.IGNORECASE)
-_TRAIN_ROWS = re.compile(r"(?:^|_)tr_\d+(?:_|$)")
 _NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
 _MOST_LABELS = 10
 _TIME_FORMATS = (
@@ -48,7 +47,7 @@ class _Look:
 
     Parameters
     ----------
-    file, reading, opened
+    file, written, opened
         The file, and how it is read.
     roles
         Of each column that is no sensor: "time", "label", "counter", "text" or "empty".
@@ -61,7 +60,7 @@ class _Look:
     """
 
     file: File
-    reading: Reading
+    written: FileFormat
     opened: Open
     roles: dict[str, str] = field(default_factory=dict)
     time_format: str = "ISO8601"
@@ -107,21 +106,14 @@ def _look(file: File) -> _Look:
     try:
         opened: Open
         if file.is_parquet:
-            reading, opened = Reading(), open_parquet(file.path, None)
+            written, opened = FileFormat(), open_parquet(file.path, "")
         else:
-            reading = sniff(file.path)
-            line = int(reading.header_line or 1)
-            lines = header_lines(file.path, reading, line)
-            opened = Csv(
-                path=file.path,
-                separator=reading.separator or ",",
-                decimal=reading.decimal or ".",
-                encoding=reading.encoding or "utf-8",
-                header_line=line,
-                header=tuple(names_in(lines[-1], reading)) if len(lines) == line else (),
-                n_rows=measure(file.path, file.name, reading, line, Problems()) or 0,
-            )
-        look = _Look(file, reading, opened)
+            written = sniff(file.path)
+            line = int(written.header_line)
+            lines = header_lines(file.path, written, line)
+            found = open_csv(file, written, line, lines[-1], Problems()) if len(lines) == line else None
+            opened = found or Csv(file.path, written, line, header=(), n_rows=0)
+        look = _Look(file, written, opened)
         first = next(iter(opened.chunks(range(len(opened.header)), ())), None)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -210,7 +202,7 @@ def _files(tables: Sequence[_Look]) -> Iterable[str]:
         return
     yield "[files]"
     for key in ("separator", "decimal", "encoding", "header_line"):
-        values = list(dict.fromkeys(getattr(look.reading, key) for look in texts))
+        values = list(dict.fromkeys(getattr(look.written, key) for look in texts))
         yield f"{key} = {_text(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
     yield ""
 
@@ -229,7 +221,7 @@ def _parts(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
     yield "# No file seems to be for training alone: each gives its first rows for training, the others for testing."
     yield "[single]"
     yield f"files = {_list(_patterns(tables, tables))}"
-    if all(_TRAIN_ROWS.search(PurePosixPath(look.file.name).stem) for look in tables):
+    if all(look.file.train_rows is not None for look in tables):
         yield 'train_rows = "file name"  # the number after tr_'
     else:
         first = min((_first_anomaly(look, normal) for look in tables), default=0)

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tsadbench.cards.problems import Problems
+from tsadbench.problems import Problems
 
 PARQUET = (".parquet", ".pq")
+# Cells in memory at a time: few enough to be small beside a long file, enough for its reader to be fast.
+CHUNK_CELLS = 1_000_000
+_TRAIN_ROWS = re.compile(r"(?:^|_)tr_(\d+)(?:_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,12 @@ class File:
     def id(self) -> str:
         """The name of its recording: the path without the ending."""
         return str(PurePosixPath(self.name).with_suffix(""))
+
+    @property
+    def train_rows(self) -> int | None:
+        """The number after ``tr_`` in its name, with which TSB-AD says how many rows are for training."""
+        found = _TRAIN_ROWS.search(PurePosixPath(self.name).stem)
+        return None if found is None else int(found[1])
 
     @property
     def is_parquet(self) -> bool:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 
 from tsadbench.arrays import BoolArray
-from tsadbench.cards.card import Card, Reading, read_card
-from tsadbench.cards.columns import column_faults, has_all, sensors_of
+from tsadbench.cards.card import Card, FileFormat, read_card
+from tsadbench.cards.columns import column_faults, has_all, matches, sensors_of
 from tsadbench.cards.contents import Contents, Open, read
-from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, Csv, header_lines, measure, names_in, note_encoding
+from tsadbench.cards.csv_chunks import SEARCHED_LINES, SEPARATORS, header_lines, names_in, note_encoding, open_csv
 from tsadbench.cards.files import File, find_file, find_files
 from tsadbench.cards.parquet_chunks import open_parquet
-from tsadbench.cards.problems import Problems
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.errors import DataError, UsageError
 from tsadbench.prior import Prior
+from tsadbench.problems import Problems
 from tsadbench.progress import progress
 from tsadbench.recording import Recording
 from tsadbench.registry import entries
 
 # The protocols judge rows from the 30th on: a shorter recording would not count at all.
 FEWEST_ROWS = 31
-_TRAIN_ROWS = re.compile(r"(?:^|_)tr_(\d+)(?:_|$)")
 
 
 def card_loader(path: Path) -> Loader:
@@ -125,7 +122,7 @@ class _Part:
     """Files that are read alike, and what they are for."""
 
     files: tuple[File, ...]
-    reading: Reading
+    written: FileFormat
     role: str  # "train", "test" or "single"
 
 
@@ -217,26 +214,11 @@ def _read_all(parts: Sequence[_Part], card: Card, problems: Problems) -> list[_F
 def _open(file: File, part: _Part, card: Card, problems: Problems) -> Open | None:
     try:
         if file.is_parquet:
-            return open_parquet(file.path, part.reading.remove_prefix)
-        line = _header_line(file, part, card, problems)
-        if line is None:
-            return None
-        lines = header_lines(file.path, part.reading, line)
-        n_rows = measure(file.path, file.name, part.reading, line, problems)
-        if n_rows is None:
-            return None
-        reading = part.reading
-        return Csv(
-            path=file.path,
-            separator=reading.separator or ",",
-            decimal=reading.decimal or ".",
-            encoding=reading.encoding or "utf-8",
-            header_line=line,
-            header=tuple(names_in(lines[-1], reading)),
-            n_rows=n_rows,
-        )
+            return open_parquet(file.path, part.written.remove_prefix)
+        header = _header(file, part, card, problems)
+        return None if header is None else open_csv(file, part.written, *header, problems)
     except UnicodeDecodeError:
-        note_encoding(file.path, file.name, part.reading, problems)
+        note_encoding(file.path, file.name, part.written, problems)
     except OSError as error:
         problems.add(file.name, f"cannot be read ({error.strerror or error}); check its permissions")
     except ValueError as error:  # pyarrow's own errors are ValueErrors
@@ -244,15 +226,15 @@ def _open(file: File, part: _Part, card: Card, problems: Problems) -> Open | Non
     return None
 
 
-def _header_line(file: File, part: _Part, card: Card, problems: Problems) -> int | None:
-    """Return the number of the header's line, or None, and why among the problems."""
-    reading, wanted = part.reading, part.reading.header_line or 1
+def _header(file: File, part: _Part, card: Card, problems: Problems) -> tuple[int, str] | None:
+    """Return the number of the line that names the columns, and that line; or None, and why among the problems."""
+    written, wanted = part.written, part.written.header_line
     needs_label = part.role != "train"
-    lines = header_lines(file.path, reading, SEARCHED_LINES if wanted == "search" else wanted)
+    lines = header_lines(file.path, written, SEARCHED_LINES if wanted == "search" else wanted)
     if wanted == "search":
         for number, line in enumerate(lines, start=1):
-            if has_all(names_in(line, reading), card.columns, needs_label=needs_label):
-                return number
+            if has_all(names_in(line, written), card.columns, needs_label=needs_label):
+                return number, line
         text = f"none of the first {SEARCHED_LINES} lines names all columns; set header_line and look at columns"
         problems.add(file.name, text)
         return None
@@ -261,14 +243,14 @@ def _header_line(file: File, part: _Part, card: Card, problems: Problems) -> int
             file.name, f"expected columns' names on line {wanted}, found {'none' if lines else 'an empty file'}"
         )
         return None
-    separator = reading.separator or ","
+    separator = written.separator
     if separator not in lines[-1]:
         other = max((one for one in SEPARATORS if one != separator), key=lines[-1].count)
         if other in lines[-1]:
             text = f"expected columns separated by {separator!r}, but {other!r} seems to be used; set separator"
             problems.add(file.name, f"{text}, or write all files alike", wanted)
             return None
-    return wanted
+    return wanted, lines[-1]
 
 
 def _recordings(
@@ -336,12 +318,11 @@ def _border(one: _Found, card: Card, problems: Problems) -> int:
     n_rows = len(one.contents.values)
     wanted = card.single.train_rows if card.single is not None else n_rows
     if wanted == "file name":
-        found = _TRAIN_ROWS.search(Path(one.file.name).stem)
-        if found is None:
+        if one.file.train_rows is None:
             text = "expected the number of training rows in the file's name, as in ..._tr_1007_...; or set train_rows"
             problems.add(one.file.name, text)
             return 0
-        wanted = int(found[1])
+        wanted = one.file.train_rows
     rows = int(wanted)
     if rows >= n_rows:
         problems.add(one.file.name, f"{rows} rows are for training, but it has {n_rows}: none is left to test on")
@@ -352,7 +333,7 @@ def _border(one: _Found, card: Card, problems: Problems) -> int:
 def _splits(card: Card, ids: Sequence[str], name: str, problems: Problems) -> Mapping[str, tuple[str, ...]]:
     splits = {"overall": tuple(ids)}
     for split, patterns in card.splits.items():
-        members = tuple(one for one in ids if any(one == pattern or fnmatchcase(one, pattern) for pattern in patterns))
+        members = tuple(one for one in ids if matches(one, patterns))
         if not members and ids:
             problems.add(name, f"splits.{split}: no test recording is called {patterns}; there are {list(ids)[:10]}")
         splits[split] = members

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.cards.columns import cleaned
+from tsadbench.cards.files import CHUNK_CELLS
 from tsadbench.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_CHUNK_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +50,14 @@ class Parquet:
 
         with pyarrow.parquet.ParquetFile(self.path) as file:
             names = [file.schema_arrow.names[place] for place in places]
-            rows = max(1, _CHUNK_CELLS // max(1, len(places)))
+            rows = max(1, CHUNK_CELLS // max(1, len(places)))
             for batch in file.iter_batches(batch_size=rows, columns=names):
                 frame = batch.select(names).to_pandas()
                 frame.columns = list(places)
                 yield frame.replace(list(missing), None) if missing else frame
 
 
-def open_parquet(path: Path, prefix: str | None) -> Parquet:
+def open_parquet(path: Path, prefix: str) -> Parquet:
     """Return a Parquet file's header and number of rows.
 
     Raises

@@ -8,8 +8,9 @@ from tsadbench.cards.load import load_card
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.location import find_obtained
 
+OBTAINED = ("swat", "wadi")
 _HERE = Path(__file__).parent
-_HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
+HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
 
 
 def load_swat(options: DataOptions) -> LabelledDataset:
@@ -53,4 +54,4 @@ def load_wadi(options: DataOptions) -> LabelledDataset:
 
 
 def _load(name: str, options: DataOptions) -> LabelledDataset:
-    return load_card(_HERE / f"{name}.toml", find_obtained(name, options.directory, _HOW))
+    return load_card(_HERE / f"{name}.toml", find_obtained(name, options.directory, HOW))

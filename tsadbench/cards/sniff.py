@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tsadbench.cards.card import Reading
+from tsadbench.cards.card import FileFormat
 from tsadbench.cards.csv_chunks import SEARCHED_LINES, header_lines, split
 
 _SAMPLED_LINES = 200
@@ -17,8 +17,8 @@ _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
-def sniff(path: Path) -> Reading:
-    """Return how a CSV file seems to be written, every key set.
+def sniff(path: Path) -> FileFormat:
+    """Return how a CSV file seems to be written.
 
     Raises
     ------
@@ -27,10 +27,10 @@ def sniff(path: Path) -> Reading:
     """
     encoding = "utf-8"
     try:
-        lines = header_lines(path, Reading(encoding=encoding), _SAMPLED_LINES)
+        lines = header_lines(path, FileFormat(encoding=encoding), _SAMPLED_LINES)
     except UnicodeDecodeError:
         encoding = "cp1252"
-        lines = header_lines(path, Reading(encoding="latin-1"), _SAMPLED_LINES)
+        lines = header_lines(path, FileFormat(encoding="latin-1"), _SAMPLED_LINES)
     lines = [line for line in lines if line.strip()]
     separator = max(_SEPARATORS, key=lambda one: _consistency(lines, one))
     rows = [split(line, separator) for line in lines]
@@ -39,7 +39,7 @@ def sniff(path: Path) -> Reading:
         (number for number, row in enumerate(rows[:SEARCHED_LINES], start=1) if _is_header(row, cells)), 1
     )  # fmt: skip
     commas = sum(bool(_COMMA.fullmatch(cell.strip())) for row in rows[header_line:] for cell in row)
-    return Reading(
+    return FileFormat(
         separator=separator,
         decimal="," if commas and separator != "," else ".",
         encoding=encoding,

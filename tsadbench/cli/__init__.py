@@ -11,7 +11,9 @@ import tsadbench
 from tsadbench.cli import (
     catalogue,
     check,
+    compare,
     data,
+    doctor,
     explain,
     leaderboard,
     new,
@@ -19,6 +21,7 @@ from tsadbench.cli import (
     prior,
     quickstart,
     regress,
+    report,
     reproduce,
     run,
     runs,
@@ -37,12 +40,15 @@ app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(report.report)
 app.command()(plot.plot)
 app.command()(explain.explain)
 app.command()(verify.verify)
 app.command()(regress.regress)
 app.command()(check.check)
+app.command()(doctor.doctor)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")

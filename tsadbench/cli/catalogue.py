@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tsadbench.cli import complete
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.parameters import format_value, nearest, parameters_of
 from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_protocol
@@ -35,7 +36,10 @@ def list_all(
 
 
 def info(
-    name: Annotated[str, typer.Argument(help="A detector, protocol or data set, or path/file.py:Class.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A detector, protocol or data set, or path/file.py:Class.", autocompletion=complete.names),
+    ],
 ) -> None:
     """Tell what a detector, protocol or data set is: its text, parameters with defaults, traits, paper."""
     kind = _kind(name)

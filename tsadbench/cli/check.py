@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli import complete
+
 if TYPE_CHECKING:
     from tsadbench.checks import CheckResult
     from tsadbench.checks.subject import Subject
@@ -25,7 +27,11 @@ class Format(StrEnum):
 
 def check(
     detector: Annotated[
-        str, typer.Argument(help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class.")
+        str,
+        typer.Argument(
+            help="NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class.",
+            autocompletion=complete.detectors,
+        ),
     ],
     full: Annotated[
         bool, typer.Option("--full/--fast", help="Its own parameters and more rows, or its cheap test parameters.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -10,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tsadbench.cli import complete
+from tsadbench.cli.output import print_table, wide_console
 
 if TYPE_CHECKING:
     from tsadbench.audit import Audit
@@ -27,7 +29,7 @@ class AuditFormat(StrEnum):
     markdown = "markdown"
 
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)]
 _Directory = Annotated[
     Path | None,
     typer.Option(
@@ -146,7 +148,12 @@ def _some(names: Sequence[str]) -> str:
 
 @app.command()
 def audit(
-    name: Annotated[str, typer.Argument(metavar="NAME|CARD", help="The data set, or the path of a card.")] = "skab",
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|CARD", help="The data set, or the path of a card.", autocompletion=complete.datasets
+        ),
+    ] = "skab",
     data: _Directory = None,
     form: Annotated[AuditFormat, typer.Option("--format", help="Format of standard output.")] = AuditFormat.table,
     figure: Annotated[
@@ -178,22 +185,15 @@ def audit(
 
 
 def _show_audit(found: Audit) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from tsadbench.audit.render import MARKS, tables
 
-    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console = wide_console()
     styles = {"good": "green", "note": "yellow", "fault": "red"}
     for title, header, rows in tables(found):
-        if not rows:
-            continue
-        table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        if rows:
+            print_table(console, title, header, rows)
     for finding in found.findings:
         console.print(Text(f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}", style=styles[finding.grade]))
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tsadbench.cli.data_sets import loader
+from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
 from tsadbench.cli.output import Format, show
 
 
@@ -19,16 +21,26 @@ def leaderboard(
         Path | None,
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead."),
     ] = None,
+    diagnostics: DiagnosticsOption = None,
+    vus_buffer: VusBufferOption = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="Card of a data set of your own, where diagnostics need it. Repeat for several."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
 ) -> None:
-    """Rank the trials of a run store."""
+    """Rank the trials of a run store; with --diagnostics lay their scores beside the data as well."""
     from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
     from tsadbench.store import Store
 
-    records = Store.open(runs).records()
+    check_options(diagnostics, vus_buffer)
+    store = Store.open(runs)
+    records = store.records()
     if not records:
         raise UsageError(f"{runs} holds no trials yet: run some with `tsadbench run --out {runs}`")
     board = Leaderboard.from_records(records, split or ())
+    board = add_diagnostics(board, store, loader(dataset or [], data), diagnostics, vus_buffer)
     if write is None:
         show(board, form)
     else:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli import complete
+from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
+    from tsadbench.config import Configured
     from tsadbench.plan import Plan
     from tsadbench.record import Record
     from tsadbench.store import Store
 
 
-class Status(StrEnum):
-    """How a trial ended."""
+class Rerun(StrEnum):
+    """Which kept trials are run again: how they ended, or what they lack."""
 
     ok = "ok"
     error = "error"
@@ -27,35 +31,68 @@ class Status(StrEnum):
     memory = "memory"
     killed = "killed"
     invalid = "invalid"
+    no_contributions = "no-contributions"
 
 
 def run(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A TOML file with all that a run is told (docs/configuration.md); options override it.",
+        ),
+    ] = None,
     detector: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--detector",
             "-d",
-            help="NAME, NAME[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
+            help="NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
+            autocompletion=complete.detectors,
         ),
-    ],
-    dataset: Annotated[str, typer.Option(help="Name of the data set.")] = "skab",
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of the data set, or the path of a card. Repeat for several.",
+            show_default="skab",
+            autocompletion=complete.datasets,
+        ),
+    ] = None,
     protocol: Annotated[
-        str | None,
-        typer.Option(help="Name of the protocol: strict (the default), published (the paper's), skab, ..."),
+        list[str] | None,
+        typer.Option(
+            help="Name of the protocol: strict, published (the paper's), skab, ... Repeat for several.",
+            show_default="strict",
+            autocompletion=complete.protocols,
+        ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             help="Protocol whose leaderboard ships with tsadbench: its rows stand beside, marked as stored, and none "
-            "of them (floors included) is run again."
+            "of them (floors included) is run again.",
+            autocompletion=complete.protocols,
         ),
     ] = None,
     split: Annotated[
-        list[str] | None, typer.Option(help="Rows of the table to show: overall, valve1, ... Repeat for several; all.")
+        list[str] | None,
+        typer.Option(
+            help="Rows of the table to show: overall, valve1, ... Repeat for several; all.",
+            autocompletion=complete.splits,
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.")] = 5,
-    threads: Annotated[int, typer.Option(help="Threads of each trial's libraries; part of the trial's identity.")] = 1,
-    jobs: Annotated[int, typer.Option(help="Trials at a time; the results do not depend on it.")] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.", show_default="5"),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(help="Threads of each trial's libraries; part of the trial's identity.", show_default="1"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Trials at a time; the results do not depend on it.", show_default="1")
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="A Dask cluster: tcp://host:port, or local:N. Takes the place of --jobs."),
@@ -64,98 +101,140 @@ def run(
         list[str] | None,
         typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol. Repeat for several."),
     ] = None,
-    floors: Annotated[bool, typer.Option("--floors/--no-floors", help="Whether the floors take part.")] = True,
+    floors: Annotated[
+        bool | None, typer.Option("--floors/--no-floors", help="Whether the floors take part.", show_default="floors")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one trial may take.")] = None,
     memory: Annotated[
         float | None, typer.Option(help="MiB that one trial's process and its children may hold.")
     ] = None,
     contributions: Annotated[
-        bool,
-        typer.Option("--contributions/--no-contributions", help="Keep each sensor's contribution where it is offered."),
-    ] = True,
-    rerun: Annotated[
-        list[Status] | None,
+        bool | None,
         typer.Option(
-            help="Trials of this status in --out are run again; all but ok where not given. Repeat for several."
+            "--contributions/--no-contributions",
+            help="Keep each sensor's contribution where it is offered.",
+            show_default="contributions",
+        ),
+    ] = None,
+    rerun: Annotated[
+        list[Rerun] | None,
+        typer.Option(
+            help="Trials of this status in --out are run again; all but ok where not given. no-contributions: those "
+            "that are ok and hold no contributions, although their detector offers them. Repeat for several."
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
     allow_changed_data: Annotated[
-        bool, typer.Option("--allow-changed-data", help="Go on where files differ from the published ones.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Run store that keeps every trial.")] = Path("runs"),
+        bool | None,
+        typer.Option("--allow-changed-data", help="Go on where files differ from the published ones."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run store that keeps every trial.", show_default="runs")] = None,
     write: Annotated[
         Path | None,
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder as well."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+    diagnostics: DiagnosticsOption = None,
+    vus_buffer: VusBufferOption = None,
 ) -> None:
-    """Run detectors on a data set under a protocol and show the ranked table, the floors beside them."""
+    """Run detectors on data sets under protocols and show the ranked tables, the floors beside them."""
+    asked = _configured(
+        config,
+        settings or (),
+        detectors=detector,
+        datasets=dataset,
+        protocols=protocol,
+        against=against,
+        splits=split,
+        seeds=seeds,
+        threads=threads,
+        jobs=jobs,
+        cluster=cluster,
+        floors=floors,
+        timeout=timeout,
+        memory=memory,
+        contributions=contributions,
+        data=data,
+        allow_changed_data=allow_changed_data,
+        out=out,
+        write=write,
+    )
+    _run(asked, rerun or (), _Shown(form, diagnostics, vus_buffer))
+
+
+def _configured(file: Path | None, settings: Sequence[str], **options: object) -> Configured:
+    """Return what the file asks for, where there is one, and the options above it."""
+    from tsadbench.config import Configured, RunConfig, read_config
+
+    given = {key: value for key, value in options.items() if value is not None and value != []}
+    if file is None:
+        return Configured(RunConfig().model_copy(update=given), tuple(settings))
+    found = read_config(file, given)
+    return Configured(found.config, (*found.settings, *settings), found.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown of the trials, and how."""
+
+    form: Format
+    diagnostics: list[str] | None
+    vus_buffer: int | None
+
+
+def _run(asked: Configured, rerun: Sequence[Rerun], shown: _Shown) -> None:
     from tsadbench.cli.data import progress_bar
-    from tsadbench.dataset import DataOptions
     from tsadbench.engine import ALL_BUT_OK, kept_records
     from tsadbench.errors import UsageError
     from tsadbench.leaderboard import Leaderboard
-    from tsadbench.plan import make_plan
+    from tsadbench.plans import make_plans
     from tsadbench.store import Store
     from tsadbench.stored import stored_beside
 
-    if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, found {jobs}")
-    with progress_bar(f"Reading {dataset}"):  # it may have to be downloaded first
-        plan = make_plan(
-            detector,
-            dataset=dataset,
-            protocol=_protocol(protocol, against),
-            splits=split or (),
-            seeds=seeds,
-            threads=threads,
-            settings=settings or (),
-            floors=floors and against is None,
-            data=DataOptions(directory=data, allow_changed=allow_changed_data),
-            timeout=timeout,
-            memory_mib=memory,
-            contributions=contributions,
-        )
-    stored = () if against is None else stored_beside(plan)
-    store = Store.create(out)
-    redone = frozenset(rerun) if rerun else ALL_BUT_OK
-    n_kept = len(kept_records(plan, store, rerun=redone))
+    config = asked.config
+    if config.jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, found {config.jobs}")
+    if not config.contributions and Rerun.no_contributions in rerun:
+        raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
+    check_options(shown.diagnostics, shown.vus_buffer)
+    with progress_bar(f"Reading {', '.join(config.datasets)}"):  # it may have to be downloaded first
+        plans = make_plans(asked)
+    stored = [() if config.against is None else stored_beside(plan) for plan in plans]
+    store = Store.create(config.out)
     try:
-        records = _run_watched(plan, store, jobs, redone, cluster)
+        records, n_kept = _run_watched(plans, store, config.jobs, frozenset(rerun) or ALL_BUT_OK, config.cluster)
     except KeyboardInterrupt:
-        kept = len(kept_records(plan, store))
+        kept = sum(len(kept_records(plan, store)) for plan in plans)
         print(
-            f"interrupted: {kept} of {len(plan.trials)} trials are kept in {out}; the same command goes on from there",
+            f"interrupted: {kept} of {sum(len(plan.trials) for plan in plans)} trials are kept in {config.out}; "
+            f"the same command goes on from there",
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    board = Leaderboard.from_records(records, plan.splits, stored=stored)
-    show(board, form)
-    if write is not None:
-        board.write(write)
+    board = Leaderboard.joined(
+        [
+            Leaderboard.from_records(found, plan.splits, stored=beside)
+            for plan, found, beside in zip(plans, records, stored, strict=True)
+        ]
+    )
+    data = {plan.data.dataset.name: plan.data for plan in plans}
+    board = add_diagnostics(board, store, data.__getitem__, shown.diagnostics, shown.vus_buffer)
+    show(board, shown.form)
+    if config.write is not None:
+        board.write(config.write)
     earlier = f", {n_kept} of them from an earlier run" if n_kept else ""
-    print(f"{len(records)} trials are kept in {out}{earlier}", file=sys.stderr)
-    if any(record.status != "ok" for record in records):
+    print(f"{sum(map(len, records))} trials are kept in {config.out}{earlier}", file=sys.stderr)
+    if any(record.status != "ok" for found in records for record in found):
         raise typer.Exit(1)
 
 
-def _protocol(protocol: str | None, against: str | None) -> str:
-    from tsadbench.errors import UsageError
-
-    if protocol is not None and against is not None and protocol != against:
-        raise UsageError(
-            f"--against {against} shows rows made under the protocol {against!r}, found --protocol {protocol}; rows of "
-            f"two protocols cannot be compared: leave --protocol out"
-        )
-    return against or protocol or "strict"
-
-
 def _run_watched(
-    plan: Plan, store: Store, jobs: int, rerun: Collection[str], cluster: str | None
-) -> tuple[Record, ...]:
+    plans: Sequence[Plan], store: Store, jobs: int, rerun: Collection[str], cluster: str | None
+) -> tuple[list[tuple[Record, ...]], int]:
+    """Return the records of each plan's trials, and how many of them all are an earlier run's."""
     from tsadbench.cli.progress import watching
     from tsadbench.engine import run_plan
 
-    with watching(len(plan.trials)) as observer:
-        return run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster)
+    with watching(sum(len(plan.trials) for plan in plans), several=len(plans) > 1) as observer:
+        found = [run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster) for plan in plans]
+        return found, observer.n_kept

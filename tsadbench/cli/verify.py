@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from tsadbench.dataset import LabelledDataset
 
 
 def verify(
@@ -26,10 +22,11 @@ def verify(
     Exit code 1 where one differs, where data or labels are not those it was made with, or where a trial cannot be
     checked. That a detector's code has changed since is told, but does not count.
     """
+    from tsadbench.cli.data_sets import loader
     from tsadbench.store import Store
     from tsadbench.verify import verify as verified
 
-    load = _loader(dataset or [], data)
+    load = loader(dataset or [], data)
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
     for one in verified(Store.open(runs), load):
@@ -48,18 +45,3 @@ def verify(
     )
     if counts["same"] != total:
         raise typer.Exit(1)
-
-
-def _loader(cards: list[str], directory: Path | None) -> Callable[[str], LabelledDataset]:
-    from tsadbench.dataset import DataOptions
-    from tsadbench.registry import load_dataset
-
-    own: dict[str, LabelledDataset] = {}
-    for card in cards:
-        loaded = load_dataset(card)(DataOptions())
-        own[loaded.dataset.name] = loaded
-
-    def load(name: str) -> LabelledDataset:
-        return own[name] if name in own else load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
-
-    return load

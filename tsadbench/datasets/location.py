@@ -11,7 +11,7 @@ from tsadbench.datasets.download import download, require_answer
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError, DataNotFoundError
 
-_VARIABLE = "TSADBENCH_DATA"
+VARIABLE = "TSADBENCH_DATA"
 
 
 def place(source: Source, directory: Path | None) -> Path:
@@ -103,7 +103,7 @@ def find_obtained(name: str, directory: Path | None, how: str) -> Path:
         return folder
     raise DataNotFoundError(
         f"{name}: there is no folder {folder}; {how}; then put its files into a folder {name}/ and name the folder "
-        f"above it with --data DIR or {_VARIABLE}=DIR"
+        f"above it with --data DIR or {VARIABLE}=DIR"
     )
 
 
@@ -117,12 +117,12 @@ def _named(directory: Path | None) -> tuple[str, Path] | None:
     """Return how the user named a folder, and the folder; None if no folder was named."""
     if directory is not None:
         return "--data", directory.expanduser()
-    variable = os.environ.get(_VARIABLE)
-    return (_VARIABLE, Path(variable).expanduser()) if variable else None
+    variable = os.environ.get(VARIABLE)
+    return (VARIABLE, Path(variable).expanduser()) if variable else None
 
 
 def _nowhere(source: Source, found: str) -> DataNotFoundError:
     return DataNotFoundError(
-        f"{source.name}: {found}; give --data DIR, set {_VARIABLE}=DIR (a folder that holds {source.name}/), "
+        f"{source.name}: {found}; give --data DIR, set {VARIABLE}=DIR (a folder that holds {source.name}/), "
         f"or run  tsadbench data fetch {source.name}  on a machine with network"
     )

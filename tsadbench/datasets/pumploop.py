@@ -31,19 +31,10 @@ import numpy as np
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.datasets.skab import SENSORS
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
 
-SENSORS = (
-    "Accelerometer1RMS",
-    "Accelerometer2RMS",
-    "Current",
-    "Pressure",
-    "Temperature",
-    "Thermocouple",
-    "Voltage",
-    "Volume Flow RateRMS",
-)
 # Of twelve, the seed whose faults lie most evenly over the rows: a row's place must not give its label away.
 SEED = 4
 N_TRAIN, TRAIN_ROWS = 6, 1500

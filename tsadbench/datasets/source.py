@@ -47,7 +47,7 @@ class Source:
         UsageError
             Where no data set of this name has published files.
         """
-        known = sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
+        known = published()
         if name not in known:
             raise UsageError(f"data set {name!r}: expected one whose files are published, these are: {known}")
         content = json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
@@ -128,6 +128,11 @@ class Source:
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}); put the published file there") from error
         return "as published" if found == self.sha256[file] else "differs"
+
+
+def published() -> list[str]:
+    """Return the names of the data sets whose files are published."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
 
 
 def listed(files: Sequence[str]) -> str:

@@ -1,0 +1,147 @@
+"""``tsadbench run --config``: whole plans from a file, and the file of the documentation."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cards.conftest import CARD, frame
+from tsadbench.store import Store
+
+PAGE = Path(__file__).parents[2] / "docs/configuration.md"
+CONFIG = """
+detectors = ["t2", "isolation-forest"]
+datasets = ["plant/card.toml", "mill/card.toml"]
+protocols = ["strict", "published"]
+seeds = 2
+floors = false
+splits = ["overall"]
+out = "store"
+write = "tables"
+[set]
+isolation-forest.n_estimators = 5
+strict.q = 0.002
+[tuned]
+study = "night"
+trials = 7
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with the cards of two data sets below it."""
+    for name, first_seed in (("plant", 0), ("mill", 2)):
+        for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
+            (tmp_path / name / part).mkdir(parents=True)
+            frame(90, seed=first_seed + seed, faults=faults).to_csv(tmp_path / name / part / "rows.csv", index=False)
+        (tmp_path / name / "card.toml").write_text(CARD.replace("plant", name))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_hash_in_every_manifest(tsadbench, folder):
+    (folder / "run.toml").write_text(CONFIG)
+    done = tsadbench("run", "--config", "run.toml", "--format", "json")
+    assert (done.code, "12 trials are kept in store" in done.err) == (0, True)
+    assert "[12/12] mill, published: isolation-forest[n_estimators=5], seed 1: ok" in done.err
+    content = json.loads(done.out)
+    assert content["schema"] == 1
+    places = [(dataset, protocol) for dataset in ("plant", "mill") for protocol in ("strict[q=0.002]", "published")]
+    assert list(dict.fromkeys((row["dataset"], row["protocol"]) for row in content["rows"])) == places
+    for place in places:
+        rows = [row for row in content["rows"] if (row["dataset"], row["protocol"]) == place]
+        assert {row["label"]: row["seeds"] for row in rows} == {"t2": [0], "isolation-forest[n_estimators=5]": [0, 1]}
+        scores = [row["metrics"]["auprc"]["mean"] for row in rows]
+        assert scores == sorted(scores, reverse=True)
+    for dataset, protocol in places:
+        assert (folder / f"tables/{dataset}/{protocol}/overall.csv").is_file()
+    sha256 = hashlib.sha256((folder / "run.toml").read_bytes()).hexdigest()
+    records = Store.open(folder / "store").records()
+    assert len(records) == 12
+    for record in records:
+        assert record.manifest["config_hash"] == sha256
+        assert record.manifest["tuning"] == {"study": "night", "trials": 7}
+
+    fewer = tsadbench("run", "--config", "run.toml", "-d", "t2", "--protocol", "strict", "--format", "csv")
+    assert (fewer.code, "2 trials are kept in store, 2 of them from an earlier run" in fewer.err) == (0, True)
+    rows = list(csv.DictReader(io.StringIO(fewer.out)))
+    assert [(row["dataset"], row["detector"]) for row in rows] == [("plant", "t2"), ("mill", "t2")]
+
+
+def test_options_override_and_set_is_added(tsadbench, folder):
+    (folder / "run.toml").write_text(CONFIG)
+    overriding = ("-d", "t2", "--dataset", "mill/card.toml", "--protocol", "strict", "--seeds", "1", "--out", "other")
+    added = ("--set", "strict.q=0.003", "--set", "t2.smoothing=4", "--split", "overall")
+    done = tsadbench("run", "--config", "run.toml", *overriding, *added, "--format", "json")
+    (row,) = json.loads(done.out)["rows"]
+    assert (row["dataset"], row["protocol"], row["label"]) == ("mill", "strict[q=0.003]", "t2[smoothing=4]")
+    assert (row["split"], (folder / "store").exists(), (folder / "other").is_dir()) == ("overall", False, True)
+
+
+def test_without_a_file_manifests_know_of_none(tsadbench, folder):
+    assert tsadbench("run", "-d", "t2", "--dataset", "plant/card.toml", "--no-floors").code == 0
+    (record,) = Store.open(folder / "runs").records()
+    assert not {"config_hash", "tuning"} & record.manifest.keys()
+
+
+def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
+    (folder / "mine.py").write_text(
+        "import numpy as np\nfrom tsadbench import Detector\n"
+        "class Mine(Detector):\n"
+        "    '''Cannot score long recordings.'''\n"
+        "    def _fit(self, recordings): pass\n"
+        "    def _score(self, recording):\n"
+        "        if recording.n_rows > 100: raise RuntimeError('too long')\n"
+        "        return recording.values[:, 0]\n"
+    )
+    (folder / "run.toml").write_text(
+        'detectors = ["mine.py:Mine"]\ndatasets = ["plant/card.toml", "pumploop"]\nfloors = false\n'
+    )
+    done = tsadbench("run", "--config", "run.toml")
+    assert done.code == 1
+    assert "pumploop, protocol strict: mine.py:Mine: error in 1 of 1 trials: RuntimeError: too long" in done.out
+    assert "plant, protocol strict: mine.py" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("detectors = ['t22']", [], "run.toml, line 1: detectors: there is no detector 't22'; did you mean 't2'"),
+        ("detector = ['t2']", [], "run.toml, line 1: unknown key detector; did you mean 'detectors'"),
+        ("datasets = ['pumploop']", [], "expected a detector, found none: name one with --detector"),
+        ("detectors = ['t2']\ndatasets = ['pumploop']", ["--split", "valve3"], "'valve3'; did you mean 'valve2'"),
+        ("detectors = ['t2']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "this run has no 'mset'"),
+        ("detectors = ['t2']\ncontributions = false", ["--rerun", "no-contributions"], "give one of them"),
+        (None, [], "there is no such file"),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, arguments, message):
+    if text is not None:
+        (folder / "run.toml").write_text(text)
+    done = tsadbench("run", "--config", "run.toml", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert not (folder / "runs").exists()
+
+
+def test_the_pages_example_runs_as_it_says(tsadbench, folder):
+    (folder / "run.toml").write_text(re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])
+    done = tsadbench("run", "--config", "run.toml", "--format", "json")
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)["rows"]
+    assert {(row["dataset"], row["protocol"], row["split"]) for row in rows} == {
+        (dataset, protocol, "overall")
+        for dataset in ("pumploop", "plant")
+        for protocol in ("strict[q=0.002]", "published[level=0.97]")
+    }
+    labels = {row["label"] for row in rows}
+    assert {"t2", "t2[smoothing=5]", "isolation-forest[n_estimators=20]", "max-z"} <= labels
+    assert (folder / "runs/comparison/store.json").is_file()
+    assert (folder / "tables/plant/strict[q=0.002]/overall.md").is_file()

@@ -1,0 +1,56 @@
+"""What a shell is offered when a name is begun: names from packages' metadata, nothing that has to be imported."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from tsadbench.registry import CARD_ENDING, Kind, entries
+
+_PACKAGE = Path(__file__).parents[1]
+
+_Offers = list[tuple[str, str]]
+
+
+def detectors(incomplete: str) -> _Offers:
+    """Return the registered detectors that begin so, each with where it is from."""
+    return _registered("detectors", incomplete)
+
+
+def datasets(incomplete: str) -> _Offers:
+    """Return the registered data sets that begin so; none for a path, which the shell itself completes."""
+    return _registered("datasets", incomplete)
+
+
+def protocols(incomplete: str) -> _Offers:
+    """Return the registered protocols that begin so."""
+    return _registered("protocols", incomplete)
+
+
+def names(incomplete: str) -> _Offers:
+    """Return all that is registered and begins so."""
+    return [*detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
+
+
+def splits(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the splits that begin so, of the data sets named before on the line."""
+    named = ctx.params.get("dataset") or ["skab"]
+    known = (split for name in named for split in ("overall", *_splits(str(name))))
+    return [split for split in dict.fromkeys(known) if split.startswith(incomplete)]
+
+
+def _registered(kind: Kind, incomplete: str) -> _Offers:
+    found = ((entry.name, f"{entry.reference} ({entry.package})") for entry in entries(kind))
+    return [(name, origin) for name, origin in found if name.startswith(incomplete)]
+
+
+def _splits(dataset: str) -> Iterable[str]:
+    """Return a data set's splits: from its card, or from the leaderboards over it that ship with the package."""
+    card = Path(dataset) if dataset.endswith(CARD_ENDING) else _PACKAGE / "cards" / f"{dataset}{CARD_ENDING}"
+    try:
+        return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
+    except (OSError, ValueError):
+        return sorted(table.stem for table in (_PACKAGE / "shipped" / dataset).glob("*/*.csv"))

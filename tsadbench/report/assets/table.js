@@ -1,0 +1,154 @@
+"use strict";
+// The leaderboard: sortable, with the floors in a block of their own.
+
+const sorting = { column: "auprc", descending: true };
+const columnsShown = { paper: true, operation: true, cost: false, mixed: false };
+
+const COST = [
+  { key: "fit_seconds", title: "Fit (s)" },
+  { key: "score_seconds", title: "Score (s)" },
+  { key: "cpu_seconds", title: "CPU (s)" },
+  { key: "peak_memory_mib", title: "Memory (MiB)" },
+];
+
+function columns() {
+  const found = [{ key: "label", title: "Detector", value: (row) => row.label, cell: nameCell, ascending: true }];
+  for (const metric of board().metrics) {
+    found.push({
+      key: metric.name,
+      title: metric.title + (metric.oracle ? "*" : ""),
+      value: (row) => (row.metrics[metric.name] || {}).mean,
+      cell: (row) => metricCell(row, metric),
+      ascending: metric.better === "lower",
+    });
+  }
+  found.push(
+    { key: "look_ahead", title: "Look-ahead", value: (row) => row.look_ahead, cell: (row) => plainCell(row.look_ahead), ascending: true },
+    { key: "coverage", title: "Coverage", value: (row) => row.coverage, cell: (row) => plainCell(percent(row.coverage)) },
+    { key: "seeds", title: "Seeds", value: (row) => row.seeds.length, cell: (row) => plainCell(row.seeds.length) },
+  );
+  if (columnsShown.operation) {
+    for (const one of board().diagnostics || []) {
+      found.push({
+        key: `diagnostic:${one.name}`,
+        title: one.title,
+        about: one.about,
+        value: (row) => (row.diagnostics[one.name] || {}).mean,
+        cell: (row) => summaryCell(row.diagnostics[one.name]),
+        ascending: one.better === "lower",
+      });
+    }
+  }
+  if (columnsShown.cost) {
+    for (const { key, title } of COST) {
+      found.push({ key, title, value: (row) => row.cost[key], cell: (row) => plainCell(amount(row.cost[key])), ascending: true });
+    }
+  }
+  return found;
+}
+
+const plainCell = (text) => element("td", {}, String(text));
+
+function summaryCell(summary) {
+  if (!summary || summary.mean === null || summary.mean === undefined) return plainCell("–");
+  return element("td", {}, amount(summary.mean), summary.std ? element("span", { class: "spread" }, ` (${amount(summary.std)})`) : "");
+}
+
+function nameCell(row) {
+  const marks = [];
+  if (row.status === "ok" && row.below.length === 3) marks.push(element("span", { title: "beats no floor in AUROC, AUPRC and Prac-F1" }, "⇊ "));
+  if (row.leaky) marks.push(element("span", { title: `leaky: ${row.leaky}` }, "⚠ "));
+  if (row.stored) marks.push(element("span", { title: "made earlier" }, "° "));
+  return element("td", { title: row.label }, ...marks, row.label);
+}
+
+function metricCell(row, metric) {
+  const summary = row.metrics[metric.name];
+  if (!summary || summary.mean === null) return element("td", { class: "metric" }, "–");
+  const place = row.places[metric.name];
+  const cell = element("td", { class: "metric" });
+  if (metric.better) cell.style.setProperty("--share", `${100 * Math.min(1, Math.max(0, summary.mean))}%`);
+  cell.append(element("span", { class: { 1: "best", 2: "second" }[place] || "" }, number(summary.mean)));
+  if (summary.std !== null) cell.append(element("span", { class: "spread" }, `(${number(summary.std)})`));
+  if (row.below.includes(metric.name)) cell.append(element("span", { title: "does not beat the best floor" }, "↓"));
+  const paper = row.paper[metric.name];
+  if (columnsShown.paper && paper) {
+    const spread = paper.std === null ? "" : `(${number(paper.std)})`;
+    cell.append(element("span", { class: "paper", title: "in the paper" }, `paper ${number(paper.mean)}${spread}`));
+  }
+  return cell;
+}
+
+function ordered(rows, column) {
+  const missing = (row) => [null, undefined].includes(column.value(row));
+  const direction = sorting.descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    if (missing(a) || missing(b)) return missing(a) - missing(b);
+    const [x, y] = [column.value(a), column.value(b)];
+    return direction * (typeof x === "string" ? x.localeCompare(y) : x - y) || a.label.localeCompare(b.label);
+  });
+}
+
+function head(all) {
+  const cells = all.map((column) => {
+    const active = column.key === sorting.column;
+    const sort = () => {
+      sorting.descending = active ? !sorting.descending : !column.ascending;
+      sorting.column = column.key;
+      drawTable();
+      byId("table").querySelector("th[aria-sort] button").focus();
+    };
+    const state = sorting.descending ? "descending" : "ascending";
+    return element("th", { scope: "col", "aria-sort": active ? state : null, title: column.about || null }, element("button", { type: "button", on: { click: sort } }, column.title));
+  });
+  return element("thead", {}, element("tr", {}, ...cells));
+}
+
+function body(title, rows, all) {
+  if (!rows.length) return null;
+  const lines = rows.map((row) => {
+    if (row.status === "ok") return element("tr", {}, ...all.map((column) => column.cell(row)));
+    const first = row.failed[0] || {};
+    const why = `${row.status} in ${row.failed.length} of ${row.seeds.length} trials: ${first.reason || "no reason was kept"}`;
+    return element("tr", {}, nameCell(row), element("td", { class: "failed", colspan: all.length - 1 }, why));
+  });
+  const heading = element("tr", { class: "block" }, element("td", { colspan: all.length }, title));
+  return element("tbody", {}, ...(title ? [heading] : []), ...lines);
+}
+
+function drawTable() {
+  const all = columns();
+  const column = all.find((one) => one.key === sorting.column) || all[0];
+  const rows = table().rows;
+  const ok = rows.filter((row) => row.status === "ok");
+  const floors = columnsShown.mixed ? [] : ok.filter((row) => row.floor);
+  const ranked = columnsShown.mixed ? ok : ok.filter((row) => !row.floor);
+  const failures = rows.filter((row) => row.status !== "ok");
+  fill(
+    "table",
+    element("caption", { class: "note" }, caption()),
+    head(all),
+    ...[body("", ordered(ranked, column), all), body("Floors: what one-liners get", ordered(floors, column), all), body("Failed", failures, all)].filter((one) => one),
+  );
+}
+
+function caption() {
+  const { n_rows, n_anomalous, split } = table();
+  const rows = n_rows === null ? "no rows were judged" : `${n_rows.toLocaleString("en")} rows, ${percent(n_rows ? n_anomalous / n_rows : null)} anomalous`;
+  return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}`;
+}
+
+function drawColumnChoice() {
+  const wanted = { mixed: "rank floors among the detectors" };
+  if (table().rows.some((row) => Object.keys(row.paper).length)) wanted.paper = "the paper's values";
+  if ((board().diagnostics || []).length) wanted.operation = "in operation";
+  wanted.cost = "cost";
+  fill(
+    "columns",
+    ...Object.entries(wanted).map(([key, title]) => {
+      const box = element("input", { type: "checkbox", on: { change: () => { columnsShown[key] = box.checked; drawTable(); } } });
+      box.checked = columnsShown[key];
+      return element("label", {}, box, title);
+    }),
+  );
+}
