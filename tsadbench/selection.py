@@ -12,7 +12,7 @@ from tsadbench.errors import UsageError
 from tsadbench.parameters import nearest
 from tsadbench.record import Record
 from tsadbench.registry import load_dataset
-from tsadbench.results import Result
+from tsadbench.results import Result, protocol_of
 from tsadbench.rows import Row, ranked_rows
 from tsadbench.store import Store
 
@@ -72,8 +72,9 @@ class Selection:
             As `Result` does.
         """
         loaded = self.load() if data is None else data
-        chosen = [_good(row)[:1] if one_each else _good(row) for row in self.rows]
-        return [Result(record, self.store, loaded) for records in chosen for record in records]
+        chosen = [record for row in self.rows for record in (_good(row)[:1] if one_each else _good(row))]
+        episodes = tuple(protocol_of(chosen[0]).episodes(loaded.dataset))
+        return [Result(record, self.store, loaded, episodes) for record in chosen]
 
 
 def select(
