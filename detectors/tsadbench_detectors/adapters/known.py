@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from tsadbench.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +21,8 @@ class Known:
     note
         What else whoever reads its scores has to know.
     alone
-        Whether it measures the rows that it is handed against each other as well as against the training rows, so
-        that each has to be handed in alone.
+        Where it measures the rows that it is handed against each other as well as against the training rows: what it
+        gives each of many rows that is handed in alone, from the training rows and these.
     turned
         Whether its scores fall where rows are anomalous, and have to be turned.
     global_chance
@@ -32,7 +35,7 @@ class Known:
     refusal: str = ""
     fails: tuple[tuple[str, str], ...] = ()
     note: str = ""
-    alone: bool = False
+    alone: Callable[[FloatArray, FloatArray], FloatArray] | None = None
     turned: bool = False
     global_chance: bool = False
     chance_with: tuple[str, ...] = ()

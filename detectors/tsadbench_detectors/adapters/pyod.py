@@ -11,12 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tsadbench.arrays import FloatArray
-from tsadbench.progress import progress
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.library import LibraryFamily
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
-
-_ROWS_A_REPORT = 1000
 
 
 class PyODDetector(ForeignDetector):
@@ -25,14 +22,9 @@ class PyODDetector(ForeignDetector):
     libraries: ClassVar[tuple[str, ...]] = ("pyod", "numba")
 
     def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
-        if not self.known.alone:
-            return self._turned(model.decision_function(windows))
-        scores = np.empty(len(windows))
-        for place, window in enumerate(windows):
-            scores[place] = model.decision_function(window[None])[0]
-            if place % _ROWS_A_REPORT == 0:
-                progress(place, len(windows), "rows scored")
-        return self._turned(scores)
+        if self.known.alone is not None:
+            return self.known.alone(model.X_train, windows)
+        return self._turned(model.decision_function(windows))
 
     def _own_training_scores(self) -> FloatArray:
         return self._turned(self.model_.decision_scores_)

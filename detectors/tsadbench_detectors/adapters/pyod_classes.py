@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.known import Known
 
 _AMONG_THEMSELVES = "it compares the scored rows with each other and with no training row"
@@ -43,12 +44,12 @@ CLASSES: Mapping[str, Known] = {
     "COF": Known(refusal=_AMONG_THEMSELVES),
     "CoLA": Known(refusal=_GRAPH),
     "CONAD": Known(refusal=_GRAPH),
-    "COPOD": Known(alone=True),
+    "COPOD": Known(alone=tails.copod),
     "DeepSVDD": Known(),
     "DevNet": Known(refusal=_LABELS),
     "DIF": Known(refusal="it standardises what its networks make of the scored rows by these rows' own statistics"),
     "DOMINANT": Known(refusal=_GRAPH),
-    "ECOD": Known(alone=True),
+    "ECOD": Known(alone=tails.ecod),
     "EmbeddingOD": Known(refusal="it is for texts, images and audio"),
     "FeatureBagging": Known(note="needs the package combo, with which it has not been checked"),
     "GMM": Known(chance_with=("n_components",)),

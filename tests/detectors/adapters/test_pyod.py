@@ -10,10 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pyod.models.copod import COPOD
 from pyod.models.ecod import ECOD
 from pyod.models.hbos import HBOS
 from pyod.models.iforest import IForest
 from pyod.models.knn import KNN
+from scipy.stats import skew
 from sklearn.preprocessing import StandardScaler
 
 from tsadbench.box import Box, Construction
@@ -24,6 +29,7 @@ from tsadbench.plan import make_plan
 from tsadbench.recording import Recording
 from tsadbench.registry import load_detector, load_family, registered_name
 from tsadbench_detectors.adapters import pyod as adapter
+from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
 
 RNG = np.random.default_rng(0)
@@ -79,14 +85,38 @@ def test_training_scores_of_other_recordings_are_refused():
         detector.training_scores([TEST])
 
 
-def test_rows_that_the_library_would_measure_against_each_other_are_scored_one_by_one():
-    train = np.concatenate([windows(one, 1) for one in TRAIN])
-    oracle = ECOD().fit(train)
-    one_by_one = [oracle.decision_function(row[None])[0] for row in windows(TEST, 1)]
-    together = oracle.decision_function(windows(TEST, 1))
-    scores = load_detector("pyod:ECOD")().fit(TRAIN).score(TEST)
+@pytest.mark.parametrize("theirs", [ECOD, COPOD])
+@pytest.mark.parametrize("window", [1, 3])
+def test_rows_that_the_library_would_measure_against_each_other_are_scored_as_if_alone(theirs, window):
+    oracle = theirs().fit(np.concatenate([windows(one, window) for one in TRAIN if one.n_rows >= window]))
+    one_by_one = [oracle.decision_function(row[None])[0] for row in windows(TEST, window)]
+    together = oracle.decision_function(windows(TEST, window))
+    detector = load_detector(f"pyod:{theirs.__name__}")(window=window).fit(TRAIN)
+    scores = detector.score(TEST)[window - 1 :]
     np.testing.assert_allclose(scores, one_by_one, rtol=1e-9)
     assert not np.allclose(scores, together)
+    np.testing.assert_allclose(
+        detector.training_scores(TRAIN)[0][window - 1 :], oracle.decision_scores_[: 121 - window]
+    )
+
+
+VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few different ones: ties
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    train=arrays(np.float64, st.tuples(st.integers(3, 12), st.just(2)), elements=VALUES),
+    rows=arrays(np.float64, st.tuples(st.integers(1, 4), st.just(2)), elements=VALUES),
+)
+def test_alone_a_row_gets_what_pyod_gives_it_alone(train, rows):
+    for theirs, closed in ((ECOD, tails.ecod), (COPOD, tails.copod)):
+        company = [np.vstack([train, row]) for row in rows]
+        # Where the skewness is 0 but for rounding, its sign is nobody's.
+        if any(((abs(skew(one, axis=0)) < 1e-9) & (np.ptp(one, axis=0) > 0)).any() for one in company):
+            continue
+        model = theirs().fit(train)
+        expected = [model.decision_function(row[None])[0] for row in rows]
+        np.testing.assert_allclose(closed(train, rows), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["KNN", "HBOS", "IForest", "OCSVM", "GMM", "KDE"])
