@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.arrays import BoolArray
-from tsadbench.errors import UsageError
-from tsadbench.parameters import JsonValue, as_json, nearest
+from tsadbench.parameters import JsonValue, as_json
 from tsadbench.prior import Edge, Prior
 from tsadbench.protocol import Threshold
 from tsadbench.record import Record
@@ -83,6 +82,8 @@ class Event:
         The evaluated row with the largest score; None where none has a score.
     before
         False alarms since the event before it, or since the recording's beginning.
+    early_rows
+        Flagged rows directly before its start whose scores may have seen it, for they look ahead; false alarms too.
     """
 
     start: int
@@ -95,6 +96,7 @@ class Event:
     delay_seconds: float | None
     highest: Moment | None
     before: FalseAlarms
+    early_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +172,13 @@ def explain(result: Result, recording: str, prior: Prior | None = None) -> Expla
     DataError
         Where the prior that the label names cannot be read.
     """
-    known = tuple(result.recordings)
-    if recording not in known:
-        raise UsageError(
-            f"data set {result.record.dataset!r} has no test recording {recording!r}{nearest(recording, known)}"
-        )
-    scored = result.recordings[recording]
+    scored = result.recording(recording)
     record = result.record
     (threshold,) = (one.threshold for one in record.thresholds if one.episode == scored.episode)
     spans = segments(scored.anomalous)
     ends_before = [0, *(stop for _, stop in spans)]
-    events = tuple(_event(scored, *span, before) for span, before in zip(spans, ends_before, strict=False))
+    ahead = record.look_ahead
+    events = tuple(_event(scored, *span, before, ahead) for span, before in zip(spans, ends_before, strict=False))
     used = _prior(result) if prior is None else prior
     return Explanation(
         label=record.label,
@@ -204,7 +202,7 @@ def _prior(result: Result) -> Prior | None:
     return result.data.dataset.prior if named is None else Prior.load(named)
 
 
-def _event(scored: ScoredRecording, start: int, stop: int, before: int) -> Event:
+def _event(scored: ScoredRecording, start: int, stop: int, before: int, look_ahead: int) -> Event:
     rows = np.arange(start, stop)
     counted = rows[scored.evaluated[start:stop]]
     flagged = counted[scored.flagged[counted]]
@@ -221,7 +219,14 @@ def _event(scored: ScoredRecording, start: int, stop: int, before: int) -> Event
         delay_seconds=None if first is None else _seconds(scored, start, first),
         highest=_moment(scored, int(present[scored.scores[present].argmax()])) if len(present) else None,
         before=_false_alarms(scored, slice(before, start)),
+        early_rows=_early_rows(scored, max(before, start - look_ahead), start),
     )
+
+
+def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
+    """Return how many rows up to ``start`` are flagged without a break, from ``first`` on."""
+    left_alone = ~(scored.flagged & scored.evaluated)[first:start]
+    return int(np.argmax(left_alone[::-1])) if left_alone.any() else start - first
 
 
 def _moment(scored: ScoredRecording, row: int) -> Moment:

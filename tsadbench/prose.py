@@ -57,7 +57,7 @@ def _threshold(found: Explanation) -> str:
         return f"A row is flagged where its score exceeds {one.value:.4g}, which this floor brings along."
     how = {
         "ok": "the tail of the training scores, fitted by Peaks-over-Threshold",
-        "clamped": "the tail of the training scores, fitted by Peaks-over-Threshold, its shape at a bound",
+        "clamped": "the tail of the training scores, fitted by Peaks-over-Threshold with its shape at a bound",
         "quantile": "a quantile of the training scores, for too few of them differ in the tail to fit one",
         "degenerate": "the largest training score, for none stands out",
         "fixed": "",
@@ -81,6 +81,9 @@ def _event(event: Event, number: int, found: Explanation) -> str:
     else:
         parts += _alarm(event, event.first_alarm, found)
     parts.append(_before(event.before, number))
+    if event.early_rows:
+        seen = "the last row" if event.early_rows == 1 else f"the last {event.early_rows} rows"
+        parts.append(f"Of these, {seen} before the event may have seen it already, as scores look ahead.")
     return " ".join(parts)
 
 

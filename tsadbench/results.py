@@ -10,7 +10,8 @@ import numpy as np
 
 from tsadbench.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.dataset import LabelledDataset, Labels
-from tsadbench.errors import DataError, StoreError
+from tsadbench.errors import DataError, StoreError, UsageError
+from tsadbench.parameters import nearest
 from tsadbench.plan import make_protocol
 from tsadbench.protocol import Episode, Judgement, Protocol, Scored, SplitJudgement
 from tsadbench.record import Record
@@ -114,6 +115,19 @@ class Result:
                     contributions=None if kept is None else kept[rows],
                 )
         return {name: found[name] for name in n_rows if name in found}
+
+    def recording(self, name: str) -> ScoredRecording:
+        """Return a test recording by its id.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such recording among those that the protocol scores.
+        """
+        known = tuple(self.recordings)
+        if name not in known:
+            raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{nearest(name, known)}")
+        return self.recordings[name]
 
     @cached_property
     def judged(self) -> Mapping[str, SplitJudgement]:

@@ -195,4 +195,4 @@ def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
     assert tsadbench("data", "audit", "skap").code == 2
     wrong = tsadbench("data", "audit", "skab", "--figure", tmp_path / "skab.txt")
     assert wrong.code == 2
-    assert "cannot be written" in " ".join(wrong.err.split())
+    assert "expected a name that ends in .svg, .png, .pdf" in " ".join(wrong.err.split())

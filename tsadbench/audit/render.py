@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.audit.audit import Audit
-from tsadbench.errors import MissingExtraError, UsageError
 from tsadbench.render import markdown_table, number
 
 if TYPE_CHECKING:
@@ -95,23 +94,21 @@ def draw(found: Audit, file: Path) -> None:
     UsageError
         Where the file cannot be written.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("the figure of an audit", "report") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from tsadbench.plot.style import check_ending, save
+
+    check_ending(file)
     test = [one for one in found.recordings if one.role == "test"]
-    with mpl.rc_context({"svg.hashsalt": found.dataset, "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(11, max(4.0, 0.16 * len(test) + 1.5)), layout="constrained")
         where, telling, moved = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
         _draw_recordings(where, found)
         _draw_predictors(telling, found)
         _draw_shifts(moved, found)
         figure.suptitle(f"Audit of {found.dataset}")
-        try:
-            figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{file}: the figure cannot be written ({error})") from error
+        save(figure, file, salt=found.dataset)
 
 
 def _draw_recordings(axes: Axes, found: Audit) -> None:

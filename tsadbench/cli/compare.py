@@ -26,7 +26,7 @@ class Format(StrEnum):
 def compare(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run --out` has written.")],
     detectors: Annotated[
-        list[str], typer.Argument(metavar="A B [C]...", help="Two detectors or more, as tables name them.")
+        list[str], typer.Argument(metavar="DETECTOR", help="Two detectors or more, as tables name them.")
     ],
     metric: Annotated[str, typer.Option(help="The one metric to test; named beforehand, auprc.")] = "auprc",
     split: Annotated[str | None, typer.Option(help="The split whose recordings count; all.")] = None,

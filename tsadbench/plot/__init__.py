@@ -15,6 +15,13 @@ Examples
 
 from __future__ import annotations
 
+from tsadbench.errors import MissingExtraError
+
+try:
+    import matplotlib  # noqa: F401 - the one place that looks whether it is here
+except ImportError as error:
+    raise MissingExtraError("figures", "report") from error
+
 from tsadbench.plot.curves import precision_recall, roc
 from tsadbench.plot.densities import densities, density
 from tsadbench.plot.graph import adjacency, graph, node_weights, prior

@@ -84,8 +84,8 @@ def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axe
     all_looks = looks([of_label[0].record.floor for of_label in labels.values()])
     names = []
     for (label, of_label), look in zip(labels.items(), all_looks, strict=True):
-        metric = mean_and_spread(one.record.splits[split].metrics.get(kind.metric) for one in of_label)
         fits = [fits_of(result, split) for result in of_label]
+        metric = mean_and_spread(one.record.splits[split].metrics.get(kind.metric) for one in of_label)
         names.append(f"{metric}  {plain(label)}")
         _draw_detector(axes, [_judged(one, split) for one in fits], names[-1], look, kind)
         for one in fits:
@@ -106,13 +106,18 @@ def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axe
     axes.grid(visible=True)
     axes.legend(
         handles=_legend(names, all_looks),
-        title=f"{kind.title}, mean(std) over seeds",
+        title=f"{kind.title}, mean(std) over seeds{_averaged(results[0], split)}",
         loc="upper left",
         bbox_to_anchor=(1.01, 1.01),
         alignment="left",
         handlelength=2.6,
     )
     return axes
+
+
+def _averaged(result: Result, split: str) -> str:
+    n = len(fits_of(result, split))
+    return f"\nlines: the mean of {n} fits' curves" if n > 1 else ""
 
 
 def _legend(names: Sequence[str], all_looks: Sequence[Look]) -> list[Line2D]:

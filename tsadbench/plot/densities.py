@@ -104,7 +104,7 @@ def density(result: Result, split: str = "overall", *, axes: Axes | None = None)
     axes.set_xlim(edges[0], edges[-1])
     axes.set_xlabel(unit)
     axes.set_ylabel("share of rows")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     title = f"{plain(result.record.label, 40)}, seed {result.record.seed}\n{_flagged(result, split)}"
     axes.set_title(title, fontsize=7.2)
     return axes

@@ -12,7 +12,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.explain import Explanation
-from tsadbench.plot.rows import by_label, recording_of, spans_orders
+from tsadbench.plot.rows import by_label, spans_orders
 from tsadbench.plot.style import BLUE, ORANGE, VERMILLION, own_figure, plain
 from tsadbench.prose import duration
 from tsadbench.recording import Recording
@@ -58,7 +58,7 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
         Where there is no result or no such recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    scored = [recording_of(result, name) for result in shown]
+    scored = [result.recording(name) for result in shown]
     sensors_height, heats_height = _heights(scored[0].recording)
     heights = [sensors_height]
     for one in scored:
@@ -101,7 +101,8 @@ def explanation(result: Result, found: Explanation, *, figure: FigureBase | None
         The sensors', the score's and, where they were kept, the contributions'.
     """
     every = recording([result], found.recording, figure=figure)
-    time, _ = time_axis(recording_of(result, found.recording).recording)
+    every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
+    time, _ = time_axis(result.recording(found.recording).recording)
     for event in found.events:
         if event.first_alarm is None:
             continue
@@ -244,7 +245,9 @@ def _heat(
     """Draw [n_rows, n_sensors] over time; of rows that share a column the value that is farthest from 0 is shown."""
     edges = _edges(one)
     n_columns = min(_COLUMNS, one.n_rows)
-    column_of = np.clip(((edges[:-1] - edges[0]) / (edges[-1] - edges[0]) * n_columns).astype(int), 0, n_columns - 1)
+    # By a row's middle, so that rounding brings no two evenly spaced rows into one column.
+    middles = edges[:-1] - edges[0] + (edges[-1] - edges[-2]) / 2
+    column_of = np.clip((middles / (edges[-1] - edges[0]) * n_columns).astype(int), 0, n_columns - 1)
     grid = np.full((n_columns, values.shape[1]), np.nan)
     for column, start, stop in _groups(column_of):
         part = values[start:stop]

@@ -15,7 +15,7 @@ from tsadbench.render import number
 from tsadbench.results import Result, ScoredRecording
 
 # From here on a linear axis shows nothing but the largest scores.
-_ORDERS = 50.0
+_ORDERS = 20.0
 _MOSTLY = 0.9
 
 
@@ -74,14 +74,6 @@ def recordings_of(result: Result, split: str) -> list[ScoredRecording]:
     if split not in splits:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
     return [result.recordings[name] for name in splits[split] if name in result.recordings]
-
-
-def recording_of(result: Result, name: str) -> ScoredRecording:
-    """Return a test recording as scored; a UsageError where there is none of this id."""
-    known = tuple(result.recordings)
-    if name not in known:
-        raise UsageError(f"data set {result.record.dataset!r} has no test recording {name!r}{nearest(name, known)}")
-    return result.recordings[name]
 
 
 def by_label(results: Sequence[Result]) -> dict[str, list[Result]]:

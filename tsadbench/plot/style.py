@@ -9,13 +9,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tsadbench.errors import MissingExtraError, UsageError
+import matplotlib as mpl
+from matplotlib.figure import Figure
 
-try:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-except ImportError as error:
-    raise MissingExtraError("figures", "report") from error
+from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from scipy.stats import genpareto
 
 from tsadbench.arrays import FloatArray
-from tsadbench.plot.rows import by_label, recording_of
+from tsadbench.plot.rows import by_label
 from tsadbench.plot.style import BLUE, GREEN, GREY, VERMILLION, blank, own_figure, plain
 from tsadbench.protocol import Threshold
 from tsadbench.results import Result
@@ -87,7 +87,7 @@ def threshold(
 
 def _draw(result: Result, recording: str | None, figure: FigureBase) -> list[Axes]:
     name = next(iter(result.recordings)) if recording is None else recording
-    episode = recording_of(result, name).episode
+    episode = result.recording(name).episode
     (found,) = (one.threshold for one in result.record.thresholds if one.episode == episode)
     tail = _Tail(found, result.calibration_scores(episode))
     axes: list[Axes] = figure.subplots(1, 3).tolist()

@@ -14,7 +14,7 @@ from tsadbench.protocol import Threshold
 from tsadbench.report.compact import packed, thinned
 from tsadbench.results import Result, ScoredRecording
 
-_CURVE_POINTS = 120
+_CURVE_POINTS = 80
 _BINS = 60
 _TAIL_POINTS = 60
 # A grid on which the curves of several fits are averaged.

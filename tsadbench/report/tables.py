@@ -113,12 +113,15 @@ def _summary(summary: Summary) -> JsonValue:
 
 
 def _paper(row: Row) -> dict[str, JsonValue]:
-    """Return the paper's values for the row that reproduces one of its own; empty elsewhere."""
+    """Return the paper's values for the row that reproduces one of its own; empty elsewhere.
+
+    Where its tables contradict each other, the first one's.
+    """
     if (row.dataset, row.protocol) != (_PAPERS_DATASET, paper.PROTOCOL):
         return {}
     return {
         metric: _summary(summary)
-        for table in paper.TABLES
+        for table in reversed(paper.TABLES)
         for method in table.methods
         if method.label == row.label
         for (name, split, metric), summary in paper.published(table.key).items()

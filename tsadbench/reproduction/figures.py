@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tsadbench.errors import MissingExtraError
 from tsadbench.reproduction.comparison import ComparedRow
 from tsadbench.reproduction.paper import Table
 from tsadbench.rows import Summary
@@ -35,15 +34,14 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
     MissingExtraError
         Where matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("figures", "report") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from tsadbench.plot.style import save
+
     splits = table.splits()
     n_methods = len(table.methods)
-    # Fixed ids and no date: the same numbers give the same file.
-    with mpl.rc_context({"svg.hashsalt": table.key, "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(10, 1.2 + 0.32 * n_methods * len(splits)), layout="constrained")
         grid = figure.subplots(len(splits), len(_SHOWN), squeeze=False, sharey=True)
         for axes_of_split, split in zip(grid, splits, strict=True):
@@ -53,7 +51,7 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
                 axes.set_title(f"{split}: {_TITLES[metric]}", fontsize=9)
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        save(figure, file, salt=table.key)
 
 
 def _draw_metric(axes: Axes, rows: Sequence[ComparedRow], metric: str) -> None:

@@ -85,8 +85,12 @@ function ticks(low, high, scale, most = 6) {
   }
   if (low <= 0 && high >= 0) found.set(0, "0");
   const gap = (high - low) / most;
-  const kept = [...found].sort((a, b) => a[0] - b[0]).filter(([place], i, all) => i === 0 || place - all[0][0] > 0);
   const spaced = [];
-  for (const tick of kept) if (!spaced.length || tick[0] - spaced.at(-1)[0] >= gap * 0.75) spaced.push(tick);
+  for (const tick of [...found].sort((a, b) => a[0] - b[0])) if (!spaced.length || tick[0] - spaced.at(-1)[0] >= gap * 0.75) spaced.push(tick);
+  // No power of ten lies between: any values do.
+  if (spaced.length < 2) {
+    const places = [0.1, 0.5, 0.9].map((share) => low + share * (high - low));
+    spaced.splice(0, spaced.length, ...places.map((place) => [place, amount(expand(place, scale))]));
+  }
   return { tickmode: "array", tickvals: spaced.map(([place]) => place), ticktext: spaced.map(([, text]) => text) };
 }

@@ -1,7 +1,7 @@
 "use strict";
 // One recording: sensors, truth, scores, thresholds and flags on one time axis, and which sensor raised the alarm.
 
-const LANE = { sensor: 58, score: 92, strip: 12, map: 15, gap: 10 };
+const LANE = { sensor: 58, score: 92, strip: 12, map: 15, gap: 10, title: 18 };
 
 function lanes(recording) {
   const found = board().sensors.map((name, i) => ({ kind: "sensor", name, index: i, height: LANE.sensor })).filter((lane) => shown.sensors.has(lane.name));
@@ -57,7 +57,7 @@ function laneTraces(lane, recording, time, axis) {
   const z = board().sensors.map((_, i) => Array.from(shares.subarray(i * times.length, (i + 1) * times.length), (share) => (share / 255) ** 2 * map.largest));
   const root = z.map((row) => row.map(Math.sqrt));
   return [{
-    ...base, type: "heatmap", x: times, y: board().sensors.map((name) => plain(short(name, 16))), z: root, customdata: z, colorscale: "Cividis", showscale: false,
+    ...base, type: "heatmap", x: times, y: board().sensors.map((name) => plain(short(name, 15))), z: root, customdata: z, colorscale: "Cividis", showscale: false,
     hovertemplate: `%{y} contributes %{customdata:.3g}<extra>${plain(short(lane.name, 16))}</extra>`,
   }];
 }
@@ -67,7 +67,8 @@ function drawRecording() {
   if (!recording) return;
   const all = lanes(recording);
   const time = numbers(recording.time);
-  const total = all.reduce((sum, lane) => sum + lane.height + (lane.kind === "strip" ? LANE.gap : 2), 0) || 60;
+  const below = (lane, i) => (lane.kind !== "strip" ? 2 : (all[i + 1] || {}).kind === "map" ? LANE.title : LANE.gap);
+  const total = all.reduce((sum, lane, i) => sum + lane.height + below(lane, i), 0) || 60;
   const axes = {};
   const notes = [];
   const traces = [];
@@ -75,7 +76,7 @@ function drawRecording() {
   all.forEach((lane, i) => {
     const axis = `y${i ? i + 1 : ""}`;
     const domain = [Math.max(0, (top - lane.height) / total), top / total];
-    top -= lane.height + (lane.kind === "strip" ? LANE.gap : 2);
+    top -= lane.height + below(lane, i);
     traces.push(...laneTraces(lane, recording, time, axis));
     const settings = { domain, gridcolor: style("--line"), zeroline: false, fixedrange: true, tickfont: { size: 9 }, nticks: 3 };
     if (lane.kind === "strip") Object.assign(settings, { showticklabels: false, showgrid: false, range: [-1, 1] });
@@ -91,7 +92,7 @@ function drawRecording() {
   const height = total + 70;
   byId("recording-chart").style.height = `${height}px`;
   const xaxis = { gridcolor: style("--line"), title: { text: recording.timed ? "seconds since the recording's first row" : "row" }, anchor: "free", position: 0, range: shown.range || undefined, hoverformat: ".1f" };
-  const arrangement = layout({ height, margin: { l: 74, r: 12, t: 20, b: 46 }, shapes: band(recording.anomalous, style("--truth")), annotations: notes, hovermode: "x unified", dragmode: "zoom" });
+  const arrangement = layout({ height, margin: { l: 112, r: 12, t: 20, b: 46 }, shapes: band(recording.anomalous, style("--truth")), annotations: notes, hovermode: "x unified", dragmode: "zoom" });
   delete arrangement.yaxis;
   Object.assign(arrangement, axes, { xaxis });
   byId("recording-lead").textContent = `${recording.id}: ${recording.n_rows.toLocaleString("en")} rows. Shaded: labelled anomalous. Dashed: threshold; the strip below a score: rows flagged.${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;
