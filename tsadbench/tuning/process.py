@@ -73,10 +73,10 @@ def search(task: Task, storage: str, observer: Observer) -> Outcome:
             while True:
                 told, _ = _exchange(lambda: receive(ours), process)
                 if told["kind"] == "done":
-                    process.wait(timeout=_PATIENCE_SECONDS)
                     return Outcome.from_json(told["outcome"])
                 _hear(told, observer)
         finally:
+            # All that it has found is kept: nothing is lost with it.
             for one in reversed(family(process.pid)):
                 with contextlib.suppress(Exception):
                     one.kill()
@@ -87,8 +87,10 @@ def _exchange(talk: Callable[[], _Answer], process: subprocess.Popen[bytes]) -> 
     try:
         return talk()
     except (OSError, EOFError) as error:
-        code = process.wait(timeout=_PATIENCE_SECONDS)
-        raise RuntimeError(f"the tuning process ended with exit code {code} before it was done") from error
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_PATIENCE_SECONDS)
+        ended = f"the tuning process ended before it was done (exit code {process.returncode})"
+        raise RuntimeError(ended) from error
 
 
 def message(task: Task, storage: str) -> tuple[Header, Sequence[Array]]:

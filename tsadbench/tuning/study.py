@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeAlias
@@ -154,7 +153,6 @@ class _Search:
         folds = task.folds()
         self._task = task
         self._tell = tell
-        self._lock = threading.Lock()
         self._objective: HeldOut | Injection = (
             Injection(folds, boxes, task.settings.seed)
             if task.settings.objective == "injection"
@@ -176,7 +174,7 @@ class _Search:
 
     def _ended(self, study: optuna.Study, trial: FrozenTrial) -> None:
         found = outcome(study, self._task)
-        self._say({"kind": "trial", "number": trial.number, "outcome": found.to_json()})
+        self._tell({"kind": "trial", "number": trial.number, "outcome": found.to_json()})
         if found.n_counted >= self._task.settings.trials:
             study.stop()  # other machines have helped
 
@@ -194,7 +192,9 @@ class _Search:
                     numbers.append(step.value)
                     values.setdefault(step.name, []).append(step.value)
                     trial.report(step.value, done)
-                    self._say({"kind": "step", "number": trial.number, "done": done + 1, "of": self._objective.n_steps})
+                    self._tell(
+                        {"kind": "step", "number": trial.number, "done": done + 1, "of": self._objective.n_steps}
+                    )
                     if done + 1 < self._objective.n_steps and trial.should_prune():
                         raise optuna.TrialPruned
         except BoxFailure as failure:
@@ -204,10 +204,6 @@ class _Search:
         finally:
             trial.set_user_attr("values", values)
         return statistics.fmean(numbers)
-
-    def _say(self, message: Mapping[str, object]) -> None:
-        with self._lock:
-            self._tell(message)
 
 
 def _distribution(space: Space) -> BaseDistribution:
