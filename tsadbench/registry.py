@@ -86,6 +86,12 @@ def entries(kind: Kind) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: (entry.name, entry.package)))
 
 
+def is_registered(target: str) -> bool:
+    """Whether a detector's name, or the family before its colon, is registered; nothing is imported."""
+    prefix, colon, _ = target.partition(":")
+    return any(point.name == prefix for point in _points("families" if colon else "detectors"))
+
+
 def load_detector(target: str) -> type[Detector]:
     """Return the class that a name, ``FAMILY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
 
@@ -103,7 +109,7 @@ def load_detector(target: str) -> type[Detector]:
     prefix, colon, name = target.partition(":")
     if not colon:
         found = _load_point("detectors", target)
-    elif any(point.name == prefix for point in _points("families")):
+    elif is_registered(target):
         found = _load_member(prefix, name)
     else:
         found = _load_reference(target)

@@ -21,7 +21,7 @@ from tsadbench.models.parts import to_parts
 from tsadbench.models.stream import Stream
 from tsadbench.prior import Edge
 from tsadbench.protocol import Threshold
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import entries, load_detector, registered_name
 from tsadbench.row_layout import RowLayout
 
 SENSORS = ("a", "b", "c")
@@ -35,6 +35,12 @@ VARIANTS: list[tuple[str, dict[str, object]]] = [
     ("grelen", {"statistic": "reconstruction"}),
     ("t2", {"smoothing": 4}),
     ("mset", {"smoothing": 3}),
+    ("pyod:ECOD", {}),
+    ("pyod:KNN", {"window": 3}),
+    ("pyod:INNE", {"seed": 3}),
+    ("pyod:LUNAR", {}),
+    ("sklearn:LocalOutlierFactor", {}),
+    ("sklearn:IsolationForest", {"n_estimators": 10, "seed": 3}),
 ]
 
 
@@ -53,7 +59,7 @@ def as_model(detector) -> bytes:
     parts = to_parts(detector)
     cls = type(detector)
     card = ModelCard(
-        detector=next(entry.name for entry in entries("detectors") if load_detector(entry.name) is cls),
+        detector=registered_name(cls),
         label="it",
         class_name=cls.__qualname__,
         code_hash=code_hash(cls),

@@ -291,3 +291,17 @@ def test_what_differs_from_the_fit_is_told(tsadbench, t2_model, plant, tmp_path)
         done = tsadbench("score", out, plant / "run.csv")
         assert done.code == 2
         assert message in done.err, done.err
+
+
+def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant, tmp_path, monkeypatch):
+    out, run = tmp_path / "x.model", plant / "run.csv"
+    assert tsadbench("fit", "-d", "pyod:KNN[window=2]", "--dataset", plant / "card.toml", "--out", out).code == 0
+    answers = pd.read_csv(io.StringIO(tsadbench("score", out, run).out))
+    recording = load_card(plant / "card.toml").dataset.test[0]
+    np.testing.assert_array_equal(answers["score"], load_model(out).detector.score(recording))
+    assert answers["flagged"][40:50].all()
+    monkeypatch.setattr("tsadbench.models.model.adapted_versions", lambda _: {"pyod": "99.0"})
+    other = tsadbench("score", out, run)
+    assert other.code == 2
+    assert "(here 99.0)" in other.err
+    assert tsadbench("score", out, run, "--allow-changed-code").code == 0

@@ -15,13 +15,13 @@ import numpy as np
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.detector import Detector
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
-from tsadbench.manifest import code_hash, library_versions
+from tsadbench.manifest import adapted_versions, code_hash, library_versions
 from tsadbench.models.archive import pack, unpack
 from tsadbench.models.parts import from_parts
 from tsadbench.parameters import JsonValue, parameters_of
 from tsadbench.protocol import Threshold
 from tsadbench.recording import Series
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import is_registered, load_detector
 from tsadbench.row_layout import RowLayout
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ def from_bytes(
     card, parts = _card_and_parts(unpack(content))
     cls = _detector_class(card, detector)
     notes = list(_other_libraries(card))
-    if code_hash(cls) != card.code_hash:
-        changed = f"the code of {card.detector} is another than when it was fitted"
+    changed = _changed_code(card, cls)
+    if changed:
         if not allow_changed_code:
             raise ModelFileError(
                 f"{changed}: its scores may be others, and the threshold may not fit them; fit it again, use the "
@@ -244,8 +244,7 @@ def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, 
 
 
 def _detector_class(card: ModelCard, named: str | None) -> type[Detector]:
-    registered = card.detector in {entry.name for entry in entries("detectors")}
-    if named is None and not registered:
+    if named is None and not is_registered(card.detector):
         raise UsageError(
             f"it was fitted with {card.detector}, which is registered under no name here; a file must not choose what "
             f"is imported: if you trust that code, name it yourself with --detector {card.detector}"
@@ -256,15 +255,28 @@ def _detector_class(card: ModelCard, named: str | None) -> type[Detector]:
     return cls
 
 
+def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
+    """Return what is another in the detector's code, or in the library that does its work; empty where nothing is."""
+    if code_hash(cls) != card.code_hash:
+        return f"the code of {card.detector} is another than when it was fitted"
+    other = _other_versions(card, "adapted", adapted_versions(cls))
+    return f"{card.detector} was fitted with {other}" if other else ""
+
+
 def _other_libraries(card: ModelCard) -> list[str]:
-    made: Any = card.manifest.get("versions")
+    other = _other_versions(card, "versions", library_versions())
+    return [f"fitted with {other}: scores may differ in their last digits"] if other else []
+
+
+def _other_versions(card: ModelCard, entry: str, here: Mapping[str, JsonValue]) -> str:
+    """Return the versions in an entry of the manifest that are others here; empty where none is."""
+    made: Any = card.manifest.get(entry)
     made = made if isinstance(made, dict) else {}
-    other = [
-        f"{name} {made[name]} (here {here})"
-        for name, here in library_versions().items()
-        if made.get(name) is not None and made[name] != here
-    ]
-    return [f"fitted with {', '.join(other)}: scores may differ in their last digits"] if other else []
+    return ", ".join(
+        f"{name} {made[name]} (here {found})"
+        for name, found in here.items()
+        if made.get(name) is not None and made[name] != found
+    )
 
 
 def _first_line(error: ValueError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -38,6 +39,9 @@ class ForeignDetector(AdaptedDetector):
     scale 1. A window is its rows one after another, oldest first; its score goes to its last row, and a recording's
     first ``window - 1`` rows have none. Windows cross no recording's border. Training scores are the library's own
     where it has them.
+
+    A model file keeps the training rows, and whoever reads it fits again: an object of the library could be kept only
+    by what executes code when it is read.
 
     Attributes
     ----------
@@ -73,6 +77,7 @@ class ForeignDetector(AdaptedDetector):
             raise UsageError(f"{type(self).__name__}: {error}") from error
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.rows_ = tuple(recording.values for recording in recordings)
         self.standardiser_ = Standardiser.of(recordings)
         rows = np.concatenate([self._windows(recording) for recording in recordings])
         if len(rows) < 2:
@@ -83,6 +88,13 @@ class ForeignDetector(AdaptedDetector):
         with contained(self._seed):
             self.model_ = self._construct(rows.shape[1])
             self.model_.fit(rows)
+
+    def _learned(self) -> dict[str, object]:
+        return {name: value for name, value in super()._learned().items() if name in ("sensors_", "rows_")}
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        super()._restore(learned)
+        self._fit(tuple(Recording(str(i), rows, self.sensors_) for i, rows in enumerate(self.rows_)))
 
     def _score(self, recording: Recording) -> FloatArray:
         windows = self._windows(recording)
