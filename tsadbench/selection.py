@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import UsageError
@@ -116,12 +115,7 @@ def select(
     store = Store.open(Path(runs))
     directory = None if data is None else Path(data)
     source, name = _source(dataset, directory)
-    records = list(store.records())
-    if not records:
-        raise UsageError(f"{runs} holds no trials yet: run some with `tsadbench run --out {runs}`")
-    records = _of_one(records, "dataset", name, str(runs))
-    records = _of_one(records, "protocol", protocol, str(runs))
-    records = list({(record.label, record.seed): record for record in records}.values())
+    records = list(records_of_one(store, dataset=name, protocol=protocol))
     _check_labels(detectors, records)
     if seed is not None:
         records = _of_seed(records, seed, detectors)
@@ -137,23 +131,41 @@ def select(
     )
 
 
+def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -> tuple[Record, ...]:
+    """Return a store's records of one data set and protocol, the newest of each label and seed.
+
+    Parameters
+    ----------
+    store
+        The store.
+    dataset, protocol
+        As records call them. Needed where the store holds several.
+
+    Raises
+    ------
+    UsageError
+        Where the store holds none, or no trial of these.
+    """
+    found: Sequence[Record] = store.records()
+    if not found:
+        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+    for attribute, what, wanted in (("dataset", "data set", dataset), ("protocol", "protocol", protocol)):
+        known = tuple(sorted({str(getattr(record, attribute)) for record in found}))
+        if wanted is None and len(known) > 1:
+            raise UsageError(
+                f"{store.path} holds trials of several {what}s, {', '.join(known)}: choose one by --{attribute}"
+            )
+        if wanted is not None and wanted not in known:
+            raise UsageError(f"{store.path} holds no trial of the {what} {wanted!r}{nearest(wanted, known)}")
+        found = [record for record in found if wanted in (None, getattr(record, attribute))]
+    return tuple({(record.label, record.seed): record for record in found}.values())
+
+
 def _source(dataset: str | None, directory: Path | None) -> tuple[str | None, str | None]:
     """Return what a data set is loaded by, and its name in records: a card's file is not named like its data set."""
     if dataset is None or not dataset.endswith(_CARD):
         return dataset, dataset
     return dataset, load_dataset(dataset)(DataOptions(directory=directory)).dataset.name
-
-
-def _of_one(
-    records: Sequence[Record], what: Literal["dataset", "protocol"], wanted: str | None, runs: str
-) -> list[Record]:
-    names = {"dataset": "data set", "protocol": "protocol"}
-    known = tuple(sorted({str(getattr(record, what)) for record in records}))
-    if wanted is None and len(known) > 1:
-        raise UsageError(f"{runs} holds trials of several {names[what]}s, {', '.join(known)}: choose one by --{what}")
-    if wanted is not None and wanted not in known:
-        raise UsageError(f"{runs} holds no trial of the {names[what]} {wanted!r}{nearest(wanted, known)}")
-    return [record for record in records if wanted in (None, getattr(record, what))]
 
 
 def _check_labels(wanted: Sequence[str], records: Sequence[Record]) -> None:

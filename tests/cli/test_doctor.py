@@ -66,6 +66,7 @@ def test_a_sound_machine(tmp_path):
     assert "iTrust" in found["data sets", "swat"]["text"]
     assert found["plugins", "detector t2"]["text"] == "statistics"
     assert found["plugins", "protocol strict"]["state"] == "ok"
+    assert found["plugins", "family sklearn"]["text"] == "5 of its 5 classes can be run"
     assert found["machine", "cores"]["text"].split()[0].isdigit()
     assert ("devices", "cpu") in found
 

@@ -183,7 +183,7 @@ class TestWrongInputs:
             (["max-z", "t2"], {"metric": "flagged"}, "neither better high nor low"),
             (["max-z", "t2"], {"split": "fev"}, "no split 'fev'; did you mean 'few'"),
             (["max-z", "t2"], {"split": "quiet"}, "undefined on every recording .*none of its evaluated rows is anom"),
-            (["max-z", "t2"], {"protocol": "published"}, "no trials of protocol 'published'"),
+            (["max-z", "t2"], {"protocol": "published"}, "no trial of the protocol 'published'"),
             (["max-z", "t2"], {"rope": 1.5}, "at least 0 and below 1, found 1.5"),
         ],
     )
@@ -220,7 +220,7 @@ class TestWrongInputs:
         folder = tmp_path / "runs" / "another"
         folder.mkdir()
         (folder / "record.json").write_text(replace(first, **{key: "another"}, trial="another").to_json())
-        with pytest.raises(UsageError, match=rf"several .*another.*: choose one with --{key}"):
+        with pytest.raises(UsageError, match=rf"several .*another.*: choose one by --{key}"):
             package.compare(tmp_path / "runs", ["max-z", "t2"], dataset=None if key == "dataset" else PLANT)
         chosen = {"protocol": "strict"} if key == "protocol" else {}
         assert compare(tmp_path / "runs", "max-z", "t2", **chosen).dataset == "plant"
@@ -324,7 +324,7 @@ class TestCommandLine:
         for arguments, message in (
             (("t2",), "expected two detectors or more"),
             (("t2", "max-y"), "did you mean 'max-z'"),
-            (("t2", "max-z", "--dataset", "skab"), "no trials of data set 'skab'"),
+            (("t2", "max-z", "--dataset", "skab"), "no trial of the data set 'skab'"),
         ):
             found = tsadbench("compare", runs, *arguments)
             assert found.code == 2

@@ -11,7 +11,7 @@ import sys
 
 from tsadbench.doctor.finding import State
 from tsadbench.errors import MissingExtraError, TsadbenchError
-from tsadbench.registry import Kind, load_dataset, load_detector, load_protocol
+from tsadbench.registry import Kind, load_dataset, load_detector, load_family, load_protocol
 
 
 def main() -> None:
@@ -28,6 +28,9 @@ def _loaded(kind: Kind, name: str) -> tuple[State, str]:
     try:
         if kind == "detectors":
             return "ok", f"{load_detector(name).traits.family}"
+        if kind == "families":
+            members = load_family(name).members()
+            return "ok", f"{sum(not one.refusal for one in members)} of its {len(members)} classes can be run"
         _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
     except MissingExtraError as error:
         return "missing", str(error)

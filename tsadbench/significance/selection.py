@@ -13,6 +13,7 @@ from tsadbench.protocol import Metric
 from tsadbench.record import Record
 from tsadbench.registry import load_dataset, parse_request
 from tsadbench.results import protocol_of
+from tsadbench.selection import records_of_one
 from tsadbench.store import Store
 
 
@@ -103,13 +104,9 @@ def select(
     """Find the trials of these detectors; errors as `tsadbench.compare`'s."""
     labels = _distinct(detectors)
     store = Store.open(runs)
-    records = store.records()
-    if not records:
-        raise UsageError(f"{runs} holds no trials yet: run some with `tsadbench run --out {runs}`")
     given = _given(dataset)
     name = given.dataset.name if given is not None else dataset if isinstance(dataset, str) else None
-    records = _only(records, "data set", "--dataset", name, [record.dataset for record in records])
-    records = _only(records, "protocol", "--protocol", protocol, [record.protocol for record in records])
+    records = records_of_one(store, dataset=name, protocol=protocol)
     by_label = _by_label(records)
     for label in labels:
         if label not in by_label:
@@ -135,24 +132,11 @@ def _normal(text: str) -> str:
     return f"{request.target}[{arguments}]" if arguments else request.target
 
 
-def _only(
-    records: Sequence[Record], what: str, option: str, wanted: str | None, found: Sequence[str]
-) -> tuple[Record, ...]:
-    """Return the records that have this value; where none is wanted, all must have the same."""
-    known = tuple(dict.fromkeys(found))
-    if wanted is None and len(known) > 1:
-        raise UsageError(f"the store holds trials of several {what}s ({', '.join(known)}): choose one with {option}")
-    if wanted is not None and wanted not in known:
-        raise UsageError(f"the store holds no trials of {what} {wanted!r}{nearest(wanted, known)}")
-    value = known[0] if wanted is None else wanted
-    return tuple(record for record, one in zip(records, found, strict=True) if one == value)
-
-
 def _by_label(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
-    newest = {(record.label, record.seed): record for record in records}
+    """Return the records of each label, by seed."""
     by_label: dict[str, tuple[Record, ...]] = {}
-    for (label, _), record in sorted(newest.items(), key=lambda one: one[0]):
-        by_label[label] = (*by_label.get(label, ()), record)
+    for record in sorted(records, key=lambda one: (one.label, one.seed)):
+        by_label[record.label] = (*by_label.get(record.label, ()), record)
     return by_label
 
 
