@@ -12,6 +12,9 @@ ROOT = Path(__file__).parent.parent
 COLUMNS = ("auroc", "auprc", "bf_f1", "prac_f1", "mcc", "flagged")
 
 
+PARAGRAPH = r"^\* \*\*No detector of PyOD or scikit-learn.*?(?=^\* )"
+
+
 def text(value: str) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", f"{float(value):.4f}")
 
@@ -30,6 +33,26 @@ def test_the_table_is_the_leaderboards():
             for name in COLUMNS
         ]
         assert shown[label] == cells, label
+
+
+def test_what_it_says_of_pyods_and_scikit_learns_detectors():
+    with (ROOT / "leaderboards/pyod/skab/strict/overall.csv").open() as file:
+        rows = {row["detector"]: row for row in csv.DictReader(file)}
+    theirs = {label: row for label, row in rows.items() if ":" in label}
+    floors = [row for label, row in rows.items() if label not in theirs]
+
+    def better(metric: str) -> list[str]:
+        best = max(float(row[f"{metric}_mean"]) for row in floors)
+        return sorted(label for label, row in theirs.items() if float(row[f"{metric}_mean"]) > best)
+
+    assert better("auroc") == better("auprc") == []
+    best = max(theirs, key=lambda label: float(theirs[label]["auprc_mean"]))
+    (said,) = re.findall(PARAGRAPH, (ROOT / "README.md").read_text(), re.M | re.S)
+    assert f"{len(theirs)} rows" in said
+    assert f"the best, `{best}`, has an AUPRC of {text(theirs[best]['auprc_mean'])}" in said
+    for floor in ("max-z", "sensor-range"):
+        assert re.search(rf"`{floor}`\s+{re.escape(text(rows[floor]['auprc_mean']))}", said), floor
+    assert better("prac_f1") == sorted(re.findall(r"`([^`]+)`", said.partition("Robust")[2]))
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
