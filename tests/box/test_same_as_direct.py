@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_array_equal
 
-from tsadbench.box.child import limit_threads
 from tsadbench.checks.material import PRIOR, normal
 from tsadbench.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.plan import make_plan
 from tsadbench.registry import entries, load_detector
+from tsadbench.threads import limit_threads
 from tsadbench.trial import run_trial
 
 SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import Prior, Recording
-from tsadbench.box.child import limit_threads
 from tsadbench.errors import TsadbenchError
 from tsadbench.manifest import code_hash
 from tsadbench.models.archive import unpack
@@ -23,6 +22,7 @@ from tsadbench.prior import Edge
 from tsadbench.protocol import Threshold
 from tsadbench.registry import entries, load_detector, registered_name
 from tsadbench.row_layout import RowLayout
+from tsadbench.threads import limit_threads
 
 SENSORS = ("a", "b", "c")
 # Rows that come at once: one by one around the first full windows, then more, then one by one again.

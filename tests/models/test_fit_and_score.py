@@ -305,3 +305,13 @@ def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant
     assert other.code == 2
     assert "(here 99.0)" in other.err
     assert tsadbench("score", out, run, "--allow-changed-code").code == 0
+
+
+def test_a_network_that_is_fitted_again_says_nothing_of_it(tsadbench, plant, tmp_path):
+    out, run = tmp_path / "x.model", plant / "run.csv"
+    fitted = tsadbench("fit", "-d", "pyod:DeepSVDD[epochs=2]", "--dataset", plant / "card.toml", "--out", out)
+    assert fitted.code == 0, fitted.err
+    assert load_model(out).card.manifest["threads"] == 1
+    done = tsadbench("score", out, run)
+    assert (done.code, len(done.out.splitlines())) == (0, 61)
+    assert "Epoch" not in fitted.err + done.err

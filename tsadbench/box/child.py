@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tsadbench.box.wire import Array, Header, receive, send
 from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.progress import listening
 from tsadbench.recording import Recording
+from tsadbench.threads import limit_threads
 
 if TYPE_CHECKING:
     from tsadbench.detector import Detector
@@ -143,16 +144,6 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the detector may have closed or replaced it
             stream.flush()
-
-
-def limit_threads(threads: int) -> None:
-    """Let every library that is loaded use this many threads; an environment variable comes too late for those."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(limits=threads)
-    torch: Any = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(threads)
 
 
 def _learned(detector: Detector) -> tuple[Header, list[Array]]:

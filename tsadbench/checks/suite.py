@@ -6,12 +6,12 @@ import traceback
 from collections.abc import Mapping, Sequence
 
 from tsadbench.box import default_launcher
-from tsadbench.box.child import limit_threads
 from tsadbench.checks import contract, leakage, learning, position, reproducibility, robustness
 from tsadbench.checks.check import Check, CheckResult, CheckStatus, Failed, Skipped
 from tsadbench.checks.subject import Subject
 from tsadbench.errors import UsageError
 from tsadbench.parameters import nearest
+from tsadbench.threads import limit_threads
 
 # Leakage last: its last check runs a box, whose server imports in the meantime.
 _GROUPS = (contract.group, reproducibility.group, robustness.group, learning.group, position.group, leakage.group)

@@ -68,8 +68,8 @@ def score(
 
     Rows without a score (too early in a recording) have none and are not flagged.
     """
-    from tsadbench.box.child import limit_threads
     from tsadbench.models import load_model
+    from tsadbench.threads import limit_threads
 
     streamed = follow or _INPUT in files
     form = _checked(files, streamed=streamed, idle=idle, out=out, form=form)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,7 @@ from tsadbench.protocol import Threshold
 from tsadbench.recording import Series
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.row_layout import RowLayout
+from tsadbench.threads import limited_threads
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -215,7 +218,10 @@ def from_bytes(
     changes = {} if device is None else {"device": device}
     if device is not None and "device" not in {one.name for one in parameters_of(cls)}:
         raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
-    fitted = from_parts(cls, parts, changes)
+    threads = card.manifest.get("threads")
+    # Some are fitted again: they sum in the order of so many threads, and print what was told at the first fit.
+    with limited_threads(threads if isinstance(threads, int) and threads >= 1 else 1), redirect_stderr(io.StringIO()):
+        fitted = from_parts(cls, parts, changes)
     if fitted.sensors_ != card.sensors:
         raise ModelFileError("it is no model: its detector was fitted on other sensors than it says")
     return Model(fitted, card, tuple(notes))
