@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from tsadbench.registry import entries, load_detector
+from tsadbench.render import number
 from tsadbench.tuning.comparison import Comparison
 from tsadbench.tuning.faults import KINDS, SLOT
 from tsadbench.tuning.objective import Objective
@@ -124,7 +125,7 @@ def _table(comparisons: Sequence[Comparison]) -> Iterator[str]:
         for objective, study in one.studies.items():
             best, defaults = study.outcome.best, study.outcome.at(study.task.defaults)
             values = [point.value for point in (defaults, best) if point is not None and point.value is not None]
-            agreement = "" if study.agreement is None else f"{study.agreement:+.2f}"
+            agreement = "" if study.agreement is None else _signed(study.agreement, 2)
             yield _row(one, objective, study.label, ", ".join(f"{value:.4g}" for value in values), agreement)
         yield _row(one, "*oracle, of test labels*", one.oracle, f"{one.n_points} points", "")
 
@@ -132,13 +133,17 @@ def _table(comparisons: Sequence[Comparison]) -> Iterator[str]:
 def _row(one: Comparison, by: str, label: str, objective: str, agreement: str) -> str:
     cells = [f"`{label}`", by, objective, agreement]
     cells += [_mean_and_std(one.values(label, metric)) for metric in _METRICS]
-    cells.append("" if by == "defaults" else f"{one.mean(label) - one.mean(one.default):+.4f}")
+    cells.append("" if by == "defaults" else _signed(one.mean(label) - one.mean(one.default), 4))
     return f"| {' | '.join(cells)} |"
 
 
+def _signed(value: float, decimals: int) -> str:
+    return number(value, decimals, signed=True)
+
+
 def _mean_and_std(values: Sequence[float]) -> str:
-    spread = f"({statistics.stdev(values):.4f})" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.4f}{spread}"
+    spread = f"({number(statistics.stdev(values), 4)})" if len(values) > 1 else ""
+    return number(statistics.fmean(values), 4) + spread
 
 
 def _reading(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -156,9 +161,9 @@ def _reading(comparisons: Sequence[Comparison]) -> Iterator[str]:
         ceiling = statistics.fmean(one.mean(one.oracle) - one.mean(one.default) for one in tuned)
         agreements = [one.studies[objective].agreement for one in tuned]
         known = [value for value in agreements if value is not None]
-        agreement = f"; agreement {statistics.median(known):+.2f} in the middle" if known else ""
+        agreement = f"; median agreement {_signed(statistics.median(known), 2)}" if known else ""
         yield (
             f"- `{objective}`: of {len(tuned)} cases better than the defaults in {better}, worse in {worse}, no "
-            f"difference in {len(tuned) - better - worse}; on average {statistics.fmean(gains):+.4f}, where the oracle "
-            f"has {ceiling:+.4f}{agreement}."
+            f"difference in {len(tuned) - better - worse}; on average {_signed(statistics.fmean(gains), 4)}, "
+            f"where the oracle has {_signed(ceiling, 4)}{agreement}."
         )
