@@ -14,8 +14,9 @@ endif
 run: $(STAMP)
 	$(BIN)/tsadbench quickstart --threads 2
 
+# Two workers with one thread each: numeric libraries with more threads than cores wait for each other.
 test: lint chromium
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
