@@ -11,7 +11,7 @@ from tsadbench import UsageError
 from tsadbench.engine import Silent
 from tsadbench.store import Store
 from tsadbench.tuning.comparison import _offered, compare
-from tsadbench.tuning.page import page
+from tsadbench.tuning.page import _signed, page
 from tsadbench.tuning.task import Settings
 
 
@@ -64,3 +64,7 @@ def test_a_detector_without_a_loss_is_tuned_by_injection_alone():
 def test_a_floor_is_not_tuned(compared):
     with pytest.raises(UsageError, match="declares no search space"):
         compared("max-z")
+
+
+def test_a_difference_that_is_none_has_no_minus():
+    assert [_signed(value, 4) for value in (-0.00004, -0.00006, 0.25)] == ["+.0000", "-.0001", "+.2500"]

@@ -138,7 +138,8 @@ def _row(one: Comparison, by: str, label: str, objective: str, agreement: str) -
 
 
 def _signed(value: float, decimals: int) -> str:
-    return number(value, decimals, signed=True)
+    # No difference has no minus.
+    return number(round(value, decimals) + 0.0, decimals, signed=True)
 
 
 def _mean_and_std(values: Sequence[float]) -> str:
