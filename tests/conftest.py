@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,12 @@ from tsadbench.cli import main
 from tsadbench.dataset import LabelledDataset
 
 SENSORS = ("a", "b", "c")
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted, even where these tests run in a shell's background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def make_data(seed: int = 0, n_rows: int = 200) -> LabelledDataset:
