@@ -315,3 +315,18 @@ def test_a_network_that_is_fitted_again_says_nothing_of_it(tsadbench, plant, tmp
     done = tsadbench("score", out, run)
     assert (done.code, len(done.out.splitlines())) == (0, 61)
     assert "Epoch" not in fitted.err + done.err
+
+
+@pytest.mark.parametrize("detector", ["t2", "pyod:ECOD"])
+def test_as_installed_with_no_import_path_of_these_tests(detector, plant, tmp_path):
+    """Packages that are installed for editing lie on no path: the box must import them by their names all the same."""
+    command = [sys.executable, "-P", "-m", "tsadbench"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    out, run = tmp_path / "x.model", plant / "run.csv"
+    for arguments, lines_out in (
+        (["fit", "-d", detector, "--dataset", str(plant / "card.toml"), "--out", str(out)], 4),
+        (["score", str(out), str(run)], 61),
+    ):
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == lines_out

@@ -6,8 +6,9 @@ import pickle
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, cast
+
+from tsadbench.importing import find_package
 
 if TYPE_CHECKING:
     from tsadbench.detector import Detector
@@ -60,8 +61,7 @@ def _reference(cls: type) -> str | None:
     module = sys.modules.get(cls.__module__)
     if "<locals>" in cls.__qualname__ or module is None or cls.__module__ == "__main__":
         return None
-    # Not importlib.util.find_spec: that finds what is loaded here, whether or not another process could load it.
-    if PathFinder.find_spec(cls.__module__.partition(".")[0]) is not None:
+    if find_package(cls.__module__.partition(".")[0]) is not None:
         return f"{cls.__module__}:{cls.__qualname__}"
     file = getattr(module, "__file__", None)
     return f"{file}:{cls.__qualname__}" if file and file.endswith(".py") else None

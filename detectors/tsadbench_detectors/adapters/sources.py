@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib.machinery import PathFinder
 from pathlib import Path
+
+from tsadbench.importing import find_package
 
 _CLASS = re.compile(r"^class (\w+)\(([\w\s,.]*)\):", re.MULTILINE)
 
@@ -37,11 +38,11 @@ def classes_derived_from(bases: frozenset[str], package: str) -> dict[str, str]:
 
 
 def _folder(package: str) -> Path:
-    """Return where a package lies; unlike importlib.util.find_spec, imports nothing of it."""
+    """Return where a package lies; nothing of it is imported."""
     places: list[str] | None = None
     for depth, part in enumerate(parts := package.split(".")):
         name = ".".join(parts[: depth + 1])
-        spec = PathFinder.find_spec(name, places)
+        spec = find_package(name, places)
         if spec is None or spec.submodule_search_locations is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=part)
         places = list(spec.submodule_search_locations)
