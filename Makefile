@@ -92,6 +92,8 @@ diagnostics: $(STAMP)
 # search hangs on its seed alone; to use several cores, start it for one data set each first (--dataset skab, ...).
 tuning: $(STAMP)
 	$(BIN)/tsadbench tune report --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning.md
+	$(BIN)/tsadbench tune report --detector 'dprgm[backbone=sage,batch_size=256,epochs=4]' --objective injection \
+	    --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning-dprgm.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

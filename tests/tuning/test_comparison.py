@@ -11,6 +11,7 @@ from tsadbench import UsageError
 from tsadbench.engine import Silent
 from tsadbench.store import Store
 from tsadbench.tuning.comparison import _offered, compare
+from tsadbench.tuning.objective import OBJECTIVES
 from tsadbench.tuning.page import _signed, page
 from tsadbench.tuning.task import Settings
 
@@ -57,8 +58,11 @@ def test_the_oracle_is_never_worse_and_every_row_is_what_the_store_holds(compare
 
 
 def test_a_detector_without_a_loss_is_tuned_by_injection_alone():
-    assert _offered("t2-q") == ["injection"]
-    assert _offered("mset[ridge=0.001]") == ["injection", "heldout"]
+    assert _offered("t2-q", OBJECTIVES) == ["injection"]
+    assert _offered("mset[ridge=0.001]", OBJECTIVES) == ["injection", "heldout"]
+    assert _offered("mset", ["heldout"]) == ["heldout"]
+    with pytest.raises(UsageError, match="t2-q has no held-out loss"):
+        _offered("t2-q", ["heldout"])
 
 
 def test_a_floor_is_not_tuned(compared):

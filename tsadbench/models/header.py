@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from tsadbench.cards.columns import cleaned, matches
 from tsadbench.cards.csv_chunks import SEPARATORS, split
-from tsadbench.parameters import nearest
 from tsadbench.row_layout import RowLayout
 
 # A unit at a name's end: "Pressure [bar]", "Pressure (bar)".
@@ -111,7 +111,10 @@ def _faults(names: Sequence[str], sensors: Sequence[str], layout: RowLayout) -> 
                 f"as the model does"
             )
         else:
-            yield f"the sensor {name!r} is missing{nearest(name, others)}"
+            close = get_close_matches(name, others, n=1)
+            yield f"the sensor {name!r} is missing" + (f"; did you mean {close[0]!r}?" if close else "")
+    if missing:
+        yield f"the file's columns are {', '.join(map(repr, names))}"
     for name in dict.fromkeys([*sensors, *layout.time]):
         if names.count(name) > 1:
             yield f"the column {name!r} occurs twice; remove or rename one"

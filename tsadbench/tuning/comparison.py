@@ -95,8 +95,9 @@ def compare(
     store: Store,
     watch: Watch,
     watch_runs: WatchRuns,
+    objectives: Sequence[Objective] = OBJECTIVES,
 ) -> Comparison:
-    """Tune a detector by every objective that it offers, then run defaults, winners and the oracle's choice.
+    """Tune a detector by each objective, then run defaults, winners and the oracle's choice.
 
     The oracle sees what no user sees: every point of the studies is run on the test recordings with one seed, and the
     best of them by test AUPRC joins the defaults and the tuned ones, of which the best over all seeds is the oracle's.
@@ -115,6 +116,8 @@ def compare(
         Where studies, and where runs are kept.
     watch, watch_runs
         Give whoever watches a search, and a plan's run.
+    objectives
+        Those wanted, of which a detector may not offer all.
 
     Raises
     ------
@@ -122,7 +125,7 @@ def compare(
         Where a study has no complete point, or a run fails.
     """
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
-    tasks = [make_task(plan, _with_objective(settings, one)) for one in _offered(detector)]
+    tasks = [make_task(plan, _with_objective(settings, one)) for one in _offered(detector, objectives)]
     found = {task.settings.objective: (task, _searched(task, plan, out, watch)) for task in tasks}
 
     def run(labels: Sequence[str], n_seeds: int, file: Path | None = None) -> dict[str, tuple[Record, ...]]:
@@ -169,9 +172,14 @@ def value_on_test(record: Record, metric: str) -> float:
     return value
 
 
-def _offered(detector: str) -> list[Objective]:
+def _offered(detector: str, objectives: Sequence[Objective]) -> list[Objective]:
     offers = load_detector(parse_request(detector).target).offers_held_out_loss()
-    return [objective for objective in OBJECTIVES if offers or objective == "injection"]
+    found = [objective for objective in objectives if offers or objective == "injection"]
+    if not found:
+        raise UsageError(
+            f"{detector} has no held-out loss: it neither forecasts nor gives back rows; ask for injection"
+        )
+    return found
 
 
 def _with_objective(settings: Settings, objective: Objective) -> Settings:
