@@ -55,6 +55,21 @@ def test_what_it_says_of_pyods_and_scikit_learns_detectors():
     assert better("prac_f1") == sorted(re.findall(r"`([^`]+)`", said.partition("Robust")[2]))
 
 
+def test_what_it_says_of_tuning():
+    page = (ROOT / "docs/tuning.md").read_text()
+    found = {
+        objective: (better, cases, worse)
+        for objective, cases, better, worse in re.findall(
+            r"^- `(\w+)`: of (\d+) cases better than the defaults in (\d+), worse in (\d+)", page, re.M
+        )
+    }
+    said = (ROOT / "README.md").read_text().partition("**Tuning without labels**")[2]
+    told = re.findall(
+        r"better\s+(?:on the test than the defaults\s+)?in (\d+) of (\d+)(?: cases)? and worse in (\d+)", said
+    )
+    assert told == [found["injection"], found["heldout"]]
+
+
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_links_lead_somewhere(page):
     path = ROOT / page
