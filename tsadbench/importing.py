@@ -20,5 +20,5 @@ def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec |
     places
         Folders of the package that holds it; None for one that lies in no other.
     """
-    specs = (finder.find_spec(name, places) for finder in sys.meta_path)
+    specs = (finder.find_spec(name, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)
