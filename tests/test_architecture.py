@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("torch", "torch_geometric", "pandas", "scipy", "sklearn")
-DETECTORS_MAY = {"arrays", "detector", "errors", "family", "prior", "progress", "recording", "space"}
+DETECTORS_MAY = {"arrays", "detector", "errors", "family", "importing", "prior", "progress", "recording", "space"}
 PROTOCOLS_MAY = {"arrays", "dataset", "errors", "protocol", "recording"}
 
 
