@@ -70,6 +70,20 @@ def test_what_it_says_of_tuning():
     assert told == [found["injection"], found["heldout"]]
 
 
+def test_what_it_says_of_dprgm_tuned():
+    page = (ROOT / "docs/tuning-dprgm.md").read_text()
+    assert "`injection`: of 3 cases better than the defaults in 3," in page
+    rows = [line.split(" | ") for line in page.partition("## skab")[2].partition("## tep")[0].splitlines()]
+    defaults, tuned = (next(row for row in rows if len(row) > 1 and row[1] == by) for by in ("defaults", "injection"))
+    with (ROOT / "leaderboards/skab/strict/overall.csv").open() as file:
+        floor = next(row["auprc_mean"] for row in csv.DictReader(file) if row["detector"] == "sensor-range")
+    before, after = (row[5].partition("(")[0] for row in (defaults, tuned))
+    assert float(after) > float(floor)
+    said = " ".join((ROOT / "README.md").read_text().split())
+    assert f"its AUPRC goes from {before} to {after}, which is above `sensor-range` ({text(floor)})" in said
+    assert f"(rank correlation {tuned[3]})" in said
+
+
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_links_lead_somewhere(page):
     path = ROOT / page
