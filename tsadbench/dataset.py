@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -85,9 +85,8 @@ class Dataset:
         digest = hashlib.sha256()
         for role, recordings in (("train", self.train), ("test", self.test)):
             for recording in recordings:
-                digest.update(repr((role, recording.id, recording.sensors, recording.values.shape)).encode())
-                digest.update(recording.values.data)
-                digest.update(b"no time" if recording.time is None else recording.time.data)
+                for part in hashed_parts(recording, role):
+                    digest.update(part)
         return digest.hexdigest()
 
 
@@ -123,6 +122,13 @@ class Labels:
                 digest.update(rows.data)
             object.__setattr__(self, "_hash", digest.hexdigest())
         return self._hash
+
+
+def hashed_parts(recording: Recording, *role: str) -> Iterator[bytes | memoryview]:
+    """Yield what a hash over recordings takes of one: role, id, sensors and shape; values; times."""
+    yield repr((*role, recording.id, recording.sensors, recording.values.shape)).encode()
+    for array in (recording.values, recording.time):
+        yield b"no time" if array is None else np.ascontiguousarray(array).data
 
 
 class LabelledDataset(NamedTuple):

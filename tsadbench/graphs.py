@@ -65,7 +65,7 @@ def sensor_graph(result: Result) -> SensorGraph:
     record = result.record
     plan = make_plan([record.label], dataset=result.data, floors=False, seeds=1)
     construction = plan.trials[0].contender.seeded(record.seed)
-    detector = construction.cls(**construction.arguments)
+    detector = construction.construct()
     given = construction.arguments.get("prior")
     prior = given if isinstance(given, Prior) else result.data.dataset.prior
     place = f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.protocol}"

@@ -10,14 +10,13 @@ from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import UsageError
 from tsadbench.parameters import nearest
 from tsadbench.record import Record
-from tsadbench.registry import load_dataset
+from tsadbench.registry import CARD_ENDING, load_dataset
 from tsadbench.results import Result, protocol_of
 from tsadbench.rows import Row, ranked_rows
 from tsadbench.store import Store
 
 # Detectors that a figure shows where nobody says which.
 SHOWN = 5
-_CARD = ".toml"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +162,7 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
 
 def _source(dataset: str | None, directory: Path | None) -> tuple[str | None, str | None]:
     """Return what a data set is loaded by, and its name in records: a card's file is not named like its data set."""
-    if dataset is None or not dataset.endswith(_CARD):
+    if dataset is None or not dataset.endswith(CARD_ENDING):
         return dataset, dataset
     return dataset, load_dataset(dataset)(DataOptions(directory=directory)).dataset.name
 

@@ -76,9 +76,9 @@ def regress(
 def _cards(datasets: list[str]) -> dict[str, str]:
     """Return the names of those data sets that are given as cards, by the cards' paths."""
     from tsadbench.dataset import DataOptions
-    from tsadbench.registry import load_dataset
+    from tsadbench.registry import CARD_ENDING, load_dataset
 
-    return {one: load_dataset(one)(DataOptions()).dataset.name for one in datasets if one.endswith(".toml")}
+    return {one: load_dataset(one)(DataOptions()).dataset.name for one in datasets if one.endswith(CARD_ENDING)}
 
 
 def _selected(baseline: Baseline, detectors: list[str] | None) -> Baseline:

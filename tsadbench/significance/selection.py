@@ -11,7 +11,7 @@ from tsadbench.errors import UsageError
 from tsadbench.parameters import nearest
 from tsadbench.protocol import Metric
 from tsadbench.record import Record
-from tsadbench.registry import load_dataset, parse_request
+from tsadbench.registry import CARD_ENDING, load_dataset, parse_request
 from tsadbench.results import protocol_of
 from tsadbench.selection import records_of_one
 from tsadbench.store import Store
@@ -143,7 +143,7 @@ def _by_label(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
 def _given(dataset: str | LabelledDataset | None) -> LabelledDataset | None:
     """Return the data where they themselves, or the path of their card, were given."""
     if isinstance(dataset, str):
-        return load_dataset(dataset)(DataOptions()) if dataset.endswith(".toml") else None
+        return load_dataset(dataset)(DataOptions()) if dataset.endswith(CARD_ENDING) else None
     return dataset
 
 

@@ -13,6 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.parameters import JsonValue, as_json, format_label
 from tsadbench.plan import Plan
 from tsadbench.prior import Prior
+from tsadbench.registry import CARD_ENDING
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.task import Task, training_hash
 
@@ -86,7 +87,7 @@ def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) 
     dataset = plan.source[0] if plan.source else task.dataset
     yield "# Written by tsadbench tune. Takes it:  tsadbench run --config THIS_FILE"
     yield f"detectors = [{_toml(_request(task, best.parameters))}]"
-    yield f"datasets = [{_toml(str(Path(dataset).resolve()) if dataset.endswith('.toml') else dataset)}]"
+    yield f"datasets = [{_toml(str(Path(dataset).resolve()) if dataset.endswith(CARD_ENDING) else dataset)}]"
     yield ""
     yield "[tuned]"
     yield from _table(

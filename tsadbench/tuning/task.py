@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.box import Construction
-from tsadbench.dataset import Dataset
+from tsadbench.dataset import Dataset, hashed_parts
 from tsadbench.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.manifest import code_hash
@@ -243,9 +243,8 @@ def training_hash(train: Sequence[Recording]) -> str:
     """SHA-256 over the training recordings' ids, sensors, times and values, in order."""
     digest = hashlib.sha256()
     for recording in train:
-        digest.update(repr((recording.id, recording.sensors, recording.values.shape)).encode())
-        digest.update(recording.values.tobytes())
-        digest.update(b"no time" if recording.time is None else recording.time.tobytes())
+        for part in hashed_parts(recording):
+            digest.update(part)
     return digest.hexdigest()
 
 
