@@ -66,10 +66,11 @@ class Opened:
         self.page.goto(self.url)
 
     def see(self, section: str) -> None:
-        """Scroll to a section and wait until its figures are drawn."""
+        """Scroll to a section and wait until its figure is drawn: a figure out of sight is drawn when it is seen."""
         self.page.locator(f"#{section}").scroll_into_view_if_needed()
-        self.page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
-        self.page.wait_for_function("() => typeof stale === 'undefined' || [...stale].every((one) => !inView.has(one))")
+        self.page.wait_for_function(
+            "(name) => !(name in FIGURES) || (inView.has(name) && !stale.has(name))", arg=section
+        )
 
 
 @pytest.fixture

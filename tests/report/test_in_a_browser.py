@@ -113,15 +113,19 @@ def test_time_zooms_by_buttons_keys_and_mouse(opened):
 def test_recordings_detectors_and_sensors_can_be_chosen(opened):
     opened.see("recording")
     opened.page.get_by_role("button", name="Next").click()
+    opened.see("recording")
     assert QUOTES in opened.page.locator("#recording-lead").inner_text()
     opened.page.locator("#recording-choice").select_option(label="short")
+    opened.see("recording")
     assert "20 rows" in opened.page.locator("#recording-lead").inner_text()
     assert opened.page.get_by_role("button", name="Next").is_disabled()
     lanes = opened.page.locator("#recording-chart .annotation-text")
     before = lanes.count()
     opened.page.locator("#detectors input").first.uncheck()
+    opened.see("recording")
     assert lanes.count() < before
     opened.page.locator("#map-choice").select_option(index=1)
+    opened.see("recording")
     assert "contributions to" in " ".join(lanes.all_text_contents())
     assert opened.complaints == []
 
