@@ -22,10 +22,11 @@ from tsadbench.box import BoxFailure, Construction
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.detector import Traits
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
-from tsadbench.manifest import asked_by, code_hash, identity, library_versions
+from tsadbench.manifest import asked_by, identity, library_versions
 from tsadbench.plan import Contender, Plan, Trial
 from tsadbench.protocol import Protocol
 from tsadbench.registry import load_dataset
+from tsadbench.sources import code_hash
 from tsadbench.trial import Keep, Outcome, failed_outcome, run_variants
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import tsadbench
 from tsadbench.family import AdaptedDetector
 from tsadbench.parameters import JsonValue, as_json
 from tsadbench.plan import Plan, Trial
 from tsadbench.prior import Prior
+from tsadbench.sources import code_hash
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
@@ -79,17 +79,6 @@ def asked_by(plan: Plan) -> dict[str, JsonValue]:
     """Return the hash of the configuration that asked for a plan, and how its settings were tuned, where there are."""
     told: dict[str, JsonValue] = {"config_hash": plan.config_hash, "tuning": dict(plan.tuning)}
     return {key: value for key, value in told.items() if value}
-
-
-@cache
-def code_hash(cls: type) -> str:
-    """SHA-256 over the source files of a class and its bases, the standard library's and scikit-learn's left out."""
-    digest = hashlib.sha256(tsadbench.__version__.encode())
-    for base in cls.__mro__:
-        file = getattr(sys.modules.get(base.__module__), "__file__", None)
-        if file is not None and base.__module__.partition(".")[0] not in {"abc", "sklearn", "typing"}:
-            digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
 
 
 @cache

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 from tsadbench.dataset import LabelledDataset
 from tsadbench.errors import TsadbenchError
-from tsadbench.manifest import code_hash
 from tsadbench.protocol import Judgement
 from tsadbench.record import Record
 from tsadbench.registry import load_detector
 from tsadbench.results import data_faults, judge_again
+from tsadbench.sources import code_hash
 from tsadbench.store import Store
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.

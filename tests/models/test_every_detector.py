@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tsadbench import Prior, Recording
 from tsadbench.errors import TsadbenchError
-from tsadbench.manifest import code_hash
 from tsadbench.models.archive import unpack
 from tsadbench.models.model import Model, ModelCard, _card_and_parts, checksums, from_bytes, model_bytes
 from tsadbench.models.parts import to_parts
@@ -22,6 +21,7 @@ from tsadbench.prior import Edge
 from tsadbench.protocol import Threshold
 from tsadbench.registry import entries, load_detector, registered_name
 from tsadbench.row_layout import RowLayout
+from tsadbench.sources import code_hash
 from tsadbench.threads import limit_threads
 
 SENSORS = ("a", "b", "c")

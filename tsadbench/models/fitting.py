@@ -12,7 +12,7 @@ from tsadbench.arrays import FloatArray
 from tsadbench.box import Box, Limits
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import ModelFileError, UsageError
-from tsadbench.manifest import code_hash, manifest
+from tsadbench.manifest import manifest
 from tsadbench.models.archive import write
 from tsadbench.models.model import Model, ModelCard, checksums, from_bytes, model_bytes
 from tsadbench.models.parts import require_packages
@@ -21,6 +21,7 @@ from tsadbench.plan import Plan, Trial, Wanted, make_plan
 from tsadbench.progress import Listener
 from tsadbench.protocol import Episode, Scored, Threshold
 from tsadbench.recording import Recording
+from tsadbench.sources import code_hash
 
 # Training rows that the file's detector must score as the fitted one does.
 _COMPARED_ROWS = 500

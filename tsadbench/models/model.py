@@ -17,7 +17,7 @@ import numpy as np
 from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.detector import Detector
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
-from tsadbench.manifest import adapted_versions, code_hash, library_versions
+from tsadbench.manifest import adapted_versions, library_versions
 from tsadbench.models.archive import pack, unpack
 from tsadbench.models.parts import from_parts
 from tsadbench.parameters import JsonValue, parameters_of
@@ -25,6 +25,7 @@ from tsadbench.protocol import Threshold
 from tsadbench.recording import Series
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.row_layout import RowLayout
+from tsadbench.sources import code_hash
 from tsadbench.threads import limited_threads
 
 if TYPE_CHECKING:

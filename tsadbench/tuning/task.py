@@ -13,11 +13,11 @@ from tsadbench.box import Construction
 from tsadbench.dataset import Dataset, hashed_parts
 from tsadbench.detector import Detector
 from tsadbench.errors import UsageError
-from tsadbench.manifest import code_hash
 from tsadbench.parameters import parameters_of
 from tsadbench.plan import Contender, Plan
 from tsadbench.prior import Prior
 from tsadbench.recording import Recording
+from tsadbench.sources import code_hash
 from tsadbench.space import Space
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
