@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.errors import UsageError
+from tsadbench.files import write_file
 from tsadbench.parameters import nearest
 from tsadbench.record import Record
 from tsadbench.rows import Row, ranked_rows
@@ -138,12 +139,12 @@ class Leaderboard:
         for (dataset, protocol, split), table in self.alone().items():
             place = folder / dataset / protocol
             written += [
-                _written(place / f"{split}.csv", table.to_csv()),
-                _written(place / f"{split}.md", table.to_markdown()),
-                _written(place / f"{split}.json", table.to_json()),
+                write_file(place / f"{split}.csv", table.to_csv()),
+                write_file(place / f"{split}.md", table.to_markdown()),
+                write_file(place / f"{split}.json", table.to_json()),
             ]
         return written + [
-            _written(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
+            write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
             for (dataset, protocol), lines in self.record_lines().items()
         ]
 
@@ -176,15 +177,6 @@ class Leaderboard:
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-
-def _written(file: Path, text: str) -> Path:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written ({error.strerror}); choose another folder") from error
-    return file
 
 
 def _flat(row: Row) -> dict[str, str | int | float]:

@@ -65,7 +65,7 @@ def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
         (["rocc", "{runs}", "--out", "x.svg"], "'rocc' is not one of"),
         (["roc", "{runs}"], "Missing option '--out'"),
         (["roc", "{runs}", "--out", "x.gif"], "expected a name that ends in .svg"),
-        (["seeds", "{runs}", "--out", "missing/x.svg"], "missing/x.svg: the figure cannot be written"),
+        (["seeds", "{runs}", "--out", "{runs}/store.json/x.svg"], "x.svg: cannot be written"),
         (["roc", "nowhere", "--out", "x.svg"], "nowhere is not a run store"),
         (["roc", "{runs}", "--out", "x.svg", "--split", "valve"], "no split 'valve' in these records; did you mean"),
         (["roc", "{runs}", "--out", "x.svg", "--detector", "t3"], "no detector 't3' among these trials; did you mean"),

@@ -230,10 +230,10 @@ def test_each_wrong_input_is_told_and_nothing_is_written(tsadbench, plant, model
     for arguments, message in (
         (("score", model_file, run, "--format", "parquet"), "needs --out"),
         (("score", model_file, "-", "--out", tmp_path / "x.parquet"), "is written whole"),
-        (("score", model_file, run, "--out", tmp_path / "no" / "x.csv"), "cannot be written"),
+        (("score", model_file, run, "--out", model_file / "x.csv"), "cannot be written"),
         (("fit", "-d", "t22", "--dataset", card, "--out", out), "did you mean"),
-        (("fit", "-d", "t2", "--dataset", card, "--out", tmp_path), "found a folder"),
-        (("fit", "-d", "t2", "--dataset", card, "--out", tmp_path / "no" / "x"), "there is no folder"),
+        (("fit", "-d", "t2", "--dataset", card, "--out", tmp_path), "Is a directory"),
+        (("fit", "-d", "t2", "--dataset", card, "--out", model_file / "x"), "cannot be written"),
         (("fit", "-d", "isolation-forest", "--dataset", card, "--out", out, "--seed", "-1"), "seed"),
         (("fit", "-d", "t2", "--dataset", "pumploop", "--protocol", "skab", "--out", out), "a model is one fit"),
     ):

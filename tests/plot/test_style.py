@@ -38,8 +38,9 @@ def test_text_in_an_svg_is_text(plant, tmp_path):
 def test_wrong_files(figure, tmp_path):
     with pytest.raises(UsageError, match=r"ends in \.svg, \.png, \.pdf"):
         save(figure, tmp_path / "x.gif")
+    (tmp_path / "roc.svg").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
-        save(figure, tmp_path / "missing" / "x.svg")
+        save(figure, tmp_path / "roc.svg" / "x.svg")
 
 
 def test_names_are_shortened_and_kept_out_of_formulas(figure):

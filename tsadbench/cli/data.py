@@ -98,6 +98,7 @@ def new(
     """
     from tsadbench.cards.draft import draft_card
     from tsadbench.errors import UsageError
+    from tsadbench.files import write_file
 
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml":
@@ -107,10 +108,7 @@ def new(
     if card.exists() and not force:
         raise UsageError(f"{card} is there already; look at it, or overwrite it with --force")
     text = draft_card(folder)
-    try:
-        card.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{card}: cannot be written ({error.strerror})") from error
+    write_file(card, text)
     typer.echo(f"Wrote {card}: a guess from the files. Read it, correct it, then:")
     typer.echo(f"  tsadbench data validate {card}")
     typer.echo(f"  tsadbench run --dataset {card} --detector t2 --detector isolation-forest")

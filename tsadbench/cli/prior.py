@@ -57,6 +57,7 @@ def extract(
     import pooch
 
     from tsadbench.cli.data import progress_bar
+    from tsadbench.files import write_file
     from tsadbench.priors.documents import read_documents
     from tsadbench.priors.extract import Request
     from tsadbench.priors.extract import extract as ask
@@ -82,7 +83,7 @@ def extract(
         found = ask(request, whom, kept)
     _tell(found)
     prior = found.prior(min_votes, _provenance(request))
-    _write(out, prior.to_json())
+    write_file(out, prior.to_json())
     print(f"{len(prior.edges)} edges are written to {out}", file=sys.stderr)
 
 
@@ -157,6 +158,7 @@ def perturb(
     data: _Data = None,
 ) -> None:
     """Write a prior made worse on purpose: to see what a right one is worth."""
+    from tsadbench.files import write_file
     from tsadbench.priors.perturb import perturbed
 
     found = load_prior(prior)
@@ -165,7 +167,7 @@ def perturb(
     )
     names = [sensor.name for sensor in _sensors(dataset, None, data)] if dataset else known
     worse = perturbed(found, names, drop=drop, add=add, reverse=reverse, seed=seed)
-    _write(out, worse.to_json())
+    write_file(out, worse.to_json())
     print(f"{len(worse.edges)} edges are written to {out}", file=sys.stderr)
 
 
@@ -182,11 +184,13 @@ def sensitivity(
     from tsadbench.cli.progress import watching
     from tsadbench.dataset import DataOptions
     from tsadbench.engine import run_plan
+    from tsadbench.files import require_writable, write_file
     from tsadbench.plan import make_plan
     from tsadbench.priors.sensitivity import page, variants
     from tsadbench.registry import load_dataset
     from tsadbench.store import Store
 
+    require_writable(write)
     names = dataset or ["skab", "pumploop"]
     store = Store.create(out)
     tables = {}
@@ -200,9 +204,7 @@ def sensitivity(
             records = run_plan(plan, store, observer, jobs=jobs)
         tables[name] = (loaded.dataset, graphs, records)
     command = "tsadbench prior sensitivity " + " ".join(f"--dataset {name}" for name in names) + f" --seeds {seeds}"
-    write.parent.mkdir(parents=True, exist_ok=True)
-    write.write_text(page(tables, command), encoding="utf-8")
-    print(write, file=sys.stderr)
+    print(write_file(write, page(tables, command)), file=sys.stderr)
 
 
 def load_prior(text: str) -> Prior:
@@ -316,13 +318,3 @@ def _provenance(request: Request) -> dict[str, str]:
         "wordings": str(request.variants),
         "date": datetime.now(UTC).date().isoformat(),
     }
-
-
-def _write(file: Path, text: str) -> None:
-    from tsadbench.errors import UsageError
-
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--out {file}: cannot be written ({error.strerror or error})") from error

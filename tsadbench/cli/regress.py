@@ -47,8 +47,12 @@ def regress(
     the difference between the two means, plus .001.
     """
     from tsadbench.errors import UsageError
+    from tsadbench.files import append_text, require_writable, write_file
     from tsadbench.regress import read_baselines, to_junit, to_markdown
 
+    for file in (junit, summary):
+        if file is not None:
+            require_writable(file)
     cells: list[Cell] = []
     cards = _cards(dataset or [])
     names = [cards.get(name, name) for name in dataset or []]
@@ -64,11 +68,9 @@ def regress(
     text = to_markdown(cells)
     sys.stdout.write(text)
     if junit is not None:
-        junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(to_junit(cells), encoding="utf-8")
+        write_file(junit, to_junit(cells))
     if summary is not None:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(text)
+        append_text(summary, text)
     if not all(cell.holds for cell in cells):
         raise typer.Exit(1)
 

@@ -158,8 +158,8 @@ def _pieces(file: str, idle: float | None) -> Iterable[Piece]:
 def _write(
     model: Model, files: Sequence[str], layout: RowLayout, out: Path | None, form: Format, *, contributions: bool
 ) -> None:
+    from tsadbench.files import write_file
     from tsadbench.models.answering import answer_file
-    from tsadbench.models.archive import write
     from tsadbench.models.table import CsvTable, parquet_bytes
 
     # All are read and scored before anything is written: a wrong file leaves no half of a table.
@@ -167,7 +167,7 @@ def _write(
     for file, answered in answers:
         _note(answered.notes, file)
     if form is Format.parquet and out is not None:
-        write(out, parquet_bytes(answers, model.card.sensors))
+        write_file(out, parquet_bytes(answers, model.card.sensors))
         return
     with _output(out) as stream:
         table = CsvTable(stream, model.card.sensors, contributions=contributions, named=len(files) > 1)
@@ -184,6 +184,7 @@ def _output(out: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         stream = out.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise UsageError(f"--out {out}: cannot be written ({error.strerror or error})") from error

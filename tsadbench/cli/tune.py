@@ -193,6 +193,7 @@ def report(
     from tsadbench.cli.progress import Lines
     from tsadbench.dataset import DataOptions
     from tsadbench.errors import UsageError
+    from tsadbench.files import require_writable, write_file
     from tsadbench.registry import load_dataset
     from tsadbench.store import Store
     from tsadbench.tuning.comparison import compare
@@ -201,6 +202,8 @@ def report(
 
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, found {seeds}")
+    if write is not None:
+        require_writable(write)
     settings = Settings(trials=trials, folds=folds, jobs=jobs)
     store = Store.create(runs)
     console = Console(stderr=True)
@@ -229,17 +232,7 @@ def report(
     if write is None:
         print(text, end="")
     else:
-        _write(write, text)
-
-
-def _write(file: Path, text: str) -> None:
-    from tsadbench.errors import UsageError
-
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--write {file}: cannot be written ({error.strerror or error})") from error
-    print(file, file=sys.stderr)
+        print(write_file(write, text), file=sys.stderr)
 
 
 class _Lines:

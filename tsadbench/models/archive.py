@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
-from tsadbench.errors import ModelFileError, UsageError
+from tsadbench.errors import ModelFileError
 
 _COMMENT = "tsadbench model, SHA-256 of the bytes before this line: "
 _ENDING = re.compile(re.escape(_COMMENT).encode() + rb"([0-9a-f]{64})")
@@ -59,26 +56,3 @@ def unpack(content: bytes) -> dict[str, bytes]:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"it is no model: its parts cannot be read ({error})") from error
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Raises
-    ------
-    UsageError
-        Where it cannot be written.
-    """
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as unfinished:
-            try:
-                unfinished.write(content)
-                unfinished.flush()
-                os.fsync(unfinished.fileno())
-                os.chmod(unfinished.name, 0o644)  # a temporary file is its maker's alone
-                os.replace(unfinished.name, path)
-            except BaseException:
-                os.unlink(unfinished.name)
-                raise
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from error

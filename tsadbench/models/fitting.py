@@ -12,8 +12,8 @@ from tsadbench.arrays import FloatArray
 from tsadbench.box import Box, Limits
 from tsadbench.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import ModelFileError, UsageError
+from tsadbench.files import require_writable, write_file
 from tsadbench.manifest import manifest
-from tsadbench.models.archive import write
 from tsadbench.models.model import Model, ModelCard, checksums, from_bytes, model_bytes
 from tsadbench.models.parts import require_packages
 from tsadbench.parameters import JsonValue
@@ -71,7 +71,7 @@ def fit_model(
         Where the detector fails.
     """
     require_packages()
-    _require_writable(Path(out))
+    require_writable(Path(out))
     plan = make_plan(
         [detector],
         dataset=dataset,
@@ -112,7 +112,7 @@ def fit_model(
             f"{trial.contender.label} cannot be kept in a file: read back from it, it scores otherwise; what it learns "
             f"must lie in attributes, or _learned and _restore must see to it (docs/using-a-model.md)"
         )
-    write(Path(out), content)
+    write_file(Path(out), content)
     return model
 
 
@@ -141,13 +141,6 @@ def _fit_in_box(
         box.fit(episode.train)
         scored = Scored(episode, box.training_scores(), (), trial.contender.traits.fixed_threshold)
         return plan.protocol.threshold(scored), box.learned(), box.score(compared)
-
-
-def _require_writable(out: Path) -> None:
-    if out.is_dir():
-        raise UsageError(f"--out {out}: expected the name of a file, found a folder")
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
 
 
 def _without_labels(made: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

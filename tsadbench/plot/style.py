@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from tsadbench.errors import UsageError
+from tsadbench.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,10 +165,9 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
         # A sensor may be named in any script; an SVG shows it in the reader's fonts.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
-        try:
-            figure.savefig(file, format=ending[1:], metadata=metadata)  # type: ignore[attr-defined]
-        except OSError as error:
-            raise UsageError(f"{file}: the figure cannot be written ({error.strerror or error})") from error
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=ending[1:], metadata=metadata)  # type: ignore[attr-defined]
+    write_file(file, drawn.getvalue())
 
 
 def check_ending(file: Path) -> None:

@@ -10,6 +10,7 @@ import tsadbench
 from tsadbench.dataset import LabelledDataset
 from tsadbench.diagnostics import with_diagnostics
 from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.files import write_file
 from tsadbench.graphs import SensorGraph, sensor_graph
 from tsadbench.leaderboard import Leaderboard
 from tsadbench.parameters import JsonValue
@@ -51,13 +52,7 @@ def write_report(
         Where plotly is not installed.
     """
     html = page.render(report_content(store, load, labels))
-    file = folder / "index.html"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another --out") from error
-    return file
+    return write_file(folder / "index.html", html)
 
 
 def report_content(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.errors import UsageError
+from tsadbench.files import write_file
 from tsadbench.leaderboard import RECORDS, Leaderboard
 from tsadbench.record import Record
 from tsadbench.reproduction.comparison import compare, to_csv, to_markdown
@@ -51,16 +52,11 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
         texts[tables / f"{table.file}.csv"] = to_csv(compared)
         texts[tables / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, compared)}"
     texts[tables / RECORDS] = "".join(f"{line}\n" for lines in board.record_lines().values() for line in lines)
-    try:
-        (docs / "reproduction").mkdir(parents=True, exist_ok=True)
-        tables.mkdir(parents=True, exist_ok=True)
-        figures = [docs / "reproduction" / f"{table.file}.svg" for table in TABLES]
-        for table, figure in zip(TABLES, figures, strict=True):
-            draw(table, compare(table, rows), figure)
-        for file, text in texts.items():
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{error.filename}: cannot be written ({error.strerror}); choose another folder") from error
+    for file, text in texts.items():
+        write_file(file, text)
+    figures = [docs / "reproduction" / f"{table.file}.svg" for table in TABLES]
+    for table, figure in zip(TABLES, figures, strict=True):
+        draw(table, compare(table, rows), figure)
     return [*texts, *figures], unexplained(rows)
 
 

@@ -42,12 +42,13 @@ def draw(found: Comparison, file: Path) -> None:
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
+
+        from tsadbench.plot.style import save
     except ImportError as error:
         raise MissingExtraError("the figure of a comparison", "report") from error
     two = len(found.inference.pairs) == 1
     n_lines = len(found.inference.units.units) if two else len(found.inference.units.detectors)
-    # Fixed ids and no date: the same numbers give the same file.
-    with mpl.rc_context({"svg.hashsalt": found.title, "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(8, 1.6 + 0.2 * n_lines), layout="constrained")
         axes = figure.subplots()
         if two:
@@ -55,10 +56,7 @@ def draw(found: Comparison, file: Path) -> None:
             figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
         else:
             draw_ranks(axes, found)
-        try:
-            figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{file}: the figure cannot be written ({error})") from error
+        save(figure, file, salt=found.title)
 
 
 def draw_differences(axes: Axes, found: Comparison) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tsadbench
 from tsadbench.errors import UsageError
+from tsadbench.files import write_file
 from tsadbench.parameters import JsonValue, as_json, format_label
 from tsadbench.plan import Plan
 from tsadbench.prior import Prior
@@ -45,11 +46,7 @@ def write_tuned(path: Path, task: Task, plan: Plan, outcome: Outcome, storage: s
     best = outcome.best
     if best is None:
         raise UsageError(f"study {task.study} has no complete point: there is nothing to write to {path}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(_lines(task, plan, outcome, best, shown_url(storage))) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from error
+    write_file(path, "\n".join(_lines(task, plan, outcome, best, shown_url(storage))) + "\n")
 
 
 def provenance(path: Path) -> tuple[str, dict[str, JsonValue]]:

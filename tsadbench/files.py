@@ -1,0 +1,86 @@
+"""Files that commands write: whole or not at all, and where they cannot be, a message."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from tsadbench.errors import UsageError
+
+
+def write_file(file: Path, content: str | bytes) -> Path:
+    """Write a file and return it; its folder is made, and what was there stays until the new content is on the disk.
+
+    Parameters
+    ----------
+    file
+        A link is followed. What is no regular file (``/dev/stdout``, a pipe) is written to and stays what it is.
+    content
+        Text is written as UTF-8, its line ends as they are.
+
+    Raises
+    ------
+    UsageError
+        Where it cannot be written.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.exists() and not file.is_file():
+            with file.open("wb") as special:
+                special.write(data)
+        else:
+            _replace(file.resolve(), data)
+    except OSError as error:
+        raise _refusal(file, error) from error
+    return file
+
+
+def require_writable(file: Path) -> None:
+    """Raise a UsageError before long work where its result could not be written; the file's folder is made."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _refusal(file, error) from error
+
+
+def append_text(file: Path, text: str) -> None:
+    """Add text to the end of a file, which others may add to as well; it is made where there is none.
+
+    Raises
+    ------
+    UsageError
+        Where it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise _refusal(file, error) from error
+
+
+def _refusal(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place")
+
+
+def _replace(file: Path, data: bytes) -> None:
+    unfinished = file.with_name(f".unfinished-{secrets.token_hex(8)}")
+    try:
+        with unfinished.open("xb") as stream:
+            if file.exists():
+                shutil.copymode(file, unfinished)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(file)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
