@@ -30,7 +30,7 @@ from tsadbench.sources import code_hash
 from tsadbench.trial import Keep, Outcome, failed_outcome, run_variants
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
     from tsadbench.engine import Observer
 
@@ -40,6 +40,9 @@ _TOPIC = "tsadbench"
 _CONNECT_SECONDS = 10
 # How often a worker looks whether its trial is still wanted, and tells of a fit's progress.
 _POLL_SECONDS = 1.0
+# Dask gives a lost local worker so long to come back, then drops its keeper for good and starts no other: we do.
+_RETURN_SECONDS = 60.0
+_HEAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +220,16 @@ def _connected(address: str) -> Iterator[Client]:
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdigit() and int(rest) > 0:
         with (
-            dask.config.set({"distributed.scheduler.allowed-failures": MAX_LOST}),
+            dask.config.set(
+                {
+                    "distributed.scheduler.allowed-failures": MAX_LOST,
+                    "distributed.deploy.lost-worker-timeout": _RETURN_SECONDS,
+                }
+            ),
             LocalCluster(
                 n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
             ) as cluster,
+            _healed(cluster, int(rest)),
             Client(cluster) as client,
         ):
             yield client
@@ -235,6 +244,23 @@ def _connected(address: str) -> Iterator[Client]:
             yield client
     else:
         raise UsageError(f"--cluster {address}: expected tcp://host:port or local:N")
+
+
+@contextmanager
+def _healed(cluster: LocalCluster, n_workers: int) -> Iterator[None]:
+    """Start workers in the place of those that Dask has given up: a run without any would wait for ever."""
+    from tornado.ioloop import PeriodicCallback
+
+    def heal() -> None:
+        if len(cluster.workers) < n_workers:
+            cluster.scale(n_workers)
+
+    healing = PeriodicCallback(heal, _HEAL_SECONDS * 1000)
+    cluster.loop.add_callback(healing.start)
+    try:
+        yield
+    finally:
+        cluster.loop.add_callback(healing.stop)
 
 
 def _silence() -> None:

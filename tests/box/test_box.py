@@ -14,6 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.box.boxed import Misbehaves, Sums, Tells, Threads
+from tests.processes import is_alive
 from tsadbench import Recording
 from tsadbench.box import Box, BoxFailure, Construction, Limits
 from tsadbench.box.launch import ForkServer, PlainLauncher, default_launcher
@@ -46,7 +47,7 @@ def failure(how, limits=None, forbidden=(), path="", launcher=None) -> BoxFailur
 def gone(pid: int) -> bool:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+        if not is_alive(pid):
             return True
         time.sleep(0.05)
     return False

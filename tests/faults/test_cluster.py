@@ -141,6 +141,17 @@ def test_a_trial_that_loses_every_worker_is_a_row_with_a_status(small: Plant):
     assert done.returncode == 1
 
 
+def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
+    """A worker takes longer to come back than Dask waits: it drops the worker's keeper and would start no other."""
+    file = small.folder / "detectors.py"
+    file.write_text(file.read_text() + WORKER_SUICIDE)
+    hurried = "import tsadbench.cluster as c; c._RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
+    python, _, _, *arguments = small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
+    done = subprocess.run([python, "-c", hurried, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
+    assert rows == {"Steady": "ok", "Murderer": "killed"}, done.stderr
+
+
 def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from tests.conftest import make_data
+from tests.processes import children
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.dataset import LabelledDataset
 from tsadbench.plan import make_plan
@@ -95,9 +95,9 @@ def test_no_test_row_is_in_the_memory_of_the_tuning_process_or_of_its_boxes(stor
         def step(self, number, done, of):
             if seen:
                 return
-            (tuning,) = (one for one in psutil.Process().children() if "tsadbench.tuning.process" in one.cmdline())
+            (tuning,) = children(holding="tsadbench.tuning.process")
             tuning.suspend()  # in the middle of a point
-            for process in [tuning, *tuning.children(recursive=True)]:
+            for process in [tuning, *children(tuning.pid)]:
                 seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
             tuning.resume()
 
@@ -183,11 +183,7 @@ def test_its_environment_names_no_data(monkeypatch, tmp_path, storage, listens):
     class Looks:
         def step(self, number, done, of):
             if not environments:
-                environments.extend(
-                    process.environ()
-                    for process in psutil.Process().children(recursive=True)
-                    if "tsadbench.tuning.process" in process.cmdline()
-                )
+                environments.extend(process.environ() for process in children(holding="tsadbench.tuning.process"))
 
         def ended(self, number, outcome):
             pass
