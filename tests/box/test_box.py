@@ -45,7 +45,7 @@ def failure(how, limits=None, forbidden=(), path="", launcher=None) -> BoxFailur
 
 
 def gone(pid: int) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not is_alive(pid):
             return True

@@ -49,9 +49,9 @@ def test_an_interrupt_ends_the_run_keeps_what_had_ended_and_leaves_no_process(sk
         time.sleep(0.05)
     inside = psutil.Process(int(pid_file.read_text()))
     run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "interrupted" in told
     assert "Traceback" not in told
     assert [record.label for record in Store.open(tmp_path / "runs").records()] == ["t2"]
-    inside.wait(timeout=10)
+    inside.wait(timeout=60)

@@ -148,5 +148,5 @@ def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path, card)
     assert run.returncode == 130
     assert "the same command goes on from there" in told
     assert "Traceback" not in told
-    _, alive = psutil.wait_procs(inside, timeout=20)
+    _, alive = psutil.wait_procs(inside, timeout=60)
     assert not alive
