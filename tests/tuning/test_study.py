@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import optuna
@@ -126,6 +127,48 @@ def test_two_processes_that_share_a_study_do_not_draw_the_same(task, tmp_path):
     last = max(found, key=lambda one: len(one.points))
     assert 8 <= last.n_counted <= 9  # one may have begun as the other ended
     assert len({str(point.parameters) for point in last.points}) == len(last.points)
+
+
+@pytest.mark.parametrize("kind", ["journal", "sqlite"])
+def test_two_that_begin_at_once_measure_the_defaults_once(task, tmp_path, kind):
+    url = f"journal:{tmp_path}/shared.log" if kind == "journal" else f"sqlite:///{tmp_path}/shared"
+    tuned = task("Guess", trials=4, prune=False)
+    begin = Barrier(2)
+    opened = optuna.create_study
+
+    def together(**options):
+        study = opened(**options)
+        begin.wait(60)
+        return study
+
+    run_study(task("Guess", trials=1), url, ignore)  # the storage is made, the study is there
+    optuna.delete_study(study_name=tuned.study, storage=open_storage(url))
+    with pytest.MonkeyPatch.context() as patched, ThreadPoolExecutor(2) as workers:
+        patched.setattr(optuna, "create_study", together)
+        found = list(workers.map(lambda _: run_study(tuned, url, ignore), range(2)))
+    last = max(found, key=lambda one: len(one.points))
+    assert [point.number for point in last.points if point.parameters == {"guess": 0.5, "sign": 1, "memory": 1}] == [0]
+
+
+def test_defaults_that_were_interrupted_come_next_and_those_that_failed_do_not(task, storage):
+    for detector, again in (("Guess", True), ("Fails", False)):
+        tuned = task(detector, trials=3, objective="heldout")
+        run_study(task(detector, trials=1, objective="heldout"), storage, ignore)
+        study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
+        (begun,) = study.trials
+        optuna.delete_study(study_name=tuned.study, storage=open_storage(storage))
+        study = optuna.create_study(study_name=tuned.study, storage=open_storage(storage))
+        attributes = {} if again else {"status": "error", "reason": "ValueError: so it is"}
+        study.add_trial(
+            create_trial(
+                state=TrialState.FAIL,
+                params=begun.params,
+                distributions=begun.distributions,
+                user_attrs=attributes,
+            )
+        )
+        found = run_study(tuned, storage, ignore)
+        assert (found.points[1].parameters == found.points[0].parameters) is again
 
 
 def test_an_interrupted_trial_does_not_count(task, storage):

@@ -49,11 +49,18 @@ class NumberedSampler(BaseSampler):
         Of all draws.
     distributions
         Of all parameters.
+    first
+        Values of all parameters to begin with: of trial 0, and of the next one while all before were interrupted. None
+        where trial 0 is drawn as well. (A trial that is put into the study's queue instead would be there twice where
+        two machines begin at once.)
     """
 
-    def __init__(self, seed: int, distributions: Mapping[str, BaseDistribution]) -> None:
+    def __init__(
+        self, seed: int, distributions: Mapping[str, BaseDistribution], first: Mapping[str, Any] | None = None
+    ) -> None:
         self._seed = seed
         self._distributions = dict(distributions)
+        self._first = first
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
         """Return all parameters."""
@@ -63,6 +70,10 @@ class NumberedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Draw all parameters together; nothing while there are too few trials for that."""
+        if self._first is not None and all(
+            _is_interrupted(one) for one in study.get_trials(deepcopy=False) if one.number < trial.number
+        ):
+            return dict(self._first)
         return self._sampler(trial, "").sample_relative(study, trial, search_space)
 
     def sample_independent(
@@ -73,6 +84,10 @@ class NumberedSampler(BaseSampler):
 
     def _sampler(self, trial: FrozenTrial, name: str) -> TPESampler:
         return TPESampler(seed=crc32(f"{self._seed}/{trial.number}/{name}".encode()))
+
+
+def _is_interrupted(trial: FrozenTrial) -> bool:
+    return trial.state is TrialState.FAIL and "status" not in trial.user_attrs
 
 
 class MeanPruner(BasePruner):
@@ -123,16 +138,16 @@ def run_study(task: Task, storage: str, tell: Tell) -> Outcome:
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search = _Search(task, tell)
+    defaults = {name: task.defaults[name] for name in task.space}
+    first = defaults if all(one.holds(defaults[name]) for name, one in task.space.items()) else None
     study = optuna.create_study(
         storage=open_storage(storage),
         study_name=task.study,
-        sampler=NumberedSampler(task.settings.seed, search.distributions),
+        sampler=NumberedSampler(task.settings.seed, search.distributions, first),
         pruner=MeanPruner(search.n_first) if task.settings.prune else NopPruner(),
         direction="maximize" if task.settings.objective == "injection" else "minimize",
         load_if_exists=True,
     )
-    if all(one.holds(task.defaults[name]) for name, one in task.space.items()):
-        study.enqueue_trial(dict(task.defaults), skip_if_exists=True)
     search.run(study)
     return outcome(study, task)
 
