@@ -28,7 +28,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(file.parent)
         if file.exists() and not file.is_file():
             with file.open("wb") as special:
                 special.write(data)
@@ -42,7 +42,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
 def require_writable(file: Path) -> None:
     """Raise a UsageError before long work where its result could not be written; the file's folder is made."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(file.parent)
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not os.access(file if file.exists() else file.parent, os.W_OK):
@@ -60,11 +60,18 @@ def append_text(file: Path, text: str) -> None:
         Where it cannot be written.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(file.parent)
         with file.open("a", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
         raise _refusal(file, error) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
 
 
 def _refusal(file: Path, error: OSError) -> UsageError:

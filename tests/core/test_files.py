@@ -75,8 +75,8 @@ def test_what_was_there_survives_a_failure(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_written_is_a_message(tmp_path, write):
     (tmp_path / "file").write_text("")
-    for place in (tmp_path, tmp_path / "file" / "below"):
-        with pytest.raises(UsageError, match=f"{place}: cannot be written .*; choose another place"):
+    for place, reason in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "Not a directory")):
+        with pytest.raises(UsageError, match=rf"{place}: cannot be written \({reason}\); choose another place"):
             write(place)
 
 

@@ -179,12 +179,13 @@ def _write(
 def _output(out: Path | None) -> Iterator[TextIO]:
     """Give the stream that answers go to."""
     from tsadbench.errors import UsageError
+    from tsadbench.files import require_writable
 
     if out is None:
         yield sys.stdout
         return
+    require_writable(out)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         stream = out.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise UsageError(f"--out {out}: cannot be written ({error.strerror or error})") from error
