@@ -6,7 +6,10 @@ import errno
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from tsadbench.errors import UsageError
 
@@ -27,28 +30,37 @@ def write_file(file: Path, content: str | bytes) -> Path:
         Where it cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    try:
+    with _told(file):
         _make_folder(file.parent)
         if file.exists() and not file.is_file():
             with file.open("wb") as special:
                 special.write(data)
         else:
             _replace(file.resolve(), data)
-    except OSError as error:
-        raise _refusal(file, error) from error
     return file
 
 
 def require_writable(file: Path) -> None:
     """Raise a UsageError before long work where its result could not be written; the file's folder is made."""
-    try:
+    with _told(file):
         _make_folder(file.parent)
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not os.access(file if file.exists() else file.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise _refusal(file, error) from error
+
+
+def open_text(file: Path) -> TextIO:
+    """Open a file that is written line by line, as UTF-8 with its line ends as they are; its folder is made.
+
+    Raises
+    ------
+    UsageError
+        Where it cannot be written.
+    """
+    with _told(file):
+        _make_folder(file.parent)
+        return file.open("w", encoding="utf-8", newline="")
 
 
 def append_text(file: Path, text: str) -> None:
@@ -59,12 +71,18 @@ def append_text(file: Path, text: str) -> None:
     UsageError
         Where it cannot be written.
     """
-    try:
+    with _told(file):
         _make_folder(file.parent)
         with file.open("a", encoding="utf-8") as stream:
             stream.write(text)
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise _refusal(file, error) from error
+        raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _make_folder(folder: Path) -> None:
@@ -72,10 +90,6 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
-
-
-def _refusal(file: Path, error: OSError) -> UsageError:
-    return UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place")
 
 
 def _replace(file: Path, data: bytes) -> None:

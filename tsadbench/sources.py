@@ -70,28 +70,31 @@ def _modules_of(cls: type) -> Iterator[tuple[str, Path]]:
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, Path]]:
     """Yield the modules that a file imports from its own package or folder, with the packages they lie in."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):  # compiled, or broken and not imported yet: it counts by its bytes alone
-        return
     package = getattr(sys.modules.get(name.partition(".")[0]), "__path__", None)
-    for wanted in (name, *_names(tree, name, is_package=file.stem == "__init__")):
+    for wanted in (name, *_names(file.read_bytes(), name, is_package=file.stem == "__init__")):
         if package is None and file.parent.name not in _LIBRARY_FOLDERS:
             yield from _located(wanted.split("."), 0, [str(file.parent)])
         elif package is not None and wanted.partition(".")[0] == name.partition(".")[0]:
             yield from _located(wanted.split("."), 1, list(package))
 
 
-def _names(tree: ast.Module, name: str, *, is_package: bool) -> Iterator[str]:
-    """Yield the full names of all that may be a module: ``from a import b`` gives ``a.b``, of which ``a`` is a part."""
+@cache
+def _names(source: bytes, name: str, *, is_package: bool) -> tuple[str, ...]:
+    """Return the full names of all that may be modules: ``from a import b`` gives ``a.b``, of which ``a`` is a part."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # compiled, or broken and not imported yet: it counts by its bytes alone
+        return ()
     package = name.split(".") if is_package else name.split(".")[:-1]
+    found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
-            for alias in node.names:
-                yield ".".join([*base, *(node.module.split(".") if node.module else []), alias.name])
+            base += node.module.split(".") if node.module else []
+            found += (".".join([*base, alias.name]) for alias in node.names)
+    return tuple(found)
 
 
 def _located(parts: Sequence[str], known: int, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:

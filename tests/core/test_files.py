@@ -11,7 +11,7 @@ import pytest
 
 from tsadbench import files
 from tsadbench.errors import UsageError
-from tsadbench.files import append_text, require_writable, write_file
+from tsadbench.files import append_text, open_text, require_writable, write_file
 
 
 def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
@@ -71,7 +71,7 @@ def test_what_was_there_survives_a_failure(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda file: write_file(file, "x"), lambda file: append_text(file, "x"), require_writable]
+    "write", [lambda file: write_file(file, "x"), lambda file: append_text(file, "x"), open_text, require_writable]
 )
 def test_what_cannot_be_written_is_a_message(tmp_path, write):
     (tmp_path / "file").write_text("")

@@ -178,18 +178,12 @@ def _write(
 @contextlib.contextmanager
 def _output(out: Path | None) -> Iterator[TextIO]:
     """Give the stream that answers go to."""
-    from tsadbench.errors import UsageError
-    from tsadbench.files import require_writable
+    from tsadbench.files import open_text
 
     if out is None:
         yield sys.stdout
         return
-    require_writable(out)
-    try:
-        stream = out.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written ({error.strerror or error})") from error
-    with stream:
+    with open_text(out) as stream:
         yield stream
 
 

@@ -264,8 +264,8 @@ def _copied(trial: optuna.Trial, known: FrozenTrial) -> float:
 
 
 def _point(trial: FrozenTrial, space: Mapping[str, Space]) -> Point:
-    status = str(trial.user_attrs.get("status", ""))
-    state = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(trial.state) or status or "interrupted"
+    known = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(trial.state)
+    state = "interrupted" if _is_interrupted(trial) else known or str(trial.user_attrs["status"])
     values = trial.user_attrs.get("values", {})
     return Point(
         number=trial.number,
