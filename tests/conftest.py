@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tsadbench import Dataset, Labels, Recording
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
-from tsadbench.dataset import LabelledDataset
 
 SENSORS = ("a", "b", "c")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tsadbench.new import new_detector
+from tsadbench.cli.scaffold import new_detector
 
 ROOT = Path(__file__).parents[1]
 
 DATA = """
 import numpy as np
 from tsadbench import Dataset, Labels, Recording
-from tsadbench.dataset import LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench_protocols.strict import Strict
 
 class Short(Strict):

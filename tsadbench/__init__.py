@@ -5,26 +5,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from tsadbench._version import __version__
 
 # Loaded on first use (PEP 562): `tsadbench --help` must not wait for scikit-learn.
 _PLACES = {
-    "Dataset": "tsadbench.dataset",
-    "Labels": "tsadbench.dataset",
-    "Detector": "tsadbench.detector",
-    "Traits": "tsadbench.detector",
-    "Episode": "tsadbench.protocol",
-    "Protocol": "tsadbench.protocol",
-    "Scored": "tsadbench.protocol",
-    "Prior": "tsadbench.prior",
-    "Recording": "tsadbench.recording",
-    "Leaderboard": "tsadbench.leaderboard",
-    "Record": "tsadbench.record",
-    "compare": "tsadbench.significance.compare",
-    "progress": "tsadbench.progress",
+    "Dataset": "tsadbench.base.dataset",
+    "Labels": "tsadbench.base.dataset",
+    "Detector": "tsadbench.base.detector",
+    "Traits": "tsadbench.base.detector",
+    "Episode": "tsadbench.base.protocol",
+    "Protocol": "tsadbench.base.protocol",
+    "Scored": "tsadbench.base.protocol",
+    "Prior": "tsadbench.base.prior",
+    "Recording": "tsadbench.base.recording",
+    "Leaderboard": "tsadbench.leaderboard.board",
+    "Record": "tsadbench.execution.record",
+    "compare": "tsadbench.analysis.significance.compare",
+    "progress": "tsadbench.utils.progress",
     "run": "tsadbench.api",
-    "fit_model": "tsadbench.models",
-    "load_model": "tsadbench.models",
+    "fit_model": "tsadbench.serving",
+    "load_model": "tsadbench.serving",
     **dict.fromkeys(
         (
             "ContractError",
@@ -73,9 +73,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from tsadbench.analysis.significance.compare import compare
     from tsadbench.api import run
-    from tsadbench.dataset import Dataset, Labels
-    from tsadbench.detector import Detector, Traits
+    from tsadbench.base.dataset import Dataset, Labels
+    from tsadbench.base.detector import Detector, Traits
+    from tsadbench.base.prior import Prior
+    from tsadbench.base.protocol import Episode, Protocol, Scored
+    from tsadbench.base.recording import Recording
     from tsadbench.errors import (
         ContractError,
         DataError,
@@ -88,14 +92,10 @@ if TYPE_CHECKING:
         TsadbenchError,
         UsageError,
     )
-    from tsadbench.leaderboard import Leaderboard
-    from tsadbench.models import fit_model, load_model
-    from tsadbench.prior import Prior
-    from tsadbench.progress import progress
-    from tsadbench.protocol import Episode, Protocol, Scored
-    from tsadbench.record import Record
-    from tsadbench.recording import Recording
-    from tsadbench.significance.compare import compare
+    from tsadbench.execution.record import Record
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.serving import fit_model, load_model
+    from tsadbench.utils.progress import progress
 
 
 def __getattr__(name: str) -> object:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tsadbench.dataset import DataOptions, LabelledDataset
-from tsadbench.engine import run_plan
-from tsadbench.leaderboard import Leaderboard
-from tsadbench.plan import Wanted, make_plan
-from tsadbench.store import Store
-from tsadbench.stored import stored_beside
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.execution.plan import Wanted, make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.results.shipped import stored_beside
 
 
 def run(
@@ -79,7 +79,7 @@ def run(
     --------
     >>> import numpy as np
     >>> import tsadbench
-    >>> from tsadbench.dataset import LabelledDataset
+    >>> from tsadbench.base.dataset import LabelledDataset
     >>> values = np.random.default_rng(0).normal(size=(600, 2))
     >>> values[500:540] += 9.0
     >>> labels = np.zeros(300, dtype=bool)

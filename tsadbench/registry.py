@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
-from tsadbench.parameters import nearest
+from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
-    from tsadbench.dataset import Loader
-    from tsadbench.detector import Detector
-    from tsadbench.family import Family
-    from tsadbench.protocol import Protocol
+    from tsadbench.base.dataset import Loader
+    from tsadbench.base.detector import Detector
+    from tsadbench.base.detector_library import Family
+    from tsadbench.base.protocol import Protocol
 
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 
@@ -104,7 +104,7 @@ def load_detector(target: str) -> type[Detector]:
     PluginError
         Where the plugin cannot be imported, or two packages claim the name.
     """
-    from tsadbench.detector import Detector
+    from tsadbench.base.detector import Detector
 
     prefix, colon, name = target.partition(":")
     if not colon:
@@ -120,17 +120,17 @@ def load_detector(target: str) -> type[Detector]:
 
 def load_family(name: str) -> Family:
     """Return the family of this name; errors as `load_detector`'s."""
-    from tsadbench.family import Family
+    from tsadbench.base.detector_library import Family
 
     found = _load_point("families", name)
     if not isinstance(found, Family):
-        raise PluginError(f"family {name!r}: expected a tsadbench.family.Family, found {found!r}")
+        raise PluginError(f"family {name!r}: expected a tsadbench.base.detector_library.Family, found {found!r}")
     return found
 
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as `load_detector`'s."""
-    from tsadbench.protocol import Protocol
+    from tsadbench.base.protocol import Protocol
 
     found = _load_point("protocols", name)
     if not (isinstance(found, type) and issubclass(found, Protocol)):
@@ -141,7 +141,7 @@ def load_protocol(name: str) -> type[Protocol]:
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, or of the card at this path; errors as `load_detector`'s."""
     if name.endswith(CARD_ENDING):
-        from tsadbench.cards.load import card_loader
+        from tsadbench.datasets.cards.reader import card_loader
 
         return card_loader(Path(name))
     if "/" in name or "\\" in name:

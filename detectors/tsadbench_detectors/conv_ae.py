@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from tsadbench.detector import Traits
-from tsadbench.recording import Recording
-from tsadbench.space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.detector import Traits
+from tsadbench.base.recording import Recording
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench_detectors.extras import needs_extra
 
 with needs_extra("conv-ae", "deep"):

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.arrays import FloatArray
-from tsadbench.detector import Traits
-from tsadbench.recording import Recording
-from tsadbench.space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.detector import Traits
+from tsadbench.base.recording import Recording
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange

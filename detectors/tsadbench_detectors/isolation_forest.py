@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 
-from tsadbench.arrays import FloatArray
-from tsadbench.detector import Detector, Traits
-from tsadbench.recording import Recording
-from tsadbench.space import IntegerRange, Space
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.recording import Recording
+from tsadbench.base.search_space import IntegerRange, Space
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 

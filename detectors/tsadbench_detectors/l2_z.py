@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.arrays import FloatArray
-from tsadbench.detector import Detector, Traits
-from tsadbench.recording import Recording
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.standardise import Standardiser
 
 

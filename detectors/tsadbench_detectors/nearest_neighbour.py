@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tsadbench.arrays import FloatArray, IntArray
-from tsadbench.detector import Detector, Traits
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 

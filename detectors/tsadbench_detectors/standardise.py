@@ -8,9 +8,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 
 class Scaler(Protocol):

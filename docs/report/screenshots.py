@@ -10,9 +10,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tsadbench.cli.data_sets import loader
-from tsadbench.report.build import write_report
-from tsadbench.store import Store
+from tsadbench.cli.data_loading import loader
+from tsadbench.execution.run_store import Store
+from tsadbench.reporting.html.build import write_report
 
 HERE = Path(__file__).parent
 SECTIONS = ("leaderboard", "recording", "densities")

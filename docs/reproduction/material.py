@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.dataset import DataOptions
+from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.skab import load
 from tsadbench_protocols.metrics import rank
 

@@ -5,7 +5,7 @@ Run: TSADBENCH_DATA=... python docs/reproduction/operating_points.py > docs/repr
 
 import numpy as np
 
-from tsadbench.dataset import DataOptions
+from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.skab import load
 
 data = load(DataOptions())

@@ -13,8 +13,8 @@ from material import HORIZON, WINDOW, anomalous
 from sklearn.metrics import f1_score, matthews_corrcoef, precision_score, recall_score
 
 import tsadbench
-from tsadbench.reproduction.paper import published
-from tsadbench.store import Store
+from tsadbench.execution.run_store import Store
+from tsadbench.studies.reproduction.paper import published
 
 RUNS = Path(__file__).parents[2] / "runs" / "published"
 NETWORKS = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
-from tsadbench.dataset import Labels
+from tsadbench.base.dataset import Labels
+from tsadbench.base.protocol import EpisodeThreshold, Judgement, Place, Scored, SplitJudgement, Threshold
 from tsadbench.errors import ContractError, DataError, UsageError
-from tsadbench.protocol import EpisodeThreshold, Judgement, Place, Scored, SplitJudgement, Threshold
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 

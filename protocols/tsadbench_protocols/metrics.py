@@ -28,9 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
+from tsadbench.base.protocol import Metric
 from tsadbench.errors import DataError
-from tsadbench.protocol import Metric
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 METRICS: tuple[Metric, ...] = (
     Metric("precision", "Precision"),

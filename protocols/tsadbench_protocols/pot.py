@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from tsadbench.arrays import FloatArray
+from tsadbench.base.protocol import Threshold
 from tsadbench.errors import DataError, UsageError
-from tsadbench.protocol import Threshold
+from tsadbench.utils.arrays import FloatArray
 
 ENOUGH_EXCESSES = 30
 LOWEST_LEVEL = 0.90

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tsadbench.dataset import Dataset, Labels
-from tsadbench.errors import ContractError, DataError
-from tsadbench.protocol import (
+from tsadbench.base.dataset import Dataset, Labels
+from tsadbench.base.protocol import (
     Episode,
     EpisodeThreshold,
     Judgement,
@@ -19,6 +18,7 @@ from tsadbench.protocol import (
     SplitJudgement,
     Threshold,
 )
+from tsadbench.errors import ContractError, DataError
 from tsadbench_protocols import pot
 from tsadbench_protocols.judging import Evaluated, find_threshold, require_integer, require_whole
 from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, rank

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tsadbench.dataset import Dataset, Labels
+from tsadbench.base.dataset import Dataset, Labels
+from tsadbench.base.protocol import Episode, Judgement, Place, Protocol, Scored, Threshold
 from tsadbench.errors import DataError
-from tsadbench.protocol import Episode, Judgement, Place, Protocol, Scored, Threshold
 from tsadbench_protocols import pot
 from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS

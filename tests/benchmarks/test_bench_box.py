@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tsadbench import Recording
-from tsadbench.box import Box, Construction
 from tsadbench.registry import load_detector
+from tsadbench.sandbox import Box, Construction
 
 ROWS = Recording("rows", np.random.default_rng(0).normal(size=(9_405, 8)), tuple("abcdefgh"))
 LARGE = Recording("large", np.random.default_rng(0).normal(size=(10**6, 8)), tuple("abcdefgh"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cards.test_memory import LOAD
+from tests.datasets.cards.test_memory import LOAD
 
 
 @pytest.mark.parametrize("n_rows", [10**7])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tsadbench import Prior, Recording
-from tsadbench.prior import Edge
+from tsadbench.base.prior import Edge
 from tsadbench_detectors.dprgm import DPRGM
 
 SENSORS = tuple("abcdefgh")

@@ -10,9 +10,9 @@ import pytest
 
 from tests.conftest import make_data
 from tsadbench import Detector, Traits
-from tsadbench.engine import run_plan
-from tsadbench.plan import make_plan
-from tsadbench.store import Store
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
 
 N_TRIALS = 8
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.test_bench_dprgm import PRIOR, SENSORS, noise
-from tsadbench.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.models import Model, Stream, fit_model
-from tsadbench.models.answering import answer_file, answer_stream
-from tsadbench.models.tail import follow_input
-from tsadbench.recording import Recording
-from tsadbench.threads import limit_threads
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
+from tsadbench.base.recording import Recording
+from tsadbench.serving import Model, Stream, fit_model
+from tsadbench.serving.follow import follow_input
+from tsadbench.serving.scoring import answer_file, answer_stream
+from tsadbench.utils.threads import limit_threads
 from tsadbench_detectors.dprgm import DPRGM
 
 N_ROWS = 20_000

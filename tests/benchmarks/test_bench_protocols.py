@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from tsadbench.recording import Recording
+from tsadbench.base.recording import Recording
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 from tsadbench_protocols.overlap import without_shared_rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.report.conftest import browser  # noqa: F401 - a fixture
-from tests.report.large import large_store
-from tsadbench.report.build import write_report
+from tests.reporting.html.conftest import browser  # noqa: F401 - a fixture
+from tests.reporting.html.large import large_store
+from tsadbench.reporting.html.build import write_report
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbe
 
 
 def test_every_parameter_of_everything_that_ships_has_its_meaning():
-    from tsadbench.parameters import parameters_of
     from tsadbench.registry import entries, load_detector, load_protocol
+    from tsadbench.utils.parameters import parameters_of
 
     for entry in entries("detectors"):
         if entry.package == "tsadbench":

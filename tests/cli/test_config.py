@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cards.conftest import CARD, frame
-from tsadbench.store import Store
+from tests.datasets.cards.conftest import CARD, frame
+from tsadbench.execution.run_store import Store
 
 PAGE = Path(__file__).parents[2] / "docs/configuration.md"
 CONFIG = """

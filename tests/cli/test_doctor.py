@@ -12,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from packaging.requirements import Requirement
 
 from tests.test_plugins import write_package
-from tsadbench.doctor import Finding, packages
-from tsadbench.doctor.data import cache, cluster, datasets, store
-from tsadbench.doctor.finding import redacted
-from tsadbench.doctor.machine import devices, tools
-from tsadbench.store import Store
+from tsadbench.cli.doctor import Finding, packages
+from tsadbench.cli.doctor.data import cache, cluster, datasets, store
+from tsadbench.cli.doctor.finding import redacted
+from tsadbench.cli.doctor.machine import devices, tools
+from tsadbench.execution.run_store import Store
 
 KEY = "sk-ant-0123456789abcdef"
 SECRET = "hunter22-hunter22"

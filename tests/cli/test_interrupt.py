@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from tsadbench.store import Store
+from tsadbench.execution.run_store import Store
 
 SLEEPS = """
 import os, time

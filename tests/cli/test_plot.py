@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tsadbench.dataset import DataOptions
-from tsadbench.engine import run_plan
-from tsadbench.plan import make_plan
+from tsadbench.base.dataset import DataOptions
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
 from tsadbench.registry import load_dataset
-from tsadbench.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def runs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def loaded_once(monkeypatch):
     """Every command loads pumploop: here it is the same one."""
-    monkeypatch.setattr("tsadbench.selection.load_dataset", lambda name: lambda options: _load(name))
+    monkeypatch.setattr("tsadbench.leaderboard.selection.load_dataset", lambda name: lambda options: _load(name))
 
 
 @cache

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cards.conftest import CARD, frame
-from tsadbench.leaderboard import Leaderboard
-from tsadbench.regress import Baseline, compare, read_baselines, to_junit, to_markdown
+from tests.datasets.cards.conftest import CARD, frame
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.regression import Baseline, compare, read_baselines, to_junit, to_markdown
 
 DETECTOR = '''
 import numpy as np

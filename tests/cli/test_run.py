@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from tsadbench.record import Record
+from tsadbench.execution.record import Record
 
 pytestmark = pytest.mark.skab
 

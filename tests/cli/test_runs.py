@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tsadbench.engine import run_plan
-from tsadbench.plan import make_plan
-from tsadbench.store import Store
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
 
 PUMPLOOP = "pumploop"
 
@@ -20,7 +20,7 @@ PUMPLOOP = "pumploop"
 def made(tmp_path_factory) -> Path:
     """A store with four trials on pumploop, one of which failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
-    detectors = ["t2", "all-positive", "random", "tests.checks.cheats:Inverted"]
+    detectors = ["t2", "all-positive", "random", "tests.testing.cheats:Inverted"]
     plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
     records = run_plan(plan, Store.create(folder), jobs=2)
     assert {record.status for record in records} == {"ok"}

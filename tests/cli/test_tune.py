@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cards.conftest import CARD, frame
+from tests.datasets.cards.conftest import CARD, frame
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path, card):
 
 FAILS = """
 from tsadbench import Detector, Traits
-from tsadbench.space import IntegerRange
+from tsadbench.base.search_space import IntegerRange
 
 class Fails(Detector):
     traits = Traits(memory=0)

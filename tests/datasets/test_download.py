@@ -11,7 +11,7 @@ from tests.datasets.loopback import FILES, Server
 from tsadbench.datasets.download import download
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
-from tsadbench.progress import listening
+from tsadbench.utils.progress import listening
 
 
 @pytest.fixture

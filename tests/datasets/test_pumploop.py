@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tsadbench.audit import audit
-from tsadbench.dataset import DataOptions, LabelledDataset, check_labels
+from tsadbench.analysis.audit import audit
+from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.pumploop import OTHER_FAULTS, SENSORS, SOUND, Fault, Loop
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.datasets.loopback import FILES, Server
-from tsadbench.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import skab
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError, DataNotFoundError

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tsadbench import DataError
-from tsadbench.dataset import DataOptions, LabelledDataset, check_labels
+from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import tep
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataNotFoundError
-from tsadbench.plan import make_plan
+from tsadbench.execution.plan import make_plan
 
 pytestmark = pytest.mark.skab  # its files lie beside SKAB's
 
@@ -62,7 +62,7 @@ def test_splits(data: LabelledDataset) -> None:
 
 
 def test_rows_and_floor_under_strict(data: LabelledDataset) -> None:
-    from tsadbench.engine import run_plan
+    from tsadbench.execution.runner import run_plan
 
     (record,) = run_plan(make_plan(["all-positive"], dataset=data, floors=False), None)
     overall, normal = record.splits["overall"], record.splits["normal"]

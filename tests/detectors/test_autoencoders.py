@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tsadbench import Detector, UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors import conv_ae, lstm_ae, lstm_vae, vanilla_ae, vanilla_lstm
 from tsadbench_detectors.conv_ae import ConvAE
 from tsadbench_detectors.deep.reconstructor import Reconstructor

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from tsadbench import DataError, MissingExtraError, Recording, UsageError
-from tsadbench.arrays import FloatArray
-from tsadbench.progress import listening
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
 from tsadbench_detectors.deep.gru import GRU

@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tsadbench import DataError, Prior, Recording, UsageError
-from tsadbench.arrays import FloatArray
-from tsadbench.prior import Edge
+from tsadbench.base.prior import Edge
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.dprgm import DPRGM
 
 SENSORS = ("drive", "flow", "heat")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsadbench import Recording
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.standardise import Standardiser
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tsadbench import Recording, UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 from tsadbench_detectors.deep.windows import Windows
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.preprocessing import StandardScaler
 
-from tsadbench.arrays import FloatArray
-from tsadbench.detector import Detector
+from tsadbench.base.detector import Detector
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.all_positive import AllPositive
 from tsadbench_detectors.l2_z import L2Z
 from tsadbench_detectors.max_z import MaxZ

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tsadbench import Detector, Recording, UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.gdn import GDN, Network
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tsadbench import Recording, UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.grelen import Decoder, GraphLearner, GReLeN, Network, Statistic, divergence, random_walks
 from tsadbench_detectors.grelen import unrelated as share_unrelated
 

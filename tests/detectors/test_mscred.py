@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tsadbench import UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.deep.conv_lstm import ConvLSTM, SameConv2d, attended, network
 from tsadbench_detectors.mscred import MSCRED
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tsadbench import DataError, Detector, Recording, UsageError
-from tsadbench.arrays import FloatArray
-from tsadbench.dataset import DataOptions
+from tsadbench.base.dataset import DataOptions
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mset import MSET, Memory, chosen_rows, similarities
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tsadbench import Recording, UsageError
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network, pair_logits
 
 

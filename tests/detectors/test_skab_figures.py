@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
-from tsadbench.arrays import BoolArray
-from tsadbench.detector import Detector
-from tsadbench.recording import Recording
+from tsadbench.base.detector import Detector
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import BoolArray
 from tsadbench_detectors.all_positive import AllPositive
 from tsadbench_detectors.isolation_forest import IsolationForest
 from tsadbench_detectors.l2_z import L2Z

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.smoothing import trailing_mean, trailing_median
 
 VALUES = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
-from tsadbench.recording import Recording
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 

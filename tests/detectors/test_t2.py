@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.covariance import EmpiricalCovariance
 
-from tsadbench.arrays import FloatArray
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.t2 import T2
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from tsadbench.arrays import FloatArray
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.t2 import T2
 from tsadbench_detectors.t2_q import T2Q

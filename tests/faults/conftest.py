@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cards.conftest import CARD, frame
+from tests.datasets.cards.conftest import CARD, frame
 
 DETECTORS = '''
 import os, sys, time

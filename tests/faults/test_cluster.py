@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import Plant, table, trials, wait_until
-from tsadbench.cluster import _data, _require_same_versions
-from tsadbench.dataset import DataOptions
+from tsadbench.base.dataset import DataOptions
 from tsadbench.errors import ClusterError, DataError, UsageError
+from tsadbench.execution.dask_backend import _data, _require_same_versions
 
 WORKER_SUICIDE = '''
 
@@ -145,7 +145,9 @@ def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
     """A worker takes longer to come back than Dask waits: it drops the worker's keeper and would start no other."""
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
-    hurried = "import tsadbench.cluster as c; c._RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
+    hurried = (
+        "import tsadbench.execution.dask_backend as c; c._RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
+    )
     python, _, _, *arguments = small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
     done = subprocess.run([python, "-c", hurried, *arguments], capture_output=True, text=True, check=False, timeout=300)
     rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}

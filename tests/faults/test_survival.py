@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from tests.faults.conftest import Plant, table, trials, wait_until
-from tests.processes import is_alive
-from tsadbench.store import Store
+from tests.helpers.processes import is_alive
+from tsadbench.execution.run_store import Store
 
 
 def test_200_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.priors.messages_server import GOOD, Messages, reply, serving
-from tsadbench.prior import Prior
+from tsadbench.base.prior import Prior
 
 KEY = "sk-ant-very-secret-0123456789"
 NAMES = ["Voltage", "Current", "Flow", "Temperature"]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tsadbench.dataset import DataOptions
+from tsadbench.base.dataset import DataOptions
+from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.datasets.pumploop import load
 from tsadbench.errors import DataError, UsageError
-from tsadbench.parameters import format_label
-from tsadbench.prior import Edge, Prior, Sensor
 from tsadbench.priors.perturb import difference, perturbed
-from tsadbench.priors.sensitivity import label_of, page, variants
 from tsadbench.registry import load_detector
+from tsadbench.studies.prior_sensitivity import label_of, page, variants
+from tsadbench.utils.parameters import format_label
 
 NAMES = tuple("abcdef")
 PRIOR = Prior(tuple(Edge(a, b) for a, b in ("ab", "bc", "cd", "de", "ef", "fa", "ac", "bd")), origin="x")
@@ -152,7 +152,7 @@ class TestCommands:
 
 def test_what_a_prior_is_worth_is_read_off_the_trials(small_data):
     """A page of made-up trials, whose intervals and sentence are computed by hand."""
-    from tests.core.test_leaderboard import record
+    from tests.leaderboard.test_board import record
 
     data = load(DataOptions()).dataset
     graphs = variants(data)

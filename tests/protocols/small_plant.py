@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
-from tsadbench.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.protocol import Episode, Judgement, Protocol, Scored
-from tsadbench.recording import Recording
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
+from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 SENSORS = ("pressure", "flow")
 

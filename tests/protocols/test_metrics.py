@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.errors import DataError
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench_protocols.metrics import METRICS, Confusion, evaluate, rank
 
 RANKING = ("auroc", "auprc", "bf_f1")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
-from tsadbench.arrays import FloatArray
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_protocols import pot
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
-from tsadbench.arrays import FloatArray
-from tsadbench.dataset import LabelledDataset, Labels
+from tsadbench.base.dataset import LabelledDataset, Labels
+from tsadbench.base.protocol import Scored, Threshold
+from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, DataError, UsageError
-from tsadbench.protocol import Scored, Threshold
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS
 from tsadbench_protocols.published import Published

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
-from tsadbench.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import ContractError, DataError, UsageError
 from tsadbench_protocols.skab import Skab
 

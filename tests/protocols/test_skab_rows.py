@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.protocols.small_plant import pressure, trial
-from tsadbench.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.skab import load
 from tsadbench_protocols.published import Published
 from tsadbench_protocols.strict import Strict

@@ -8,11 +8,11 @@ import pytest
 
 from tests.conftest import make_data
 from tsadbench import UsageError
-from tsadbench.engine import Silent
-from tsadbench.store import Store
-from tsadbench.tuning.comparison import _offered, compare
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import Silent
+from tsadbench.studies.tuning.comparison import _offered, compare
+from tsadbench.studies.tuning.page import _signed, page
 from tsadbench.tuning.objective import OBJECTIVES
-from tsadbench.tuning.page import _signed, page
 from tsadbench.tuning.task import Settings
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from tests.tuning.tunable import Guess
 from tsadbench import Recording
-from tsadbench.box import BoxFailure, Construction, Limits
+from tsadbench.sandbox import BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Plant, with_faults
 from tsadbench.tuning.folds import Reach, make_folds
 from tsadbench.tuning.objective import Boxes, HeldOut, Injection, auprc

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_data
-from tests.processes import children
+from tests.helpers.processes import children
 from tsadbench import Dataset, Labels, Recording, UsageError
-from tsadbench.dataset import LabelledDataset
-from tsadbench.plan import make_plan
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.plan import make_plan
 from tsadbench.tuning.process import message, search
 from tsadbench.tuning.task import Settings, make_task
 
@@ -127,7 +127,7 @@ def test_rows_that_recur_in_a_test_recording_are_not_tuned_on():
 
 READS = """
 from tsadbench import Detector, Traits
-from tsadbench.space import IntegerRange
+from tsadbench.base.search_space import IntegerRange
 import numpy as np, pathlib, pickle
 
 class Reads(Detector):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import tsadbench
 from tests.conftest import make_data
 from tsadbench import UsageError
-from tsadbench.config import read_config
-from tsadbench.plan import make_plan
-from tsadbench.store import Store
+from tsadbench.execution.config import read_config
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.place import result_file, storage_of
 from tsadbench.tuning.result import _toml, label_at, provenance, write_tuned

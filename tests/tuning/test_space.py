@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tsadbench import Dataset, Labels, Recording, UsageError
-from tsadbench.dataset import LabelledDataset
-from tsadbench.parameters import parameters_of, parse_arguments
-from tsadbench.plan import make_plan
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.execution.plan import make_plan
 from tsadbench.registry import FLOORS, entries, load_detector
-from tsadbench.space import Choice, IntegerRange, RealRange, Space
 from tsadbench.tuning.task import reach_of, searched
+from tsadbench.utils.parameters import parameters_of, parse_arguments
 
 SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
 TUNABLE = [name for name in SHIPPED if name not in FLOORS]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tsadbench import Detector, Traits
-from tsadbench.space import Choice, IntegerRange, RealRange
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange
 
 
 class Guess(Detector):

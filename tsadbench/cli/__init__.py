@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-import tsadbench
+from tsadbench._version import __version__
 from tsadbench.cli import (
     catalogue,
     check,
     compare,
     data,
-    doctor,
     explain,
     fit,
     leaderboard,
@@ -30,6 +29,7 @@ from tsadbench.cli import (
     tune,
     verify,
 )
+from tsadbench.cli.doctor import command as doctor
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -63,7 +63,7 @@ app.add_typer(new.app, name="new")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(tsadbench.__version__)
+        print(__version__)
         raise typer.Exit
 
 

@@ -11,8 +11,8 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.parameters import format_value, nearest, parameters_of
 from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_family, load_protocol
+from tsadbench.utils.parameters import format_value, nearest, parameters_of
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 _BROKEN = "CANNOT BE LOADED"

@@ -11,8 +11,8 @@ import typer
 from tsadbench.cli import complete
 
 if TYPE_CHECKING:
-    from tsadbench.checks import CheckResult
-    from tsadbench.checks.subject import Subject
+    from tsadbench.testing import CheckResult
+    from tsadbench.testing.detector_under_test import Subject
 
 
 _STATUSES = ("pass", "fail", "skip", "expected-failure")
@@ -40,9 +40,9 @@ def check(
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 where it fails any check."""
-    from tsadbench.checks import run_checks
-    from tsadbench.checks.expected import EXPECTED_FAILURES
     from tsadbench.registry import parse_request
+    from tsadbench.testing import run_checks
+    from tsadbench.testing.expected import EXPECTED_FAILURES
 
     subject = _subject(detector, full)
     expected = EXPECTED_FAILURES.get(parse_request(detector).target, {})
@@ -57,10 +57,10 @@ def check(
 
 
 def _subject(detector: str, full: bool) -> Subject:
-    from tsadbench.checks import material
-    from tsadbench.checks.subject import Subject
-    from tsadbench.parameters import parse_arguments
     from tsadbench.registry import load_detector, parse_request
+    from tsadbench.testing import synthetic as material
+    from tsadbench.testing.detector_under_test import Subject
+    from tsadbench.utils.parameters import parse_arguments
 
     request = parse_request(detector)
     cls = load_detector(request.target)

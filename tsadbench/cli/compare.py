@@ -11,7 +11,7 @@ import typer
 from tsadbench.cli.output import print_table, wide_console
 
 if TYPE_CHECKING:
-    from tsadbench.significance import Comparison
+    from tsadbench.analysis.significance import Comparison
 
 
 class Format(StrEnum):
@@ -57,7 +57,7 @@ def compare(
     signed-rank test (with Holm's correction for several pairs), Friedman's test, effect sizes, bootstrap intervals,
     wins and losses; and whether there are too few recordings to conclude anything.
     """
-    from tsadbench.significance.compare import compare as compared
+    from tsadbench.analysis.significance.compare import compare as compared
 
     found = compared(
         runs,
@@ -76,7 +76,7 @@ def compare(
         texts = {Format.json: found.to_json, Format.csv: found.to_csv, Format.markdown: found.to_markdown}
         typer.echo(texts[form](), nl=False)
     if figure is not None:
-        from tsadbench.significance.figure import draw
+        from tsadbench.reporting.figures.significance import draw
 
         draw(found, figure)
         typer.echo(str(figure), err=True)
@@ -85,7 +85,7 @@ def compare(
 def _show(found: Comparison) -> None:
     from rich.text import Text
 
-    from tsadbench.significance.render import legend, tables
+    from tsadbench.analysis.significance.render import legend, tables
 
     console = wide_console()
     console.print(Text(found.title))

@@ -14,7 +14,7 @@ from tsadbench.cli import complete
 from tsadbench.cli.output import print_table, wide_console
 
 if TYPE_CHECKING:
-    from tsadbench.audit import Audit
+    from tsadbench.analysis.audit import Audit
 
 app = typer.Typer(
     help="Find, fetch, verify and audit data sets; write and validate cards for your own.", no_args_is_help=True
@@ -96,9 +96,9 @@ def new(
 
     It is a guess: read it, correct it, then validate it. Patterns in it are relative to the card's folder.
     """
-    from tsadbench.cards.draft import draft_card
+    from tsadbench.datasets.cards.draft import draft_card
     from tsadbench.errors import UsageError
-    from tsadbench.files import write_file
+    from tsadbench.utils.atomic_files import write_file
 
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml":
@@ -119,8 +119,8 @@ def validate(
     card: Annotated[Path, typer.Argument(metavar="CARD", help="A data set card: a TOML file.")],
 ) -> None:
     """Read a card and every file that it means, and list all that is wrong; exit code 2 if anything is."""
-    from tsadbench.cards.load import card_loader
-    from tsadbench.dataset import DataOptions
+    from tsadbench.base.dataset import DataOptions
+    from tsadbench.datasets.cards.reader import card_loader
 
     with progress_bar(f"Reading {card}"):
         data, labels = card_loader(card)(DataOptions())
@@ -163,9 +163,9 @@ def audit(
     Shared and repeated rows, gaps, shift between training and test, and how well a row's place, time alone and
     one-liners predict the label; a verdict for each.
     """
-    from tsadbench.audit import audit as audit_data
-    from tsadbench.audit.render import draw, markdown
-    from tsadbench.dataset import DataOptions
+    from tsadbench.analysis.audit import audit as audit_data
+    from tsadbench.analysis.audit.render import draw, markdown
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.registry import load_dataset
 
     with progress_bar(f"Reading {name}"):
@@ -185,7 +185,7 @@ def audit(
 def _show_audit(found: Audit) -> None:
     from rich.text import Text
 
-    from tsadbench.audit.render import MARKS, tables
+    from tsadbench.analysis.audit.render import MARKS, tables
 
     console = wide_console()
     styles = {"good": "green", "note": "yellow", "fault": "red"}
@@ -202,7 +202,7 @@ def progress_bar(title: str) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from tsadbench.progress import listening
+    from tsadbench.utils.progress import listening
 
     console = Console(stderr=True)
     columns = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.dataset import LabelledDataset
-    from tsadbench.leaderboard import Leaderboard
-    from tsadbench.store import Store
+    from tsadbench.base.dataset import LabelledDataset
+    from tsadbench.execution.run_store import Store
+    from tsadbench.leaderboard.board import Leaderboard
 
 DiagnosticsOption: TypeAlias = Annotated[
     list[str] | None,
@@ -29,9 +29,9 @@ VusBufferOption: TypeAlias = Annotated[
 
 def check_options(diagnostics: Sequence[str] | None, vus_buffer: int | None) -> None:
     """Raise a UsageError for wrong options: before the work, not after it."""
-    from tsadbench.diagnostics.catalogue import groups_of
-    from tsadbench.diagnostics.vus import check_buffer
+    from tsadbench.analysis.diagnostics.vus import check_buffer
     from tsadbench.errors import UsageError
+    from tsadbench.leaderboard.columns import groups_of
 
     groups = groups_of(diagnostics or ())
     if vus_buffer is not None:
@@ -50,8 +50,8 @@ def add_diagnostics(
     """Return the leaderboard with the diagnostics that the options ask for; as it is where they ask for none."""
     if not diagnostics:
         return board
+    from tsadbench.analysis.diagnostics import VUS_BUFFER, groups_of, with_diagnostics
     from tsadbench.cli.data import progress_bar
-    from tsadbench.diagnostics import VUS_BUFFER, groups_of, with_diagnostics
 
     groups = groups_of(diagnostics)
     buffer = VUS_BUFFER if vus_buffer is None else vus_buffer

@@ -43,13 +43,13 @@ def explain(
 
     Which sensors raised an alarm is known where the trial kept contributions.
     """
+    from tsadbench.analysis.explanation.explain import explain as explained
+    from tsadbench.analysis.explanation.narrative import prose
     from tsadbench.cli.prior import load_prior
-    from tsadbench.explain import explain as explained
-    from tsadbench.prose import prose
-    from tsadbench.selection import select
+    from tsadbench.leaderboard.selection import select
 
     if figure is not None:
-        from tsadbench.plot.style import check_ending
+        from tsadbench.reporting.figures.style import check_ending
 
         check_ending(figure)
     known = None if prior is None else load_prior(prior)
@@ -63,6 +63,6 @@ def explain(
     for line in chosen.left_out:
         print(f"left out: {line}", file=sys.stderr)
     if figure is not None:
-        from tsadbench.plot import explanation
+        from tsadbench.reporting.figures import explanation
 
         write_figure(figure, lambda page: explanation(result, found, figure=page))

@@ -11,7 +11,7 @@ import typer
 from tsadbench.cli import complete
 
 if TYPE_CHECKING:
-    from tsadbench.models import Model
+    from tsadbench.serving import Model
 
 
 def fit(
@@ -56,11 +56,11 @@ def fit(
     It is the fit that `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1
     where the detector fails.
     """
-    from tsadbench.box import BoxFailure
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.data import progress_bar
-    from tsadbench.dataset import DataOptions
-    from tsadbench.models import fit_model
-    from tsadbench.progress import progress
+    from tsadbench.sandbox import BoxFailure
+    from tsadbench.serving import fit_model
+    from tsadbench.utils.progress import progress
 
     try:
         with progress_bar(f"Fitting {detector}"):

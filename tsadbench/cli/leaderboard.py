@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tsadbench.cli.data_sets import loader
+from tsadbench.cli.data_loading import loader
 from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
 from tsadbench.cli.output import Format, show
 
@@ -31,8 +31,8 @@ def leaderboard(
 ) -> None:
     """Rank the trials of a run store; with --diagnostics lay their scores beside the data as well."""
     from tsadbench.errors import UsageError
-    from tsadbench.leaderboard import Leaderboard
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
+    from tsadbench.leaderboard.board import Leaderboard
 
     check_options(diagnostics, vus_buffer)
     store = Store.open(runs)

@@ -21,7 +21,7 @@ def detector(
     out: Annotated[Path, typer.Option(help="Folder in which the package's folder is made.")] = Path(),
 ) -> None:
     """Write a package with a detector, its tests and a README, ready to be installed and run."""
-    from tsadbench.new import new_detector
+    from tsadbench.cli.scaffold import new_detector
 
     for file in new_detector(name, out):
         print(file)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tsadbench.leaderboard import Leaderboard
+    from tsadbench.leaderboard.board import Leaderboard
 
 
 class Format(StrEnum):
@@ -61,7 +61,7 @@ def print_table(console: Console, title: str, header: Sequence[str], rows: Seque
 def _show_table(leaderboard: Leaderboard) -> None:
     from rich.text import Text
 
-    from tsadbench.render import failure_lines, legend, terminal
+    from tsadbench.leaderboard.render import failure_lines, legend, terminal
 
     console = wide_console()
     for table in terminal(leaderboard, console.width):

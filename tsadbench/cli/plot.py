@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tsadbench.results import Result
-    from tsadbench.selection import Selection
+    from tsadbench.leaderboard.selection import Selection
+    from tsadbench.results.trial_result import Result
 
 RunStore: TypeAlias = Annotated[
     Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run --out` has written.")
@@ -85,7 +85,7 @@ def plot(
 
     - graph: a detector's prior, the matrix A that it makes of it, the sensors' weights
     """
-    from tsadbench.selection import select
+    from tsadbench.leaderboard.selection import select
 
     _check(kind, recording, metric)
     chosen = select(
@@ -105,7 +105,7 @@ def plot(
 
 def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
     """Write a figure in the project's style; the file's ending is looked at before anything is drawn."""
-    from tsadbench.plot.style import check_ending, new_page, save, style
+    from tsadbench.reporting.figures.style import check_ending, new_page, save, style
 
     check_ending(file)
     with style():
@@ -127,8 +127,8 @@ def _check(kind: Kind, recording: str | None, metric: list[str] | None) -> None:
 
 
 def _draw(kind: Kind, chosen: Selection, recording: str | None, metrics: list[str], page: Figure) -> None:
-    from tsadbench import plot as figures
-    from tsadbench.graphs import sensor_graph
+    from tsadbench.analysis.sensor_graph import sensor_graph
+    from tsadbench.reporting import figures
 
     match kind:
         case Kind.roc:
@@ -154,7 +154,7 @@ def _axes(page: Figure) -> Axes:
 
 def _with_graph(chosen: Selection) -> Result:
     """Return the trial of the best detector that says on which graph it works; the best one where none does."""
-    from tsadbench.graphs import offers_sensor_graph
+    from tsadbench.analysis.sensor_graph import offers_sensor_graph
 
     best = next((row for row in chosen.rows if offers_sensor_graph(row.detector)), chosen.rows[0])
     return chosen.only(best).results(one_each=True)[0]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.prior import Prior, Sensor
+    from tsadbench.base.prior import Prior, Sensor
+    from tsadbench.priors.client import Cache
     from tsadbench.priors.extract import Extraction, Request
-    from tsadbench.priors.model import Cache
 
 app = typer.Typer(help="Priors: which sensor physically drives which.", no_args_is_help=True)
 
@@ -57,11 +57,11 @@ def extract(
     import pooch
 
     from tsadbench.cli.data import progress_bar
-    from tsadbench.files import write_file
+    from tsadbench.priors.client import Cache, Model
     from tsadbench.priors.documents import read_documents
     from tsadbench.priors.extract import Request
     from tsadbench.priors.extract import extract as ask
-    from tsadbench.priors.model import Cache, Model
+    from tsadbench.utils.atomic_files import write_file
 
     request = Request(
         sensors=_sensors(dataset, sensors, data),
@@ -93,7 +93,7 @@ def show(
     figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it as well: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Print a prior's edges by subsystem, with votes and mechanisms."""
-    from tsadbench.priors.draw import draw
+    from tsadbench.reporting.figures.prior import draw
 
     found = load_prior(prior)
     subsystem = {sensor.name: sensor.subsystem for sensor in found.sensors}
@@ -158,8 +158,8 @@ def perturb(
     data: _Data = None,
 ) -> None:
     """Write a prior made worse on purpose: to see what a right one is worth."""
-    from tsadbench.files import write_file
     from tsadbench.priors.perturb import perturbed
+    from tsadbench.utils.atomic_files import write_file
 
     found = load_prior(prior)
     known = [sensor.name for sensor in found.sensors] or list(
@@ -181,14 +181,14 @@ def sensitivity(
     data: _Data = None,
 ) -> None:
     """Run DPR-GM under the prior, worse ones and graphs without one, and write what the prior is worth."""
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
-    from tsadbench.dataset import DataOptions
-    from tsadbench.engine import run_plan
-    from tsadbench.files import require_writable, write_file
-    from tsadbench.plan import make_plan
-    from tsadbench.priors.sensitivity import page, variants
+    from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.runner import run_plan
     from tsadbench.registry import load_dataset
-    from tsadbench.store import Store
+    from tsadbench.studies.prior_sensitivity import page, variants
+    from tsadbench.utils.atomic_files import require_writable, write_file
 
     require_writable(write)
     names = dataset or ["skab", "pumploop"]
@@ -217,8 +217,8 @@ def load_prior(text: str) -> Prior:
     """
     from importlib.resources import files
 
+    from tsadbench.base.prior import Prior
     from tsadbench.errors import UsageError
-    from tsadbench.prior import Prior
 
     if Path(text).is_file():
         return Prior.load(text)
@@ -233,9 +233,9 @@ def load_prior(text: str) -> Prior:
 
 def _sensors(dataset: str | None, file: Path | None, data: Path | None) -> tuple[Sensor, ...]:
     """Return the sensors of a data set, with what its prior tells of them, or those of a file."""
-    from tsadbench.dataset import DataOptions
+    from tsadbench.base.dataset import DataOptions
+    from tsadbench.base.prior import Sensor
     from tsadbench.errors import UsageError
-    from tsadbench.prior import Sensor
     from tsadbench.registry import load_dataset
 
     if (dataset is None) == (file is None):
@@ -252,8 +252,8 @@ def _sensors(dataset: str | None, file: Path | None, data: Path | None) -> tuple
 def _sensors_of_file(file: Path) -> tuple[Sensor, ...]:
     import json
 
+    from tsadbench.base.prior import Sensor
     from tsadbench.errors import UsageError
-    from tsadbench.prior import Sensor
 
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -272,7 +272,7 @@ def _sensors_of_file(file: Path) -> tuple[Sensor, ...]:
 
 def _tell_estimate(request: Request, cache: Cache) -> None:
     """Say before anything is paid for what it will about cost."""
-    from tsadbench.priors.model import cost
+    from tsadbench.priors.client import cost
 
     # An edge takes some 80 tokens, and a sensor drives two others or so.
     written = 160 * len(request.sensors)
@@ -309,10 +309,10 @@ def _tell(found: Extraction) -> None:
 def _provenance(request: Request) -> dict[str, str]:
     from datetime import UTC, datetime
 
-    import tsadbench
+    from tsadbench._version import __version__
 
     return {
-        "made_by": f"tsadbench {tsadbench.__version__}, prior extract",
+        "made_by": f"tsadbench {__version__}, prior extract",
         "models": ", ".join(request.models),
         "documents": ", ".join(f"{document.name} (SHA-256 {document.sha256[:16]})" for document in request.documents),
         "wordings": str(request.variants),

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tsadbench.plan import Trial
-from tsadbench.record import Record
+from tsadbench.execution.plan import Trial
+from tsadbench.execution.record import Record
 
 
 class Watcher:

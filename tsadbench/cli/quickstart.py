@@ -11,7 +11,7 @@ import typer
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
-    from tsadbench.plan import Plan
+    from tsadbench.execution.plan import Plan
 
 DETECTORS = ("dprgm", "t2-q", "isolation-forest")
 _NEXT = """
@@ -32,9 +32,9 @@ def quickstart(
     Which data it was stands in the table's title.
     """
     from tsadbench.cli.progress import watching
-    from tsadbench.engine import run_plan
-    from tsadbench.leaderboard import Leaderboard
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.runner import run_plan
+    from tsadbench.leaderboard.board import Leaderboard
 
     plan = _plan(threads, data)
     store = Store.create(out)
@@ -51,10 +51,10 @@ def quickstart(
 
 
 def _plan(threads: int, data: Path | None) -> Plan:
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.data import progress_bar
-    from tsadbench.dataset import DataOptions
     from tsadbench.errors import DataNotFoundError
-    from tsadbench.plan import make_plan
+    from tsadbench.execution.plan import make_plan
 
     def on(dataset: str, options: DataOptions) -> Plan:
         return make_plan(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.record import Record
-    from tsadbench.regress import Baseline, Cell
+    from tsadbench.execution.record import Record
+    from tsadbench.leaderboard.regression import Baseline, Cell
 
 
 class Chosen(StrEnum):
@@ -47,8 +47,8 @@ def regress(
     the difference between the two means, plus .001.
     """
     from tsadbench.errors import UsageError
-    from tsadbench.files import append_text, require_writable, write_file
-    from tsadbench.regress import read_baselines, to_junit, to_markdown
+    from tsadbench.leaderboard.regression import read_baselines, to_junit, to_markdown
+    from tsadbench.utils.atomic_files import append_text, require_writable, write_file
 
     for file in (junit, summary):
         if file is not None:
@@ -77,14 +77,14 @@ def regress(
 
 def _cards(datasets: list[str]) -> dict[str, str]:
     """Return the names of those data sets that are given as cards, by the cards' paths."""
-    from tsadbench.dataset import DataOptions
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.registry import CARD_ENDING, load_dataset
 
     return {one: load_dataset(one)(DataOptions()).dataset.name for one in datasets if one.endswith(CARD_ENDING)}
 
 
 def _selected(baseline: Baseline, detectors: list[str] | None) -> Baseline:
-    from tsadbench.regress import Baseline
+    from tsadbench.leaderboard.regression import Baseline
 
     records = tuple(
         one for one in baseline.records if not detectors or one.label in detectors or one.detector in detectors
@@ -93,12 +93,12 @@ def _selected(baseline: Baseline, detectors: list[str] | None) -> Baseline:
 
 
 def _compared(baseline: Baseline, dataset: str, seeds: int | None, jobs: int, data: Path | None) -> tuple[Cell, ...]:
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
-    from tsadbench.dataset import DataOptions
-    from tsadbench.engine import run_plan
-    from tsadbench.plan import make_plan
+    from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.runner import run_plan
+    from tsadbench.leaderboard.regression import compare
     from tsadbench.registry import parse_request
-    from tsadbench.regress import compare
 
     request = parse_request(baseline.protocol)
     labels = list(dict.fromkeys(record.label for record in baseline.records))

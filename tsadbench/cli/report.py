@@ -22,9 +22,9 @@ def report(
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
 ) -> None:
     """Write a run store as one page that needs no network: tables, curves, every recording, thresholds, manifests."""
-    from tsadbench.cli.data_sets import loader
-    from tsadbench.report.build import write_report
-    from tsadbench.store import Store
+    from tsadbench.cli.data_loading import loader
+    from tsadbench.execution.run_store import Store
+    from tsadbench.reporting.html.build import write_report
 
     file = write_report(Store.open(runs), loader(dataset or [], data), out, labels=detector or ())
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)

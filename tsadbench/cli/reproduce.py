@@ -26,14 +26,14 @@ def reproduce(
     ] = True,
 ) -> None:
     """Run what is missing of the paper's tables (about an hour on two cores), and write them beside ours."""
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
-    from tsadbench.dataset import DataOptions
-    from tsadbench.engine import kept_records, run_plan
     from tsadbench.errors import UsageError
-    from tsadbench.plan import make_plan
-    from tsadbench.reproduction.paper import PROTOCOL, SEEDS, labels
-    from tsadbench.reproduction.write import write
-    from tsadbench.store import Store
+    from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.runner import kept_records, run_plan
+    from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, labels
+    from tsadbench.studies.reproduction.write import write
 
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")

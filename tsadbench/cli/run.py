@@ -16,10 +16,10 @@ from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_di
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
-    from tsadbench.config import Configured
-    from tsadbench.plan import Plan
-    from tsadbench.record import Record
-    from tsadbench.store import Store
+    from tsadbench.execution.config import Configured
+    from tsadbench.execution.plan import Plan
+    from tsadbench.execution.record import Record
+    from tsadbench.execution.run_store import Store
 
 
 class Rerun(StrEnum):
@@ -164,7 +164,7 @@ def run(
 
 def _configured(file: Path | None, settings: Sequence[str], **options: object) -> Configured:
     """Return what the file asks for, where there is one, and the options above it."""
-    from tsadbench.config import Configured, RunConfig, read_config
+    from tsadbench.execution.config import Configured, RunConfig, read_config
 
     given = {key: value for key, value in options.items() if value is not None and value != []}
     if file is None:
@@ -184,12 +184,12 @@ class _Shown:
 
 def _run(asked: Configured, rerun: Sequence[Rerun], shown: _Shown) -> None:
     from tsadbench.cli.data import progress_bar
-    from tsadbench.engine import ALL_BUT_OK, kept_records
     from tsadbench.errors import UsageError
-    from tsadbench.leaderboard import Leaderboard
-    from tsadbench.plans import make_plans
-    from tsadbench.store import Store
-    from tsadbench.stored import stored_beside
+    from tsadbench.execution.plans import make_plans
+    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.runner import ALL_BUT_OK, kept_records
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.results.shipped import stored_beside
 
     config = asked.config
     if config.jobs < 1:
@@ -233,7 +233,7 @@ def _run_watched(
 ) -> tuple[list[tuple[Record, ...]], int]:
     """Return the records of each plan's trials, and how many of them all are an earlier run's."""
     from tsadbench.cli.progress import watching
-    from tsadbench.engine import run_plan
+    from tsadbench.execution.runner import run_plan
 
     with watching(sum(len(plan.trials) for plan in plans), several=len(plans) > 1) as observer:
         found = [run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster) for plan in plans]

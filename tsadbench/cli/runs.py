@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.record import Record
-    from tsadbench.store import Store
+    from tsadbench.execution.record import Record
+    from tsadbench.execution.run_store import Store
 
 app = typer.Typer(help="Look into a run store, tidy it up, take trials out of it.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def list_trials(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a trial and line.")] = False,
 ) -> None:
     """List the trials of a store, oldest first; broken ones are told on standard error."""
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
     records = _chosen(store, [], detector, status)
@@ -51,7 +51,7 @@ def show(
     runs: _Runs, trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")]
 ) -> None:
     """Print a trial's record as JSON, and its log on standard error."""
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
     (record,) = _chosen(store, [trial], None, None, only_one=True)
@@ -71,7 +71,7 @@ def rm(
 ) -> None:
     """Remove trials: named ones, those of a detector or a status, or broken ones."""
     from tsadbench.errors import UsageError
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
     if not (trials or detector or status or broken):
@@ -94,7 +94,7 @@ def export(
     status: _Status = None,
 ) -> None:
     """Pack trials into an archive: unpacked, it is a run store, which `leaderboard` and `verify` read."""
-    from tsadbench.store import Store
+    from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
     chosen = _chosen(store, trials or [], detector, status)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.models import Model
-    from tsadbench.models.tail import Piece
-    from tsadbench.row_layout import RowLayout
+    from tsadbench.base.file_format import RowLayout
+    from tsadbench.serving import Model
+    from tsadbench.serving.follow import Piece
 
 _INPUT = "-"
 
@@ -68,8 +68,8 @@ def score(
 
     Rows without a score (too early in a recording) have none and are not flagged.
     """
-    from tsadbench.models import load_model
-    from tsadbench.threads import limit_threads
+    from tsadbench.serving import load_model
+    from tsadbench.utils.threads import limit_threads
 
     streamed = follow or _INPUT in files
     form = _checked(files, streamed=streamed, idle=idle, out=out, form=form)
@@ -133,9 +133,9 @@ def _layout(
 def _follow(
     model: Model, file: str, idle: float | None, layout: RowLayout, out: Path | None, *, contributions: bool
 ) -> None:
-    from tsadbench.models.answering import answer_stream
-    from tsadbench.models.stream import Stream
-    from tsadbench.models.table import CsvTable
+    from tsadbench.serving.scoring import answer_stream
+    from tsadbench.serving.stream import Stream
+    from tsadbench.serving.table import CsvTable
 
     if Stream(model, contributions=contributions).keeps_all:
         note = "its scores depend on all rows before a row: every row is kept, and each answer takes longer"
@@ -150,7 +150,7 @@ def _follow(
 
 
 def _pieces(file: str, idle: float | None) -> Iterable[Piece]:
-    from tsadbench.models.tail import follow_file, follow_input
+    from tsadbench.serving.follow import follow_file, follow_input
 
     return follow_input(sys.stdin.fileno(), idle) if file == _INPUT else follow_file(Path(file), idle)
 
@@ -158,9 +158,9 @@ def _pieces(file: str, idle: float | None) -> Iterable[Piece]:
 def _write(
     model: Model, files: Sequence[str], layout: RowLayout, out: Path | None, form: Format, *, contributions: bool
 ) -> None:
-    from tsadbench.files import write_file
-    from tsadbench.models.answering import answer_file
-    from tsadbench.models.table import CsvTable, parquet_bytes
+    from tsadbench.serving.scoring import answer_file
+    from tsadbench.serving.table import CsvTable, parquet_bytes
+    from tsadbench.utils.atomic_files import write_file
 
     # All are read and scored before anything is written: a wrong file leaves no half of a table.
     answers = [(file, answer_file(model, Path(file), layout, contributions=contributions)) for file in files]
@@ -178,7 +178,7 @@ def _write(
 @contextlib.contextmanager
 def _output(out: Path | None) -> Iterator[TextIO]:
     """Give the stream that answers go to."""
-    from tsadbench.files import open_text
+    from tsadbench.utils.atomic_files import open_text
 
     if out is None:
         yield sys.stdout

@@ -89,10 +89,10 @@ def tune(
     """
     if context.invoked_subcommand is not None:
         return
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.data import progress_bar
-    from tsadbench.dataset import DataOptions
     from tsadbench.errors import UsageError
-    from tsadbench.plan import make_plan
+    from tsadbench.execution.plan import make_plan
     from tsadbench.tuning.place import result_file, storage_of
     from tsadbench.tuning.process import search
     from tsadbench.tuning.result import write_tuned
@@ -190,15 +190,15 @@ def report(
     """
     from rich.console import Console
 
+    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import Lines
-    from tsadbench.dataset import DataOptions
     from tsadbench.errors import UsageError
-    from tsadbench.files import require_writable, write_file
+    from tsadbench.execution.run_store import Store
     from tsadbench.registry import load_dataset
-    from tsadbench.store import Store
-    from tsadbench.tuning.comparison import compare
-    from tsadbench.tuning.page import page
+    from tsadbench.studies.tuning.comparison import compare
+    from tsadbench.studies.tuning.page import page
     from tsadbench.tuning.task import Settings
+    from tsadbench.utils.atomic_files import require_writable, write_file
 
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, found {seeds}")
@@ -250,7 +250,7 @@ class _Lines:
 
 
 def _line(number: int, outcome: Outcome) -> str:
-    from tsadbench.parameters import format_value
+    from tsadbench.utils.parameters import format_value
 
     best = outcome.best
     point = next((one for one in outcome.points if one.number == number), None)

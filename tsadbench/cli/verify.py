@@ -22,9 +22,9 @@ def verify(
     Exit code 1 where one differs, where data or labels are not those it was made with, or where a trial cannot be
     checked. That a detector's code has changed since is told, but does not count.
     """
-    from tsadbench.cli.data_sets import loader
-    from tsadbench.store import Store
-    from tsadbench.verify import verify as verified
+    from tsadbench.cli.data_loading import loader
+    from tsadbench.execution.run_store import Store
+    from tsadbench.results.verification import verify as verified
 
     load = loader(dataset or [], data)
     counts: Counter[str] = Counter()

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
 from tsadbench.datasets.csv_faults import header_fault, row_fault
 from tsadbench.datasets.csv_layout import Layout
 from tsadbench.errors import DataError
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # numpy takes some of them for white space and would read on.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

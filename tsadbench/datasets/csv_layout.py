@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import requests
 
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
-from tsadbench.progress import progress
+from tsadbench.utils.progress import progress
 
 _CHUNK_BYTES = 65_536
 _CONNECT_SECONDS = 10.0

@@ -29,11 +29,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
-from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
 from tsadbench.datasets.skab import SENSORS
-from tsadbench.prior import Prior
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Of twelve, the seed whose faults lie most evenly over the rows: a row's place must not give its label away.
 SEED = 4

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tsadbench.arrays import BoolArray
-from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.file_format import RowLayout
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
 from tsadbench.datasets.csv_file import Table, read_csv
 from tsadbench.datasets.csv_layout import Layout
 from tsadbench.datasets.location import find_or_download
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
-from tsadbench.prior import Prior
-from tsadbench.recording import Recording
-from tsadbench.row_layout import RowLayout
+from tsadbench.utils.arrays import BoolArray
 
 SENSORS = (
     "Accelerometer1RMS",

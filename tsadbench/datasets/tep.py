@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.arrays import FloatArray
-from tsadbench.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.file_format import RowLayout
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
 from tsadbench.datasets.location import find_or_download
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
-from tsadbench.prior import Prior
-from tsadbench.recording import Recording
-from tsadbench.row_layout import RowLayout
+from tsadbench.utils.arrays import FloatArray
 
 SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
 TEST = tuple(f"d{fault:02}" for fault in range(22))

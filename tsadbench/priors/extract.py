@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.errors import ModelError, UsageError
-from tsadbench.prior import Edge, Prior, Sensor
 from tsadbench.priors.answers import Answer, read_answer
+from tsadbench.priors.client import Cache, Model, Question, Reply, cost
 from tsadbench.priors.documents import Document
-from tsadbench.priors.model import Cache, Model, Question, Reply, cost
 from tsadbench.priors.perturb import difference_of
 from tsadbench.priors.prompt import VARIANTS, build_prompt
-from tsadbench.progress import progress
+from tsadbench.utils.progress import progress
 
 Pair = tuple[str, str]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tsadbench.base.prior import Edge, Prior
 from tsadbench.errors import UsageError
-from tsadbench.prior import Edge, Prior
 
 
 def perturbed(

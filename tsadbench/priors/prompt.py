@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsadbench.prior import Sensor
+from tsadbench.base.prior import Sensor
 from tsadbench.priors.documents import Document
 
 PATHWAYS = (

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
 # One fault a slot of so many rows, in a place drawn within it; a fault takes a fifth of its slot at most.
 SLOT = 200

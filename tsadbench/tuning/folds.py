@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
-from tsadbench.recording import Recording
 
 # Rows next to each other are all but equal, even for a detector that sees one row at a time.
 SMALLEST_GAP = 30

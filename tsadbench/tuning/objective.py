@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tsadbench.arrays import BoolArray, FloatArray
-from tsadbench.box import Box, BoxFailure, Construction, Limits
+from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
 from tsadbench.tuning.folds import Fold
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 Objective: TypeAlias = Literal["injection", "heldout"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)

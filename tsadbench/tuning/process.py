@@ -20,14 +20,14 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from tsadbench.box import Construction
-from tsadbench.box.child import end_with
-from tsadbench.box.guard import forbid
-from tsadbench.box.launch import import_path
-from tsadbench.box.limits import family
-from tsadbench.box.parcel import packed, unpacked
-from tsadbench.box.wire import Array, Header, receive, send
 from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.sandbox import Construction
+from tsadbench.sandbox.child import end_with
+from tsadbench.sandbox.framing import packed, unpacked
+from tsadbench.sandbox.guard import forbid
+from tsadbench.sandbox.launch import import_path
+from tsadbench.sandbox.limits import family
+from tsadbench.sandbox.wire import Array, Header, receive, send
 from tsadbench.tuning.outcome import Outcome
 from tsadbench.tuning.task import Task
 

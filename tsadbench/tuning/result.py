@@ -8,15 +8,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import tsadbench
+from tsadbench._version import __version__
+from tsadbench.base.prior import Prior
 from tsadbench.errors import UsageError
-from tsadbench.files import write_file
-from tsadbench.parameters import JsonValue, as_json, format_label
-from tsadbench.plan import Plan
-from tsadbench.prior import Prior
+from tsadbench.execution.plan import Plan
 from tsadbench.registry import CARD_ENDING
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.task import Task, training_hash
+from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.parameters import JsonValue, as_json, format_label
 
 
 def label_at(task: Task, parameters: Mapping[str, object]) -> str:
@@ -105,7 +105,7 @@ def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) 
             "threads": task.settings.threads,
             "data_hash": plan.data.dataset.content_hash,
             "training_hash": training_hash(task.train),
-            "tsadbench": tsadbench.__version__,
+            "tsadbench": __version__,
         }
     )
     for name, table in (("parameters", best.parameters), ("parts", best.parts), ("states", outcome.counts)):

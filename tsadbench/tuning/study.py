@@ -19,8 +19,8 @@ from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
-from tsadbench.box import BoxFailure, Limits
-from tsadbench.space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.sandbox import BoxFailure, Limits
 from tsadbench.tuning.objective import Boxes, HeldOut, Injection
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.storage import open_storage

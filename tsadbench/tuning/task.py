@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tsadbench.box import Construction
-from tsadbench.dataset import Dataset, hashed_parts
-from tsadbench.detector import Detector
+from tsadbench.base.dataset import Dataset, hashed_parts
+from tsadbench.base.detector import Detector
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
+from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
-from tsadbench.parameters import parameters_of
-from tsadbench.plan import Contender, Plan
-from tsadbench.prior import Prior
-from tsadbench.recording import Recording
-from tsadbench.sources import code_hash
-from tsadbench.space import Space
+from tsadbench.execution.plan import Contender, Plan
+from tsadbench.sandbox import Construction
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
+from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.parameters import parameters_of
 
 # What a run, not a detector's design, decides.
 _NEVER_SEARCHED = frozenset({"seed", "device", "prior"})

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import cast
 
-from tsadbench.detector import Traits
+from tsadbench.base.detector import Traits
+from tsadbench.base.detector_library import Family, Member
 from tsadbench.errors import MissingExtraError, PluginError
-from tsadbench.family import Family, Member
 from tsadbench_detectors.adapters.constructor import constructor, documentation, seed_name
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.known import UNKNOWN, Known

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray
 
 
 def ecod(train: FloatArray, rows: FloatArray) -> FloatArray:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from tsadbench.arrays import FloatArray
-from tsadbench.recording import Recording
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 

@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tsadbench.arrays import IntArray
-from tsadbench.detector import Detector
+from tsadbench.base.detector import Detector
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, UsageError
-from tsadbench.progress import progress
-from tsadbench.recording import Recording
+from tsadbench.utils.arrays import IntArray
+from tsadbench.utils.progress import progress
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.windows import Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser

@@ -7,9 +7,9 @@ from typing import Literal
 import pytest
 from sklearn.base import clone
 
-from tsadbench.detector import Detector
+from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
-from tsadbench.parameters import format_label, parameters_of, parse_arguments
+from tsadbench.utils.parameters import format_label, parameters_of, parse_arguments
 from tsadbench_detectors.adapters.constructor import constructor, documentation, seed_name
 
 

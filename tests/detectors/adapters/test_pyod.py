@@ -21,13 +21,13 @@ from pyod.models.knn import KNN
 from scipy.stats import skew
 from sklearn.preprocessing import StandardScaler
 
-from tsadbench.box import Box, Construction
+from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, MissingExtraError, PluginError, UsageError
-from tsadbench.manifest import adapted_versions, identity
-from tsadbench.parameters import parameters_of
-from tsadbench.plan import make_plan
-from tsadbench.recording import Recording
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.provenance import adapted_versions, identity
 from tsadbench.registry import load_detector, load_family, registered_name
+from tsadbench.sandbox import Box, Construction
+from tsadbench.utils.parameters import parameters_of
 from tsadbench_detectors.adapters import pyod as adapter
 from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
@@ -185,7 +185,7 @@ def test_it_can_be_constructed_elsewhere(portable):
     code = """
 import sys
 from pathlib import Path
-from tsadbench.box import Construction
+from tsadbench.sandbox import Construction
 made = Construction.loads(sys.stdin.buffer.read())
 print(made.cls(**made.arguments))
 """
@@ -211,7 +211,7 @@ def test_the_librarys_version_is_part_of_a_trials_identity(small_data, monkeypat
     real = adapted_versions(load_detector("pyod:KNN"))
     assert set(real) == {"pyod", "numba"}
     monkeypatch.setattr(
-        "tsadbench.manifest.adapted_versions", lambda cls: {"pyod": "0"} if cls.__name__ == "KNN" else {}
+        "tsadbench.execution.provenance.adapted_versions", lambda cls: {"pyod": "0"} if cls.__name__ == "KNN" else {}
     )
     after = [identity(trial, plan) for trial in plan.trials]
     assert (before[0] != after[0], before[1] == after[1]) == (True, True)
@@ -287,7 +287,7 @@ main()
 
 
 def test_a_run_with_brackets_and_settings(tsadbench, small_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("tsadbench.plans.load_dataset", lambda name: lambda options: small_data)
+    monkeypatch.setattr("tsadbench.execution.plans.load_dataset", lambda name: lambda options: small_data)
     done = tsadbench(
         "run", "-d", "pyod:KNN", "-d", "pyod:KNN[n_neighbors=10,window=5]", "--set", "pyod:KNN.method=mean",
         "--no-floors", "--format", "json", "--split", "overall", "--out", tmp_path / "runs",
@@ -302,7 +302,7 @@ def test_a_run_with_brackets_and_settings(tsadbench, small_data, tmp_path, monke
 
 
 def test_what_a_class_is_not_stands_below_the_table(tsadbench, small_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("tsadbench.plans.load_dataset", lambda name: lambda options: small_data)
+    monkeypatch.setattr("tsadbench.execution.plans.load_dataset", lambda name: lambda options: small_data)
     done = tsadbench("run", "-d", "pyod:PCA", "--no-floors", "--split", "overall", "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     assert "small: pyod:PCA: not the published method" in done.out

@@ -1,0 +1,198 @@
+"""The audit, on data with planted flaws worked by hand, and on SKAB, whose flaws are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.protocols.small_plant import SENSORS, plant
+from tsadbench import Recording
+from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.predictors import position_scores
+from tsadbench.analysis.audit.render import draw, markdown
+from tsadbench.analysis.audit.shared import shared_rows
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+
+
+def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
+    values = np.random.default_rng([seed, n_rows]).normal(size=(n_rows, 2)) + offset
+    return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
+
+
+def sound(n_test: int = 12) -> LabelledDataset:
+    """Return a plant whose faults lie anywhere and are as hard to see as they can be: nothing to be found."""
+    generator = np.random.default_rng(5)
+    train = recording("free", 500, start=0.0, seed=99)
+    test = tuple(recording(f"t{i}", 120, start=10_000.0 * (i + 1), seed=i) for i in range(n_test))
+    starts = generator.integers(0, 90, size=n_test)
+    return plant((train,), test, {f"t{i}": slice(int(at), int(at) + 30) for i, at in enumerate(starts)})
+
+
+def grades(found) -> dict[str, str]:
+    return {finding.about: finding.grade for finding in found.findings}
+
+
+def sentence(found, about: str) -> str:
+    return next(finding.sentence for finding in found.findings if finding.about == about)
+
+
+def test_the_position_score_is_the_share_of_the_other_recordings_that_are_anomalous_there():
+    truth = {"a": np.array([0, 1, 1, 0], bool), "b": np.array([0, 1, 0], bool), "c": np.array([1, 1], bool)}
+    a, b, c = position_scores(truth)
+    np.testing.assert_allclose(a, [1 / 2, 2 / 2, 0.0, 0.0])
+    np.testing.assert_allclose(b, [1 / 2, 2 / 2, 1.0])
+    np.testing.assert_allclose(c, [0.0, 2 / 2])
+
+
+def test_a_sound_plant_gets_no_fault():
+    found = audit(sound())
+    assert "fault" not in grades(found).values(), found.findings
+    assert {one.name for one in found.predictors} == {
+        "position", "time", "max-z", "l2-z", "sensor-range", "nearest-neighbour",
+    }  # fmt: skip
+
+
+def test_faults_that_always_begin_at_the_same_row_are_found():
+    given = sound()
+    data = plant(given.dataset.train, given.dataset.test, {one.id: slice(60, 90) for one in given.dataset.test})
+    found = audit(data)
+    assert grades(found)["position"] == "fault"
+    assert next(one.auroc for one in found.predictors if one.name == "position") == 1.0
+    assert "AUROC 1.000" in sentence(found, "position")
+
+
+def test_a_fault_that_one_sensor_shows_is_one_that_a_one_liner_finds():
+    given = sound()
+    loud = tuple(
+        Recording(one.id, one.values + 20.0 * given.labels.rows[one.id][:, None], one.sensors, one.time)
+        for one in given.dataset.test
+    )
+    found = audit(plant(given.dataset.train, loud, {k: _slice(v) for k, v in given.labels.rows.items()}))
+    assert grades(found)["max-z"] == "fault"
+
+
+def _slice(rows) -> slice:
+    places = np.flatnonzero(rows)
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
+    train = recording("free", 50, start=0.0)
+    a = train.rows(40, 50, id="a")
+    b = Recording("b", np.vstack([a.values[:4], recording("x", 6).values]), SENSORS, a.time)
+    labels = {"a": np.array([0, 1] + [0] * 8, bool), "b": np.zeros(10, bool)}
+    found = shared_rows([train], [a, b], labels)
+    assert [(one.first, one.second, one.roles, one.n_rows, one.n_contradicting) for one in found] == [
+        ("free", "a", "train and test", 10, None),
+        ("free", "b", "train and test", 4, None),
+        ("a", "b", "test and test", 4, 1),
+    ]
+    later = Recording("b", b.values, SENSORS, b.time + 1.0 if b.time is not None else None)
+    assert not [one for one in shared_rows([train], [a, later], labels) if one.second == "b"]
+
+
+def test_without_time_rows_are_compared_by_their_values():
+    one, other = recording("a", 10), recording("b", 10)
+    labels = {name: np.zeros(10, bool) for name in ("a", "b")}
+    (found,) = shared_rows([recording("free", 20, seed=3)], [one, other], labels)
+    assert (found.first, found.second, found.n_rows, found.n_contradicting) == ("a", "b", 10, 0)
+
+
+def test_gaps_repeated_rows_and_sensors_that_never_move():
+    time = np.arange(20.0)
+    time[12:] += 30.0
+    values = np.random.default_rng(0).normal(size=(20, 2))
+    values[:, 1] = 4.0
+    values[7] = values[6]
+    data = plant(
+        (recording("free", 50, start=0.0),), (Recording("odd", values, SENSORS, time + 1e6),), {"odd": slice(3, 8)}
+    )
+    found = audit(data)
+    odd = found.recordings[1]
+    assert (odd.step_seconds, odd.duplicates, odd.constant) == (1.0, 1, ("flow",))
+    assert [(gap.row, gap.seconds) for gap in odd.gaps] == [(12, 31.0)]
+    assert (odd.n_anomalous, odd.first_anomalous) == (5, 3)
+    assert "31 s before row 12 of odd" in sentence(found, "gaps")
+    assert "flow in odd" in sentence(found, "constant")
+
+
+def test_a_shift_between_training_and_normal_test_rows():
+    test = (recording("a", 100, seed=1, offset=30.0),)
+    found = audit(plant((recording("free", 200),), test, {"a": slice(0, 20)}, {"overall": ("a",), "valve": ("a",)}))
+    assert grades(found)["shift"] == "fault"
+    shift = next(one for one in found.shifts if one.split == "valve" and one.sensor == "flow")
+    assert shift.z == pytest.approx(30.0, rel=0.1)
+    assert shift.outside == 1.0
+
+
+def test_labels_of_one_class_are_no_error():
+    found = audit(plant((recording("free", 50),), (recording("a", 50, seed=2),)))
+    assert {one.auroc for one in found.predictors} == {None}
+    assert "No test row is anomalous" in sentence(found, "anomalies")
+    assert json.loads(found.to_json())["schema"] == 1
+
+
+def test_too_many_anomalies_are_a_fault():
+    found = audit(plant((recording("free", 50),), (recording("a", 100, seed=2),), {"a": slice(0, 60)}))
+    assert grades(found)["anomalies"] == "fault"
+    assert "F1 0.750" in sentence(found, "anomalies")
+
+
+def test_markdown_and_figure(tmp_path):
+    found = audit(sound())
+    text = markdown(found)
+    assert text.count("\n## ") == 3  # no rows are shared: that table is left out
+    draw(found, tmp_path / "a.svg")
+    draw(found, tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.skab
+def test_what_is_known_of_skab(skab_directory):
+    from tsadbench.datasets.skab import load
+
+    found = audit(load(DataOptions(directory=skab_directory)))
+    by_name = {one.name: one for one in found.predictors}
+    assert by_name["position"].auroc == pytest.approx(0.94, abs=0.005)
+    assert by_name["max-z"].auroc == pytest.approx(0.756, abs=0.005)
+    jumps = sorted((gap.seconds for one in found.recordings for gap in one.gaps), reverse=True)
+    assert jumps[:6] == [247.0, 76.0, 65.0, 64.0, 54.0, 33.0]
+    flow = {one.split: one for one in found.shifts if one.sensor == "Volume Flow RateRMS"}
+    assert flow["valve1"].train_median == pytest.approx(125, abs=1)
+    assert flow["valve1"].test_median == pytest.approx(32, abs=1)
+    assert next(one for one in found.recordings if one.id == "other/2").first_anomalous == 104
+    assert [(one.first, one.second, one.n_rows, one.n_contradicting) for one in found.shared] == [
+        ("anomaly-free", "other/5", 572, None),
+        ("other/2", "other/3", 120, 0),
+        ("other/3", "other/4", 228, 57),
+        ("other/10", "other/11", 21, 0),
+        ("other/12", "other/13", 349, 178),
+    ]
+
+
+@pytest.mark.skab
+@pytest.mark.parametrize("name", ["skab", "tep", "pumploop"])
+def test_the_committed_audits_are_what_the_command_prints(name, skab_directory):
+    from tsadbench.registry import load_dataset
+
+    committed = Path(__file__).parents[3] / "docs" / "audits" / f"{name}.md"
+    assert committed.read_text() == markdown(audit(load_dataset(name)(DataOptions(directory=skab_directory))))
+
+
+@pytest.mark.skab
+def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
+    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
+    shown = tsadbench("data", "audit", "skab", "--figure", tmp_path / "skab.png")
+    assert shown.code == 0
+    assert "✗ position" in shown.out
+    assert (tmp_path / "skab.png").read_bytes().startswith(b"\x89PNG")
+    content = json.loads(tsadbench("data", "audit", "skab", "--format", "json").out)
+    assert content["dataset"] == "skab"
+    assert tsadbench("data", "audit", "skab", "--format", "markdown").out.startswith("# Audit of the data set skab")
+    assert tsadbench("data", "audit", "skap").code == 2
+    wrong = tsadbench("data", "audit", "skab", "--figure", tmp_path / "skab.txt")
+    assert wrong.code == 2
+    assert "expected a name that ends in .svg, .png, .pdf" in " ".join(wrong.err.split())

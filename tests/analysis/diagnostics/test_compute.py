@@ -1,0 +1,163 @@
+"""The diagnostics of a trial whose flags were put down by hand (`conftest`); every number is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.analysis.diagnostics.conftest import FLAGGED, make_dataset, rows
+from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits, recording_events
+from tsadbench.analysis.diagnostics.affiliation import affiliation
+from tsadbench.analysis.diagnostics.vus import vus_pr
+from tsadbench.analysis.events import Event
+from tsadbench.errors import UsageError
+from tsadbench.results.trial_result import Result
+
+
+@pytest.fixture
+def result(add, store) -> Result:
+    data = make_dataset()
+    return Result(add(data), store, data)
+
+
+def test_operational_numbers_are_pooled_over_recordings(result):
+    found = of_result(result, "overall")
+    assert (found.n_recordings, found.n_events, found.n_found) == (3, 3, 2)
+    assert found.found == pytest.approx(2 / 3)
+    # The onsets of a's event and of b's second one were seen; when b's began, row 7 was flagged.
+    assert found.already_on == 1 / 2
+    # a's event begins at row 5, row 6 is flagged and known two rows later.
+    assert (found.n_delays, found.delay_rows, found.delay_seconds) == (1, 3, 180)
+    # a: rows 3, 8 and 11; b: rows 5 to 7. Normal: 7 + 4 + 6 rows of a minute; b's gap of 44 minutes is no time.
+    assert found.n_false_alarms == 4
+    assert found.false_alarms_per_hour == pytest.approx(4 / (17 / 60))
+    assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
+    assert found.false_alarm_share == pytest.approx(6 / 17)
+    # 40 training and 30 test rows in 2 s.
+    assert found.rows_per_second == 35
+    assert found.vus_pr is found.vus_buffer is found.affiliation_f1 is None
+
+
+def test_each_split_has_its_own(result):
+    found = of_splits(result, ["a", "b", "c"])
+    assert [one.n_events for one in found.values()] == [1, 2, 0]
+    assert [one.found for one in found.values()] == [1.0, 0.5, None]
+    assert [one.already_on for one in found.values()] == [0.0, 1.0, None]
+    assert [one.delay_rows for one in found.values()] == [3, None, None]
+    assert [one.delay_seconds for one in found.values()] == [180, None, None]
+    assert [one.n_false_alarms for one in found.values()] == [3, 1, 0]
+    assert [one.false_alarms_per_hour for one in found.values()] == pytest.approx([3 / 7 * 60, 1 / 4 * 60, 0])
+    assert [one.false_alarm_share for one in found.values()] == pytest.approx([3 / 7, 3 / 4, 0])
+
+
+def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
+    data = make_dataset()
+    # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
+    found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
+    assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
+
+
+def test_without_time_there_are_rows_only(add, store):
+    data = make_dataset(timeless=("a", "b", "c"))
+    found = of_result(Result(add(data), store, data), "overall")
+    assert found.delay_seconds is found.false_alarms_per_hour is None
+    assert found.delay_rows == 3
+    assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
+
+
+def test_delays_without_seconds_leave_the_mean_in_seconds_undefined(add, store):
+    data = make_dataset(timeless=("a",))
+    found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "overall")
+    assert (found.n_delays, found.delay_rows, found.delay_seconds) == (2, 2, None)
+
+
+def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store):
+    data = make_dataset(timeless=("c",))
+    found = of_splits(Result(add(data), store, data), ["overall", "a", "c"])
+    assert found["overall"].false_alarms_per_hour is None
+    assert found["overall"].delay_seconds == 180  # c has no delay that would lack seconds
+    assert found["a"].false_alarms_per_hour == pytest.approx(3 / 7 * 60)
+    assert found["c"].false_alarms_per_hour is None
+
+
+@pytest.mark.parametrize(
+    ("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0), ("?", 0.0, 0.0, 0.0)]
+)
+def test_all_flagged_none_flagged_and_nothing_scored(add, store, character, found, share, already_on):
+    data = make_dataset()
+    flagged = {name: character * len(text) for name, text in FLAGGED.items()}
+    one = of_result(Result(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
+    assert (one.found, one.false_alarm_share, one.already_on) == (found, share, already_on)
+    # Flagged everywhere, a alarms before and after its event, b between its two, c all along.
+    assert one.n_false_alarms == 4 * share
+    assert one.delay_rows == (0 if found else None)
+    assert one.affiliation_recall == found
+    assert (one.affiliation_precision is None) == (found == 0)
+    # Nothing is ranked: what the ranks are worth is the same, flagged or not.
+    same = of_result(
+        Result(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
+    )
+    assert of_result(Result(add(data, flagged), store, data), "a", ["vus"]).vus_pr == same.vus_pr
+
+
+def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
+    found = of_result(result, "overall", GROUPS, vus_buffer=4)
+    parts = {name: result.recordings[name] for name in "ab"}
+    counted = {name: (one.scores[2:], one.anomalous[2:]) for name, one in parts.items()}
+    each = [vus_pr(scores, anomalous, 4) for scores, anomalous in counted.values()]
+    assert found.vus_pr == pytest.approx(np.mean(each))
+    assert found.vus_buffer == 4
+    # a has one event, b two; c has none and does not count.
+    of_a, of_b = (affiliation(rows(FLAGGED[name])[2:], anomalous) for name, (_, anomalous) in counted.items())
+    assert found.affiliation_precision == pytest.approx((of_a.precision + 2 * of_b.precision) / 3)
+    assert found.affiliation_recall == pytest.approx((of_a.recall + 2 * of_b.recall) / 3)
+    both = found.affiliation_precision + found.affiliation_recall
+    assert found.affiliation_f1 == pytest.approx(2 * found.affiliation_precision * found.affiliation_recall / both)
+
+
+def test_where_no_recording_has_both_classes_vus_and_affiliation_are_undefined(result):
+    found = of_result(result, "c", GROUPS)
+    assert found.vus_pr is found.affiliation_precision is found.affiliation_recall is found.affiliation_f1 is None
+
+
+def test_recordings_without_evaluated_rows_take_no_part(add, store):
+    data = make_dataset(timeless=("b", "c"))
+    found = of_splits(Result(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
+    # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
+    assert (found["overall"].n_recordings, found["overall"].n_events) == (2, 1)
+    assert (found["overall"].n_false_alarms, found["overall"].false_alarm_share) == (1, pytest.approx(1 / 3))
+    # b has no time, but no normal row either.
+    assert found["overall"].false_alarms_per_hour == pytest.approx(1 / 3 * 60)
+    assert found["c"].n_recordings == 0
+    assert set(found["c"].values(["vus", "affiliation"]).values()) == {None}
+    assert found["c"].false_alarms_per_hour is found["c"].false_alarms_per_1000_rows is None
+
+
+def test_an_immeasurably_fast_detector_has_no_speed(add, store):
+    data = make_dataset()
+    assert of_result(Result(add(data, score_seconds=0.0), store, data), "a").rows_per_second is None
+
+
+def test_events_of_a_recording(result):
+    assert recording_events(result.recordings["a"]) == (Event(5, 8, True, False, 6),)
+    assert recording_events(result.recordings["b"]) == (Event(2, 4, False, False, 2), Event(8, 10, True, True, None))
+
+
+def test_values_are_of_the_groups_asked_for(result):
+    found = of_result(result, "overall", GROUPS)
+    assert set(found.values(["vus"])) == {"vus_pr"}
+    assert list(found.values(["affiliation"])) == ["affiliation_precision", "affiliation_recall", "affiliation_f1"]
+    assert set(found.values()) > {"found", "delay_rows", "vus_pr"}
+
+
+@pytest.mark.parametrize(
+    ("split", "groups", "buffer", "message"),
+    [
+        ("overal", GROUPS, 100, "no split 'overal'; did you mean 'overall'"),
+        ("overall", ["vsu"], 100, "no group of diagnostics 'vsu'; did you mean 'vus'"),
+        ("overall", GROUPS, -1, "integer of at least 0 rows, found -1"),
+    ],
+)
+def test_wrong_input_is_refused(result, split, groups, buffer, message):
+    with pytest.raises(UsageError, match=message):
+        of_result(result, split, groups, vus_buffer=buffer)

@@ -1,0 +1,37 @@
+"""docs/diagnostics.md shows what the command emitted: nobody types a number."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def tables(text: str) -> list[list[dict[str, str]]]:
+    """Return every Markdown table as rows by header."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        header, _, *rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines()]
+        found.append([dict(zip(header, row, strict=True)) for row in rows])
+    return found
+
+
+def by_detector(rows: list[dict[str, str]]) -> dict[str, dict[str, str]]:
+    return {row["detector"]: row for row in rows}
+
+
+@pytest.mark.parametrize("name", ["skab", "pumploop"])
+def test_its_tables_are_the_emitted_ones(name):
+    page = (DOCS / "diagnostics.md").read_text()
+    (shown,) = (
+        table
+        for part, table in zip(page.split("(diagnostics/")[1:], tables(page)[1:], strict=True)
+        if part.startswith(f"{name}.md)")
+    )
+    emitted = by_detector(tables((DOCS / f"diagnostics/{name}.md").read_text())[0])
+    assert len(shown) >= 10
+    for row in shown:
+        assert row.items() <= emitted[row["detector"]].items(), row["detector"]

@@ -1,0 +1,332 @@
+"""`tsadbench compare` on stores that runs have written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+import tsadbench as package
+from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
+from tsadbench.analysis.significance import Entrant
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+
+SENSORS = ("flow", "pressure")
+N_ROWS = 120
+QUIET = "quiet"
+
+
+class Fragile(Detector):
+    """The largest value of a row; with seed 1 it does not converge."""
+
+    traits = Traits(stochastic=True)
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _fit(self, recordings):
+        if self.seed == 1:
+            raise RuntimeError("no convergence")
+
+    def _score(self, recording):
+        return recording.values.max(axis=1)
+
+
+def plant() -> LabelledDataset:
+    """Thirteen test recordings: r1 repeats 30 rows of r0, and one has no anomaly."""
+    rng = np.random.default_rng(0)
+    test, labels = [], {}
+    for number in range(13):
+        name = QUIET if number == 12 else f"r{number}"
+        values = rng.normal(size=(N_ROWS, 2))
+        anomalous = np.zeros(N_ROWS, dtype=bool)
+        time = np.arange(N_ROWS) + 1000.0 * number
+        if name != QUIET:
+            anomalous[60:90] = True
+            values[60:90] += rng.uniform(0.0, 3.0)
+        if number == 1:
+            values[:30], time[:30] = test[0].values[90:], test[0].time[90:]
+        test.append(Recording(name, values, SENSORS, time=time))
+        labels[name] = anomalous
+    everything = tuple(labels)
+    splits = {"overall": everything, "few": everything[:4], "quiet": (QUIET,)}
+    train = (Recording("normal", rng.normal(size=(300, 2)), SENSORS, time=np.arange(300) - 1e6),)
+    return LabelledDataset(Dataset("plant", train, tuple(test), splits), Labels(labels, splits))
+
+
+PLANT = plant()
+DETECTORS = ["max-z", "l2-z", "t2", "random"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A store with four detectors on the plant, `random` with two seeds, and one detector of which a seed failed."""
+    folder = tmp_path_factory.mktemp("made") / "runs"
+    plan = make_plan([*DETECTORS, Fragile], dataset=PLANT, floors=False, seeds=2, timeout=120)
+    run_plan(plan, Store.create(folder), jobs=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("pumploop") / "runs"
+    plan = make_plan(["max-z", "t2", "all-positive"], dataset="pumploop", floors=False, timeout=120)
+    run_plan(plan, Store.create(folder), jobs=2)
+    return folder
+
+
+def compare(store: Path, *detectors: str, **options):
+    return package.compare(store, detectors, dataset=PLANT, **options)
+
+
+class TestNumbers:
+    def test_they_come_from_stored_scores_seeds_averaged_within_a_recording(self, made):
+        found = compare(made, "random", "max-z")
+        store = Store.open(made)
+        expected = {}
+        for label in ("random", "max-z"):
+            of_seeds = [store.scores(record.trial) for record in store.records() if record.label == label]
+            assert len(of_seeds) == (2 if label == "random" else 1)
+            for name, anomalous in PLANT.labels.rows.items():
+                if name != QUIET:
+                    values = [average_precision_score(anomalous[30:], one[f"test/all/{name}"][30:]) for one in of_seeds]
+                    expected[name, label] = np.mean(values)
+        assert found.recordings.units == tuple(f"r{number}" for number in range(12))
+        for unit, values in found.recordings.to_json().items():
+            assert values == pytest.approx({label: expected[unit, label] for label in ("random", "max-z")})
+        (pair,) = found.inference.pairs
+        differences = [expected[f"r{number}", "random"] - expected[f"r{number}", "max-z"] for number in range(12)]
+        assert pair.mean_difference == pytest.approx(np.mean([np.mean(differences[:2]), *differences[2:]]))
+        assert pair.n_units == 11
+
+    def test_recordings_that_share_rows_count_once_unless_told_otherwise(self, made):
+        found = compare(made, "t2", "max-z")
+        assert found.clusters[0] == ("r0", "r1")
+        assert len(found.clusters) == 11
+        assert "12 recordings, 11 independent ones" in found.title
+        assert any("count once, by their mean: r0 + r1" in note for note in found.notes)
+        alone = compare(made, "t2", "max-z", independent=True)
+        assert len(alone.clusters) == 12
+        assert any("flatter" in note for note in alone.notes)
+
+    def test_recordings_of_one_class_are_left_out_and_counted(self, made):
+        found = compare(made, "t2", "max-z")
+        assert found.left_out == {QUIET: "none of its evaluated rows is anomalous"}
+        assert any(f"1 of the split's recordings left out ({QUIET})" in note for note in found.notes)
+
+    def test_a_split_of_few_recordings_shows_nothing(self, made):
+        found = compare(made, "max-z", "random", split="few")
+        assert found.recordings.units == ("r0", "r1", "r2", "r3")
+        assert not found.inference.conclusive
+        assert found.inference.conclusions[0].startswith("Too few to conclude anything: 3 independent units")
+        assert any("percentile" in note for note in found.notes)
+
+    def test_another_metric_says_that_it_is_not_the_primary_one(self, made):
+        found = compare(made, "max-z", "random", metric="bf_f1")
+        assert found.metric.name == "bf_f1"
+        assert any("named beforehand, is auprc" in note for note in found.notes)
+        assert any("an upper bound" in note for note in found.notes)
+        assert not any("beforehand" in note for note in compare(made, "max-z", "random").notes)
+
+    def test_the_other_metrics_describe(self, made):
+        (entrant, _) = compare(made, "max-z", "random").entrants
+        judged = compare(made, "max-z", "random", metric="auroc").inference.units.column("max-z")
+        assert entrant.metrics["auroc"] == pytest.approx(judged.mean())
+
+    def test_rows_of_a_joined_series_are_said_to_be_so(self, tmp_path):
+        run_plan(
+            make_plan(["max-z", "l2-z"], dataset=PLANT, protocol="published", floors=False), Store.create(tmp_path)
+        )
+        notes = compare(tmp_path, "max-z", "l2-z").notes
+        assert any("windows cross their borders" in note for note in notes)
+        assert any(note.startswith("One fit a seed scored all recordings") for note in notes)
+
+
+class TestFailures:
+    def test_a_detector_with_a_failed_seed_is_a_row_that_says_so(self, made):
+        found = compare(made, "max-z", "tests.analysis.significance.test_compare:Fragile", "random")
+        bad = found.entrants[1]
+        assert (bad.status, bad.seeds, bad.metrics) == ("error", (0, 1), {})
+        assert bad.failed[0]["seed"] == 1
+        assert found.recordings.detectors == ("max-z", "random")
+        assert "takes no part: error in 1 of 2 trials (seed 1: " in found.notes[0]
+        assert "no convergence" in found.notes[0]
+        assert "| error in 1 of 2 | - | - |" in found.to_markdown()
+
+    def test_with_fewer_than_two_left_nothing_is_compared(self, made):
+        with pytest.raises(UsageError, match=r"fewer than two detectors can be compared.*no convergence"):
+            compare(made, "max-z", "tests.analysis.significance.test_compare:Fragile")
+
+
+class TestWrongInputs:
+    @pytest.mark.parametrize(
+        ("detectors", "options", "message"),
+        [
+            (["max-z"], {}, "expected two detectors or more to compare, found max-z"),
+            ([], {}, "found none"),
+            (["max-z", "max-z"], {}, "found 'max-z' twice"),
+            (["max-z", "maxz"], {}, "no trials of 'maxz'; did you mean 'max-z'"),
+            (["max-z", "t2[window"], {}, r"expected NAME or NAME\[key=value"),
+            (["max-z", "t2"], {"metric": "aupr"}, "has no metric 'aupr'; did you mean 'auprc'"),
+            (["max-z", "t2"], {"metric": "flagged"}, "neither better high nor low"),
+            (["max-z", "t2"], {"split": "fev"}, "no split 'fev'; did you mean 'few'"),
+            (["max-z", "t2"], {"split": "quiet"}, "undefined on every recording .*none of its evaluated rows is anom"),
+            (["max-z", "t2"], {"protocol": "published"}, "no trial of the protocol 'published'"),
+            (["max-z", "t2"], {"rope": 1.5}, "at least 0 and below 1, found 1.5"),
+        ],
+    )
+    def test_they_are_named(self, made, detectors, options, message):
+        with pytest.raises(UsageError, match=message):
+            compare(made, *detectors, **options)
+
+    def test_keys_may_stand_in_any_order(self, made):
+        with pytest.raises(UsageError, match=r"no trials of 't2\[a=1,b=2\]'"):
+            compare(made, "max-z", "t2[b=2, a=1]")
+
+    def test_data_that_is_not_registered_must_be_given(self, made):
+        with pytest.raises(UsageError, match=r"no data set 'plant'.*give its card"):
+            package.compare(made, ["max-z", "t2"])
+
+    def test_other_data_than_the_trials(self, made):
+        changed = PLANT.dataset.test[0]
+        other = Recording(changed.id, changed.values + 1.0, SENSORS, time=changed.time)
+        dataset = replace(PLANT.dataset, test=(other, *PLANT.dataset.test[1:]))
+        with pytest.raises(package.DataError, match="the data here are not those it was made with"):
+            package.compare(made, ["max-z", "t2"], dataset=LabelledDataset(dataset, PLANT.labels))
+
+    def test_an_empty_store_and_no_store(self, tmp_path, tsadbench):
+        Store.create(tmp_path / "empty")
+        for folder, message in (("empty", "holds no trials yet"), ("nowhere", "is not a run store")):
+            found = tsadbench("compare", tmp_path / folder, "a", "b")
+            assert found.code == 2
+            assert message in " ".join(found.err.split())
+
+    @pytest.mark.parametrize("key", ["dataset", "protocol"])
+    def test_a_store_of_several_must_be_told_which(self, made, tmp_path, key):
+        shutil.copytree(made, tmp_path / "runs")
+        first = Store.open(made).records()[0]
+        folder = tmp_path / "runs" / "another"
+        folder.mkdir()
+        (folder / "record.json").write_text(replace(first, **{key: "another"}, trial="another").to_json())
+        with pytest.raises(UsageError, match=rf"several .*another.*: choose one by --{key}"):
+            package.compare(tmp_path / "runs", ["max-z", "t2"], dataset=None if key == "dataset" else PLANT)
+        chosen = {"protocol": "strict"} if key == "protocol" else {}
+        assert compare(tmp_path / "runs", "max-z", "t2", **chosen).dataset == "plant"
+
+    def test_without_the_extra_two_are_compared_and_three_name_it(self, made, monkeypatch):
+        monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
+        assert compare(made, "max-z", "t2").inference.pairs
+        with pytest.raises(MissingExtraError, match=r"pip install 'tsadbench\[stats\]'"):
+            compare(made, "max-z", "t2", "random")
+
+
+class TestFormats:
+    def test_csv_has_a_row_a_pair(self, made):
+        found = compare(made, "max-z", "t2", "random")
+        rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+        assert [(row["first"], row["second"]) for row in rows] == [
+            ("max-z", "t2"), ("max-z", "random"), ("t2", "random"),
+        ]  # fmt: skip
+        assert float(rows[1]["p_holm"]) == found.inference.pairs[1].p_holm
+        assert found.to_frame()["p"].tolist() == [pair.wilcoxon.p for pair in found.inference.pairs]
+
+    def test_json_holds_everything(self, made):
+        found = compare(made, "max-z", "t2", "random")
+        content = json.loads(found.to_json())
+        assert content["schema"] == 1
+        assert content["detectors"][0]["mean_rank"] == found.inference.mean_ranks["max-z"]
+        assert content["pairs"][0]["wilcoxon"]["p"] == found.inference.pairs[0].wilcoxon.p
+        assert content["friedman"]["degrees"] == [2, 20]
+        assert content["recordings"]["r5"]["t2"] == found.recordings.column("t2")[5]
+        assert content["clusters"][0] == ["r0", "r1"]
+        assert content["left_out"] == {QUIET: "none of its evaluated rows is anomalous"}
+
+    def test_two_detectors_draw_their_differences_and_three_their_ranks(self, made, tmp_path):
+        from tsadbench.reporting.figures.significance import draw
+
+        for detectors, said in (
+            (("max-z", "t2"), "max-z - t2"),
+            (("max-z", "t2", "random"), "mean rank over 11 units"),
+        ):
+            for name in ("one.svg", "two.svg"):
+                draw(compare(made, *detectors), tmp_path / name)
+            text = (tmp_path / "one.svg").read_text()
+            assert text == (tmp_path / "two.svg").read_text()
+            assert said in text
+            assert all(label in text for label in detectors)
+
+    @pytest.mark.parametrize("n_detectors", [2, 3])
+    def test_any_name_is_drawn_and_written_as_it_is(self, made, tmp_path, n_detectors):
+        from tsadbench.analysis.significance import Matrix, infer
+        from tsadbench.reporting.figures.significance import draw
+
+        nasty = ("$a_b$ {rank}", "<script>|x", "100% [k=v]\\frac")[:n_detectors]
+        values = np.random.default_rng(0).uniform(size=(12, n_detectors))
+        matrix = Matrix(tuple(f"{number}_$x$" for number in range(12)), nasty, values)
+        clusters = tuple((unit,) for unit in matrix.units)
+        found = replace(
+            compare(made, "max-z", "t2"),
+            recordings=matrix,
+            clusters=clusters,
+            inference=infer(matrix, clusters),
+            entrants=tuple(Entrant(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
+            titles={"auprc": "AUPRC"},
+        )
+        draw(found, tmp_path / "names.svg")
+        text = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
+        assert all(name in text for name in nasty)
+        assert "| <script>\\|x | 1 |" in found.to_markdown()
+
+    def test_too_few_units_have_no_diagram(self, made, tmp_path):
+        from tsadbench.reporting.figures.significance import draw
+
+        few = compare(made, "max-z", "t2", "random", split="few")
+        with pytest.raises(UsageError, match="3 independent units say too little for a picture, expected at least 10"):
+            draw(few, tmp_path / "few.svg")
+        assert not (tmp_path / "few.svg").exists()
+        with pytest.raises(UsageError, match=r"ends in \.svg, \.png, \.pdf"):
+            draw(compare(made, "max-z", "t2"), tmp_path / "figure.txt")
+
+
+class TestCommandLine:
+    def test_a_table(self, runs, tsadbench):
+        found = tsadbench("compare", runs, "t2", "max-z")
+        assert found.code == 0, found.err
+        text = " ".join(found.out.split())
+        assert "AUPRC on pumploop, split overall, protocol strict: 34 recordings" in text
+        assert "independent units can give a p-value as small as" in text
+        assert "win/tie/loss" in text
+        assert "One fit a seed" in text
+
+    def test_markdown_with_holm_and_a_diagram(self, runs, tsadbench, tmp_path):
+        found = tsadbench(
+            "compare", runs, "t2", "max-z", "all-positive", "--format", "markdown", "--figure", tmp_path / "ranks.png"
+        )
+        assert found.code == 0, found.err
+        assert "| first | second | mean difference | 95 % interval |" in found.out
+        assert "| p (Holm) |" in found.out
+        assert "Friedman: the detectors are not all alike (Iman-Davenport F(2, 66) = " in found.out
+        assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_wrong_names_are_one_line_and_exit_code_2(self, runs, tsadbench):
+        for arguments, message in (
+            (("t2",), "expected two detectors or more"),
+            (("t2", "max-y"), "did you mean 'max-z'"),
+            (("t2", "max-z", "--dataset", "skab"), "no trial of the data set 'skab'"),
+        ):
+            found = tsadbench("compare", runs, *arguments)
+            assert found.code == 2
+            assert message in found.err
+            assert "Traceback" not in found.err

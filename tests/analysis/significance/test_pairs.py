@@ -1,0 +1,180 @@
+"""Two detectors: hand-computed cases, scipy and scikit-posthocs as oracles, and what must not matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scikit_posthocs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tsadbench.analysis.significance.matrix import Matrix
+from tsadbench.analysis.significance.pairs import (
+    _exact_with_ties,
+    bootstrap_interval,
+    compare_pair,
+    compare_pairs,
+    holm,
+    rank_biserial,
+    wilcoxon,
+)
+
+HUNDREDTHS = np.array([1.0, 2.0, 3.0, -4.0, 5.0, 6.0]) / 100
+
+values = st.lists(st.tuples(*[st.integers(0, 100)] * 2), min_size=2, max_size=20)
+
+
+def pair(first, second, **options):
+    return compare_pair("a", "b", np.array(first, dtype=float), np.array(second, dtype=float), **options)
+
+
+def test_wilcoxon_by_hand():
+    # Rank sum of the one negative difference: 4. Of the 64 ways to give signs to the ranks 1 to 6, seven have a sum of
+    # at most 4: {}, {1}, {2}, {3}, {1, 2}, {4}, {1, 3}.
+    found = wilcoxon(HUNDREDTHS)
+    assert found.p == pytest.approx(2 * 7 / 64)
+    assert found.smallest == pytest.approx(2 / 64)
+    assert (found.n_different, found.method) == (6, "exact")
+
+
+@pytest.mark.parametrize(("n", "smallest"), [(4, 0.125), (5, 0.0625), (6, 0.03125), (7, 0.015625), (8, 0.0078125)])
+def test_the_smallest_p_that_n_differences_can_give(n, smallest):
+    one_way = np.arange(1, n + 1) / 100
+    assert wilcoxon(one_way).p == wilcoxon(one_way).smallest == pytest.approx(smallest)
+    assert wilcoxon(one_way * np.where(np.arange(n) == 1, -1, 1)).smallest == pytest.approx(smallest)
+
+
+def test_differences_of_equal_size_by_hand():
+    # Six equal differences, one of them negative: 1 + 6 of 64 signings have at most one of that sign.
+    found = wilcoxon(np.array([0.1] * 5 + [-0.1]))
+    assert found.p == pytest.approx(2 * 7 / 64)
+    assert found.smallest == pytest.approx(2 / 64)
+    assert found.method == "exact with ties"
+
+
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_ties_are_exact_as_scipys_walk_through_all_signs_is(n):
+    differences = np.random.default_rng(n).choice([-0.03, -0.02, -0.01, 0.01, 0.02], size=n)
+    expected = stats.wilcoxon(differences, method=stats.PermutationMethod(n_resamples=2**n)).pvalue
+    assert wilcoxon(differences).p == pytest.approx(expected)
+    assert wilcoxon(differences).method == "exact with ties"
+
+
+def test_without_ties_the_count_of_signs_is_scipys_exact_test():
+    differences = np.random.default_rng(1).normal(0.3, 1.0, size=34)
+    assert _exact_with_ties(differences) == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue)
+
+
+def test_zeros_are_left_out_and_counted():
+    found = wilcoxon(np.array([0.0, 0.0, *HUNDREDTHS]))
+    assert found == wilcoxon(HUNDREDTHS)
+    nothing = wilcoxon(np.zeros(8))
+    assert (nothing.p, nothing.smallest, nothing.n_different, nothing.method) == (1.0, 1.0, 0, "no difference")
+
+
+def test_many_differences_are_approximated_and_said_to_be():
+    differences = np.random.default_rng(0).normal(0.1, 1.0, size=60)
+    found = wilcoxon(differences)
+    assert found.method == "normal approximation"
+    ranks = stats.rankdata(np.abs(differences))
+    z = (min(ranks[differences < 0].sum(), ranks[differences > 0].sum()) - 60 * 61 / 4) / (60 * 61 * 121 / 24) ** 0.5
+    assert found.p == pytest.approx(2 * stats.norm.cdf(z))
+
+
+def test_holm_by_hand():
+    # .01 * 3, then .03 * 2, then .04 * 1, which may not be below the one before.
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.2]) == [0.2]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_effect_sizes_by_hand():
+    assert rank_biserial(HUNDREDTHS) == pytest.approx((17 - 4) / 21)
+    assert rank_biserial(np.zeros(3)) == 0.0
+    found = pair([0.5, 0.6, 0.7, 0.8], [0.5, 0.59, 0.6, 0.9])
+    assert found.mean_difference == pytest.approx(0.01 / 4)
+    assert found.median_difference == pytest.approx(0.005)
+
+
+def test_wins_ties_and_losses_heed_the_region_of_practical_equivalence():
+    found = pair([0.50, 0.51, 0.52, 0.50, 0.40], [0.50, 0.50, 0.50, 0.51, 0.50])
+    assert (found.wins, found.ties, found.losses) == (1, 3, 1)  # .51 - .50 is a tie, whatever floats make of it
+    assert (pair([0.52], [0.50], rope=0.05).ties, pair([0.51], [0.50], rope=0.0).wins) == (1, 1)
+    fewer_alarms = pair([0.1, 0.1, 0.1], [0.2, 0.3, 0.05], better="lower")
+    assert (fewer_alarms.wins, fewer_alarms.losses) == (2, 1)
+    assert fewer_alarms.mean_difference < 0
+
+
+def test_the_interval_is_scipys_paired_one():
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0.7, 0.1, 14), rng.normal(0.6, 0.1, 14)
+    order = np.argsort(first - second)
+    expected = stats.bootstrap(
+        (first[order], second[order]),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        paired=True,
+        method="BCa",
+        n_resamples=9_999,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    found = pair(first, second).interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert found.method == "BCa"
+
+
+def test_few_units_have_a_percentile_interval_and_one_has_none():
+    assert bootstrap_interval(HUNDREDTHS).method == "percentile"
+    assert bootstrap_interval(np.array([0.1])) is None
+    equal = bootstrap_interval(np.full(12, 0.1))
+    assert (equal.low, equal.high, equal.method) == (pytest.approx(0.1), pytest.approx(0.1), "percentile")
+
+
+def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
+    rng = np.random.default_rng(0)
+    matrix = Matrix(
+        tuple("abcdefghijkl"), ("x", "y", "z", "w"), rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4])
+    )
+    expected = scikit_posthocs.posthoc_wilcoxon(list(matrix.values.T), p_adjust="holm").to_numpy()
+    found = compare_pairs(matrix)
+    assert [(one.first, one.second) for one in found] == [
+        ("x", "y"), ("x", "z"), ("x", "w"), ("y", "z"), ("y", "w"), ("z", "w"),
+    ]  # fmt: skip
+    places = [(matrix.detectors.index(one.first), matrix.detectors.index(one.second)) for one in found]
+    assert [one.p_holm for one in found] == pytest.approx([expected[place] for place in places])
+    assert any(one.p_holm > one.wilcoxon.p for one in found)
+
+
+@settings(deadline=None, max_examples=15)
+@given(values)
+def test_swapping_the_detectors_turns_every_sign(rows):
+    first, second = np.array(rows).T / 100
+    one, other = pair(first, second), pair(second, first)
+    assert one.mean_difference == -other.mean_difference
+    assert one.median_difference == -other.median_difference
+    assert one.rank_biserial == -other.rank_biserial
+    assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
+    assert one.wilcoxon == other.wilcoxon
+    assert (one.interval.low, one.interval.high) == pytest.approx((-other.interval.high, -other.interval.low))
+
+
+@settings(deadline=None, max_examples=15)
+@given(values, st.randoms(use_true_random=False))
+def test_the_order_of_the_units_does_not_matter(rows, random):
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    one, other = (pair(*np.array(some).T / 100) for some in (rows, shuffled))
+    assert one.mean_difference == pytest.approx(other.mean_difference)
+    assert one.interval == other.interval
+    assert one.wilcoxon == other.wilcoxon
+    assert one.rank_biserial == pytest.approx(other.rank_biserial)
+
+
+@settings(deadline=None, max_examples=15)
+@given(values)
+def test_what_lies_within_its_bounds(rows):
+    found = pair(*np.array(rows).T / 100)
+    assert found.wilcoxon.smallest <= found.wilcoxon.p <= 1.0
+    assert -1.0 <= found.rank_biserial <= 1.0
+    assert found.wins + found.ties + found.losses == found.n_units == len(rows)
+    assert found.interval.low - 1e-12 <= found.interval.high

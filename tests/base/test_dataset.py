@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from tsadbench import DataError, Dataset, Labels, Recording
+from tsadbench.base.dataset import LabelledDataset, check_labels
+
+
+def recording(name: str, value: float = 1.0) -> Recording:
+    return Recording(name, np.full((3, 2), value), ("a", "b"))
+
+
+def dataset(**changes: object) -> Dataset:
+    arguments = {
+        "name": "d",
+        "train": (recording("n"),),
+        "test": (recording("f"),),
+        "splits": {"overall": ("f",)},
+    }
+    return Dataset(**{**arguments, **changes})
+
+
+def test_recordings_must_share_sensors_and_have_unique_ids():
+    other = Recording("f", np.ones((3, 1)), ("a",))
+    with pytest.raises(DataError, match="expected the sensors"):
+        dataset(test=(other,))
+    with pytest.raises(DataError, match="unique"):
+        dataset(test=(recording("n"),), splits={})
+
+
+def test_splits_must_name_test_recordings():
+    with pytest.raises(DataError, match=r"\['n'\]"):
+        dataset(splits={"overall": ("n",)})
+
+
+def test_the_content_hash_changes_with_any_value_id_or_role():
+    hashes = {
+        dataset().content_hash,
+        dataset(train=(recording("n", 2.0),)).content_hash,
+        dataset(train=(recording("m"),)).content_hash,
+        dataset(train=(recording("f"),), test=(recording("n"),), splits={}).content_hash,
+    }
+    assert len(hashes) == 4
+    assert dataset().content_hash == dataset(name="other").content_hash
+
+
+def test_labels_are_booleans_and_become_read_only():
+    with pytest.raises(DataError, match="expected booleans"):
+        Labels({"f": np.zeros(3)}, {})
+    labels = Labels({"f": np.zeros(3, dtype=bool)}, {"overall": ("f",)})
+    with pytest.raises(ValueError, match="read-only"):
+        labels.rows["f"][0] = True
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        labels.rows = {}
+
+
+def test_the_labels_hash_changes_with_a_label():
+    assert (
+        Labels({"f": np.array([True, False])}, {}).content_hash
+        != Labels({"f": np.array([False, True])}, {}).content_hash
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "splits", "message"),
+    [
+        ({"f": 2}, {"overall": ("f",)}, "'f' has 3 rows and 2 labels"),
+        ({}, {"overall": ("f",)}, "'f' has 3 rows and no labels"),
+        ({"f": 3, "x": 3}, {"overall": ("f",)}, "'x' has no rows and 3 labels"),
+        ({"f": 3}, {}, "splits"),
+    ],
+)
+def test_labels_must_fit_the_recordings(rows, splits, message):
+    labels = Labels({name: np.zeros(n, dtype=bool) for name, n in rows.items()}, splits)
+    with pytest.raises(DataError, match=message):
+        check_labels(LabelledDataset(dataset(), labels))
+
+
+def test_labels_must_be_in_the_order_of_the_recordings():
+    two = dataset(test=(recording("f"), recording("g")), splits={})
+    with pytest.raises(DataError, match="in their order"):
+        check_labels(LabelledDataset(two, Labels({name: np.zeros(3, dtype=bool) for name in "gf"}, {})))
+
+
+def test_the_hash_of_labels_is_computed_once_and_they_stay_frozen_and_travel():
+    labels = Labels({"f": np.array([True, False])}, {"overall": ("f",)})
+    found = labels.content_hash
+    assert labels.content_hash is found
+    for one in (pickle.loads(pickle.dumps(labels)), Labels(labels.rows, labels.splits)):
+        assert one.content_hash == found
+    assert dataclasses.replace(labels, rows={"f": np.array([True, True])}).content_hash != found
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        labels.rows = {}
+    assert not hasattr(labels, "__dict__")

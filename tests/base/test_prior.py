@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from numpy.testing import assert_array_equal
+
+from tsadbench import DataError, Prior, UsageError
+from tsadbench.base.prior import Edge
+
+EDGES = [{"source": "a", "target": "b", "mechanism": "a drives b"}, {"source": "c", "target": "a"}]
+
+
+def write(tmp_path, content) -> str:
+    path = tmp_path / "prior.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def test_a_bare_list_and_an_object_with_a_schema_give_the_same_edges(tmp_path):
+    bare = Prior.load(write(tmp_path, EDGES))
+    whole = Prior.load(write(tmp_path, {"schema": 1, "edges": EDGES, "provenance": {"made": "by hand"}}))
+    assert bare.edges == whole.edges == (Edge("a", "b", mechanism="a drives b"), Edge("c", "a"))
+    assert whole.provenance == {"made": "by hand"}
+    assert bare.content_hash == whole.content_hash
+
+
+def test_the_matrix_is_directed():
+    prior = Prior((Edge("a", "b"), Edge("c", "a")))
+    assert_array_equal(prior.matrix(("a", "b", "c")), [[0, 1, 0], [0, 0, 0], [1, 0, 0]])
+
+
+def test_unknown_sensors_are_named_with_a_way_out():
+    with pytest.raises(UsageError, match=r"\['c'\].*docs/priors.md"):
+        Prior((Edge("a", "b"), Edge("c", "a"))).matrix(("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("not json", "not a JSON file"),
+        ({"schema": 2, "edges": EDGES}, "expected schema 1, found 2"),
+        ({"schema": 1}, "expected a list of edges"),
+        ("[]", "at least one edge"),
+        ([{"source": "a"}], "edge 1"),
+        ([{"source": "a", "target": "a"}], "coupled to itself"),
+        ([EDGES[0], EDGES[0]], "occurs twice"),
+    ],
+)
+def test_broken_files_are_refused_with_the_reason(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        Prior.load(write(tmp_path, content))
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        Prior.load(tmp_path / "none.json")

@@ -1,0 +1,282 @@
+"""Configurations: what a file may say, what is wrong with one, and what the command line takes its place of."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.cards.conftest import CARD, frame
+from tsadbench.errors import UsageError
+from tsadbench.execution.config import RunConfig, read_config
+from tsadbench.execution.plans import make_plans
+from tsadbench.execution.provenance import identity
+
+MINE = """
+from pathlib import Path
+import numpy as np
+from tsadbench import Detector
+
+class Mine(Detector):
+    '''Reads a file, or none.'''
+    def __init__(self, *, table: Path | None = None, factor: float = 1.0, on: bool = False):
+        self.table = table
+        self.factor = factor
+        self.on = on
+    def _fit(self, recordings): pass
+    def _score(self, recording): return self.factor * np.abs(recording.values).max(axis=1)
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a configuration beside a plant's card and a detector's file."""
+
+    def write(text: str) -> Path:
+        folder = tmp_path / "here"
+        for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+            frame(seed=seed, faults=faults).to_csv(folder / part / f"{part}.csv", index=False)
+        (folder / "card.toml").write_text(CARD)
+        (folder / "mine.py").write_text(MINE)
+        (folder / "run.toml").write_text(text)
+        return folder / "run.toml"
+
+    return write
+
+
+def problems(path: Path, **given: object) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        read_config(path, given)
+    first, *others = str(caught.value).splitlines()
+    assert first.startswith(f"configuration {path}: {len(others)} problem")
+    return [line.strip() for line in others]
+
+
+def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
+    path = write(
+        """
+        detectors = ["t2[smoothing=3]", "mine.py:Mine[table=rows.csv]"]
+        datasets = ["pumploop", "card.toml"]
+        protocols = ["strict", "published"]
+        splits = ["overall"]
+        seeds = 2
+        threads = 3
+        jobs = 4
+        cluster = "local:2"
+        floors = false
+        contributions = false
+        timeout = 60
+        memory = 512.5
+        data = "data"
+        allow_changed_data = true
+        out = "../store"
+        write = "/tables"
+        """
+    )
+    config = read_config(path).config
+    here = path.parent
+    assert config.model_dump() == {
+        "detectors": ["t2[smoothing=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
+        "datasets": ["pumploop", str(here / "card.toml")],
+        "protocols": ["strict", "published"],
+        "against": None,
+        "splits": ["overall"],
+        "seeds": 2,
+        "threads": 3,
+        "jobs": 4,
+        "cluster": "local:2",
+        "floors": False,
+        "contributions": False,
+        "timeout": 60.0,
+        "memory": 512.5,
+        "data": here / "data",
+        "allow_changed_data": True,
+        "out": here / "../store",
+        "write": Path("/tables"),
+        "settings": {},
+        "tuned": {},
+    }
+
+
+def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monkeypatch):
+    path = write('detectors = ["mine.py:Mine"]\ndatasets = ["card.toml"]\nout = "store"')
+    monkeypatch.chdir(path.parent.parent)
+    found = read_config(Path("here/run.toml")).config
+    assert (found.detectors, found.datasets, found.out) == (
+        ["here/mine.py:Mine"],
+        ["here/card.toml"],
+        Path("here/store"),
+    )
+    monkeypatch.chdir(path.parent)
+    assert read_config(Path("run.toml")).config.detectors == ["mine.py:Mine"]
+
+
+def test_the_hash_is_the_files(write):
+    path = write('detectors = ["t2"]\r\n')
+    assert read_config(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_settings_in_every_form(write):
+    path = write(
+        """
+        detectors = ["t2", "mine.py:Mine", "isolation-forest"]
+        [set]
+        "t2.smoothing" = 3
+        strict.q = 0.002
+        "isolation-forest" = { n_estimators = 7 }
+        "random.seed" = 4
+        [set."mine.py:Mine"]
+        table = "rows.csv"
+        factor = 2
+        on = true
+        """
+    )
+    mine = f"{path.parent}/mine.py:Mine"
+    assert read_config(path).settings == (
+        "t2.smoothing=3",
+        "strict.q=0.002",
+        "isolation-forest.n_estimators=7",
+        "random.seed=4",
+        f"{mine}.table={path.parent}/rows.csv",
+        f"{mine}.factor=2",
+        f"{mine}.on=on",
+    )
+
+
+def test_no_value_is_written_none(write):
+    path = write('detectors = ["mine.py:Mine"]\n[set."mine.py:Mine"]\ntable = "none"')
+    assert read_config(path).settings == (f"{path.parent}/mine.py:Mine.table=none",)
+
+
+def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left_out_go_with_it(write):
+    path = write(
+        'detectors = ["t2", "broken"]\nseeds = 3\n[set]\nt2.smoothing = 3\nt2-q.smoothing = 4\nstrict.q = 0.01'
+    )
+    found = read_config(path, {"detectors": ["t2-q"], "seeds": 1})
+    assert (found.config.detectors, found.config.seeds) == (["t2-q"], 1)
+    assert found.settings == ("t2-q.smoothing=4", "strict.q=0.01")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("seeds = 'five'", "run.toml, line 1: seeds: expected an integer, found 'five'"),
+        ("seeds = 0", "run.toml, line 1: seeds: expected a number greater than or equal to 1, found 0"),
+        ("seeds = true", "run.toml, line 1: seeds: expected an integer, found True"),
+        ("timeout = -1", "run.toml, line 1: timeout: expected a number greater than 0, found -1"),
+        ("memory = inf", "run.toml, line 1: memory: expected a finite number, found inf"),
+        ("floors = 1", "run.toml, line 1: floors: expected a boolean, found 1"),
+        ("detectors = 't2'", "run.toml, line 1: detectors: expected a list, found 't2'"),
+        ("detectors = []", "run.toml, line 1: detectors: list should have at least 1 item, found []"),
+        ("detectors = ['t2', 3]", "run.toml, line 1: detectors: expected a string, found 3"),
+        ("\ndetectors = ['t22']", "run.toml, line 2: detectors: there is no detector 't22'; did you mean 't2'"),
+        ("detectors = ['t2[smooth=3]']", "line 1: detectors: t2 has no parameter 'smooth'; did you mean 'smoothing'?"),
+        ("detectors = ['t2[smoothing=x]']", "line 1: detectors: t2: parameter 'smoothing' cannot be 'x'"),
+        ("detectors = ['gone.py:Mine']", "detectors: there is no file"),
+        ("detectors = ['mine.py:Min']", "has no class 'Min'; did you mean 'Mine'?"),
+        ("protocols = ['stict']", "line 1: protocols: there is no protocol 'stict'; did you mean 'strict'?"),
+        ("datasets = ['skap']", "line 1: datasets: there is no data set 'skap'; did you mean 'skab'"),
+        ("datasets = ['gone/card.toml']", "line 1: datasets: there is no card"),
+        ("seed = 3", "run.toml, line 1: unknown key seed; did you mean 'seeds'"),
+        ("settings = 3", "run.toml, line 1: unknown key settings"),
+        ("[sett]\na = 3", "run.toml, line 1: unknown key sett; did you mean 'set'"),
+        ("detectors = ['t2']\n[set]\nt2.smooth = 3", "line 3: set.t2.smooth: t2 has no parameter 'smooth'"),
+        ("detectors = ['t2']\n[set]\n't2.smoothing' = 'x'", "line 3: set.t2.smoothing: t2: parameter 'smoothing'"),
+        ("detectors = ['t2']\n[set.t2]\n# x\nsmoothing = [1]", "line 4: set.t2.smoothing: expected a number, a text"),
+        ("detectors = ['t2']\n[set]\nt2 = 3", "line 3: set.t2: expected NAME.key"),
+        ("detectors = ['t2']\n[set]\nt2-q.smoothing = 3", "t2-q.smoothing: this run has no 't2-q'; did you mean 't2'"),
+        ("detectors = ['t2']\nfloors = false\n[set]\nrandom.seed = 3", "set.random.seed: this run has no 'random'"),
+        ("detectors = ['t2'", "run.toml: not TOML: Unclosed array"),
+    ],
+)  # fmt: skip
+def test_whatever_is_wrong_is_told_with_line_key_what_was_found_and_what_is_near(write, text, expected):
+    found = problems(write(text))
+    assert len(found) == 1
+    assert expected in found[0]
+
+
+def test_all_problems_at_once(write):
+    found = problems(write("detectors = ['t22']\nprotocols = ['stict']\nsede = 1\n[set]\nx.y = 1"))
+    assert [one.split(": ")[1].split(";")[0] for one in found] == ["unknown key sede", "detectors", "protocols"]
+
+
+def test_a_file_that_is_not_there_or_not_text(tmp_path):
+    assert "there is no such file" in problems(tmp_path / "run.toml")[0]
+    (tmp_path / "run.toml").write_bytes(b"\xff\xfe")
+    assert "expected UTF-8" in problems(tmp_path / "run.toml")[0]
+
+
+class TestPlans:
+    def test_one_for_each_data_set_and_protocol_with_its_own_settings(self, write):
+        path = write(
+            """
+            detectors = ["t2"]
+            datasets = ["card.toml", "pumploop", "pumploop"]
+            protocols = ["strict", "published"]
+            floors = false
+            splits = ["valve1", "overall"]
+            [set]
+            t2.smoothing = 3
+            strict.q = 0.01
+            published.q = 0.005
+            [tuned]
+            study = "night"
+            when = 2026-11-21
+            trials = 3
+            """
+        )
+        plans = make_plans(read_config(path))
+        assert [(plan.data.dataset.name, plan.protocol_label) for plan in plans] == [
+            ("plant", "strict[q=0.01]"),
+            ("plant", "published[q=0.005]"),
+            ("pumploop", "strict[q=0.01]"),
+            ("pumploop", "published[q=0.005]"),
+        ]
+        assert [plan.splits for plan in plans] == [("overall",), ("overall",), *[("valve1", "overall")] * 2]
+        assert plans[0].data is plans[1].data  # read once
+        for plan in plans:
+            assert [trial.contender.label for trial in plan.trials] == ["t2[smoothing=3]"]
+            assert plan.config_hash == hashlib.sha256(path.read_bytes()).hexdigest()
+            assert plan.tuning == {"study": "night", "when": "2026-11-21", "trials": 3}
+            assert plan.source is not None
+        assert plans[0].source[0] == str(path.parent / "card.toml")
+
+    def test_a_file_does_not_change_a_trials_identity(self, write):
+        bare = make_plans(read_config(write('detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false')))[0]
+        told = '\n[tuned]\nstudy = "x"'
+        same = make_plans(read_config(write(f'detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false{told}')))[0]
+        assert bare.config_hash != same.config_hash
+        assert identity(bare.trials[0], bare) == identity(same.trials[0], same)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("datasets = ['card.toml']", "expected a detector, found none"),
+            ("detectors = ['t2']\ndatasets = ['card.toml']\nsplits = ['valve1']", "no split 'valve1'"),
+            (
+                "detectors = ['t2']\ndatasets = ['card.toml', 'pumploop']\nsplits = ['valve1']",
+                "card.toml has none of the splits valve1; it has: overall",
+            ),
+            (
+                "detectors = ['dprgm']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1",
+                "card.toml, protocol strict: DPRGM: expected a Prior",
+            ),
+            (
+                "detectors = ['t2']\nagainst = 'published'\nprotocols = ['strict']\ndatasets = ['card.toml']",
+                "rows of two protocols cannot be compared",
+            ),
+            ("detectors = ['t2']\ndatasets = ['card.toml', './../here/card.toml']", "have the same name, 'plant'"),
+        ],
+    )
+    def test_what_cannot_be_planned(self, write, text, expected):
+        with pytest.raises(UsageError, match=expected):
+            make_plans(read_config(write(text)))
+
+
+def test_the_page_names_every_key():
+    page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
+    for name, field in RunConfig.model_fields.items():
+        key = field.alias or name
+        assert f"`{key}`" in page or f"`[{key}]`" in page, key

@@ -1,0 +1,172 @@
+"""Runs: what a store holds is not done again, and variants that differ in scoring share a fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tsadbench import Detector, Traits, UsageError
+from tsadbench.execution.plan import Plan, make_plan
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+
+
+class Counting(Detector):
+    """Notes every fit in a file; its weight matters in scoring only."""
+
+    traits = Traits(scoring_parameters=("weight", "fails"))
+
+    def __init__(self, *, diary: str = "", weight: float = 1.0, fails: bool = False, power: int = 1) -> None:
+        self.diary = diary
+        self.weight = weight
+        self.fails = fails
+        self.power = power
+
+    def _fit(self, recordings):
+        with open(self.diary, "a") as diary:
+            diary.write("fit\n")
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        if self.fails:
+            raise RuntimeError("as it was told to")
+        return self.weight * np.abs(recording.values - self.mean_).sum(axis=1) ** self.power
+
+
+class Listener:
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def kept(self, trial, record):
+        self.heard.append(("kept", record.label))
+
+    def started(self, trial):
+        self.heard.append(("started", trial.contender.label))
+
+    def progressed(self, trial, done, total, note):
+        pass
+
+    def finished(self, trial, record):
+        self.heard.append(("finished", record.label))
+
+
+@pytest.fixture
+def diary(tmp_path) -> Path:
+    return tmp_path / "diary.txt"
+
+
+@pytest.fixture
+def plan_of(small_data, diary):
+    def plan_of(*variants: dict[str, object]) -> Plan:
+        detectors = [Counting(diary=str(diary), **variant) for variant in variants]
+        return make_plan(detectors, dataset=small_data, floors=False)
+
+    return plan_of
+
+
+def fits(diary: Path) -> int:
+    return len(diary.read_text().splitlines()) if diary.exists() else 0
+
+
+def metrics(records: tuple[Record, ...]) -> list[object]:
+    return [record.splits for record in records]
+
+
+def test_variants_that_differ_in_scoring_share_one_fit(plan_of, diary):
+    variants = [{}, {"weight": 2.0}, {"weight": -1.0}]
+    together = run_plan(plan_of(*variants), None)
+    assert fits(diary) == 1
+    apart = [run_plan(plan_of(variant), None)[0] for variant in variants]
+    assert fits(diary) == 4
+    assert metrics(together) == metrics(apart)
+    assert [one.trial for one in together] == [one.trial for one in apart]
+    assert together[0].manifest["fit_shared_with"] == [together[1].label, together[2].label]
+    assert together[1].fit_seconds == together[0].fit_seconds
+    assert apart[0].manifest["fit_shared_with"] == []
+
+
+def test_variants_that_differ_in_more_do_not(plan_of, diary):
+    run_plan(plan_of({}, {"power": 2}, {"power": 2, "weight": 3.0}), None)
+    assert fits(diary) == 2
+
+
+def test_a_variant_that_fails_does_not_spoil_the_others(plan_of):
+    records = run_plan(plan_of({}, {"fails": True}, {"weight": 2.0}), None)
+    assert [record.status for record in records] == ["ok", "error", "ok"]
+    assert metrics(records)[0] == metrics(run_plan(plan_of({}), None))[0]
+
+
+def test_a_scoring_parameter_that_does_not_exist_is_refused(small_data):
+    class Confused(Counting):
+        traits = Traits(scoring_parameters=("wait",))
+
+    with pytest.raises(UsageError, match="scoring_parameters names 'wait'"):
+        make_plan([Confused], dataset=small_data, floors=False)
+
+
+def test_what_the_store_holds_is_not_done_again(plan_of, diary, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    first = run_plan(plan_of({}), store)
+    listener = Listener()
+    again = run_plan(plan_of({"weight": 2.0}, {}), store, listener)
+    assert fits(diary) == 2
+    assert again[1] == first[0]
+    label = again[0].label
+    assert listener.heard == [("kept", first[0].label), ("started", label), ("finished", label)]
+
+
+def test_failures_are_run_again_and_all_that_rerun_names(plan_of, diary, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    plan = plan_of({"fails": True}, {"power": 2})
+    for expected, rerun in ((2, None), (3, None), (3, set()), (4, {"ok"})):
+        records = run_plan(plan, store) if rerun is None else run_plan(plan, store, rerun=rerun)
+        assert [record.status for record in records] == ["error", "ok"]
+        assert fits(diary) == expected
+
+
+def test_a_record_that_cannot_be_read_is_made_again(plan_of, diary, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    (record,) = run_plan(plan_of({}), store)
+    (store.path / record.trial / "record.json").write_text("{")
+    (again,) = run_plan(plan_of({}), store)
+    assert fits(diary) == 2
+    assert again.splits == record.splits
+    assert store.find(record.trial) == again
+
+
+def test_cpu_seconds_are_measured(plan_of):
+    (record,) = run_plan(plan_of({}), None)
+    for seconds in (record.fit_cpu_seconds, record.score_cpu_seconds):
+        assert seconds is not None
+        assert seconds >= 0.0
+
+
+class Telling(Counting):
+    """A `Counting` that says which sensor it was."""
+
+    def _contributions(self, recording):
+        return np.abs(recording.values - self.mean_)
+
+
+def test_trials_without_contributions_are_run_again_where_that_is_asked_for(small_data, diary, tmp_path):
+    def plan(*, contributions: bool) -> Plan:
+        detectors = [Telling(diary=str(diary)), Counting(diary=str(diary)), Telling(diary=str(diary), fails=True)]
+        return make_plan(detectors, dataset=small_data, floors=False, contributions=contributions)
+
+    store = Store.create(tmp_path / "runs")
+    told, _, _ = run_plan(plan(contributions=False), store)
+    assert not store.has_contributions(told.trial)
+    before = fits(diary)
+    run_plan(plan(contributions=True), store, rerun=set())
+    run_plan(plan(contributions=False), store, rerun={"no-contributions"})
+    assert fits(diary) == before
+    again, *_ = run_plan(plan(contributions=True), store, rerun={"no-contributions"})
+    assert fits(diary) == before + 1  # not the one that offers none, nor the one that failed
+    assert set(store.contributions(again.trial)) == {f"all/{name}" for name in ("f1", "f2", "g1")}
+    run_plan(plan(contributions=True), store, rerun={"no-contributions"})
+    assert fits(diary) == before + 1

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_info
+
+from tsadbench import Detector, Traits
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.runner import run_plan
+from tsadbench.execution.trial import run_trial
+from tsadbench.utils.progress import progress
+
+
+class Spy(Detector):
+    """Tells the log everything it is handed."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _fit(self, recordings):
+        progress(1, 2, "half")
+        print("fit", [(one.id, one.n_rows, float(one.time[0])) for one in recordings])
+
+    def _score(self, recording):
+        print("score", recording.id, recording.time[0])
+        return recording.values.sum(axis=1)
+
+
+class Broken(Detector):
+    """Fails in the way it is told to."""
+
+    def __init__(self, *, how: str = "raise") -> None:
+        self.how = how
+
+    def _fit(self, recordings):
+        if self.how == "raise":
+            raise RuntimeError("no convergence")
+
+    def _score(self, recording):
+        if self.how == "shape":
+            return np.zeros(3)
+        return np.full(recording.n_rows, np.nan)
+
+
+class Counts(Detector):
+    """Scores with the number of threads that BLAS may use."""
+
+    traits = Traits()
+
+    def _fit(self, recordings):
+        self.threads_ = max(pool["num_threads"] for pool in threadpool_info())
+
+    def _score(self, recording):
+        return np.full(recording.n_rows, float(self.threads_))
+
+
+def plan_of(detector, data, **options):
+    return make_plan([detector], dataset=data, floors=False, **options)
+
+
+def test_a_detector_sees_training_rows_then_test_rows_under_opaque_ids_and_times(small_data):
+    plan = plan_of(Spy, small_data)
+    reports = []
+    outcome = run_trial(plan.trials[0], plan, lambda *report: reports.append(report))
+    assert outcome.log.splitlines() == [
+        "fit [('train-0', 200, 0.0), ('train-1', 200, 0.0)]",
+        "score train-0 0.0",
+        "score train-1 0.0",
+        "score recording-1 0.0",
+        "score recording-2 0.0",
+        "score recording-3 0.0",
+    ]
+    assert reports == [(1, 2, "half")]
+    assert outcome.record.status == "ok"
+    assert list(outcome.scores) == [
+        "train/all/n1",
+        "train/all/n2",
+        "test/all/f1",
+        "test/all/f2",
+        "test/all/g1",
+    ]
+    assert_array_equal(outcome.scores["test/all/g1"], small_data.dataset.test[2].values.sum(axis=1))
+
+
+def test_the_record_tells_what_the_trial_was(small_data):
+    plan = plan_of("t2[smoothing=3]", small_data, threads=2, settings=["strict.q=0.002"])
+    record = run_trial(plan.trials[0], plan).record
+    assert (record.detector, record.label, record.family) == ("t2", "t2[smoothing=3]", "statistics")
+    assert record.parameters["smoothing"] == 3
+    assert (record.dataset, record.protocol, record.seed, record.threads) == ("small", "strict[q=0.002]", 0, 2)
+    assert list(record.splits) == ["overall", "f", "g"]
+    assert record.splits["overall"].n_rows == 3 * 170
+    assert record.splits["overall"].n_anomalous == 3 * 40
+    assert record.splits["f"].metrics["auroc"] > 0.99
+    assert record.thresholds[0].threshold.q == 0.002
+    assert record.fit_seconds > 0
+    assert record.peak_memory_mib > 10
+    assert record.manifest["versions"]["numpy"] == np.__version__
+    assert record.manifest["data_hash"] == small_data.dataset.content_hash
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("raise", "error", "RuntimeError: no convergence"),
+        ("shape", "invalid", r"Broken.training_scores: expected shape"),
+        ("nothing", "invalid", "score"),
+    ],
+)
+def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(small_data, how, status, reason):
+    plan = plan_of(Broken(how=how), small_data)
+    outcome = run_trial(plan.trials[0], plan)
+    assert outcome.record.status == status
+    assert reason in outcome.record.reason
+    assert outcome.record.splits == {}
+    assert outcome.scores == {}
+    assert ("Traceback" in outcome.log) == (how != "nothing")
+
+
+def test_the_other_trials_go_on(small_data):
+    plan = make_plan([Broken, "t2"], dataset=small_data, floors=False)
+    assert [record.status for record in run_plan(plan, None)] == ["error", "ok"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_libraries_use_the_number_of_threads_that_the_trial_has(small_data, threads):
+    plan = plan_of(Counts, small_data, threads=threads)
+    outcome = run_trial(plan.trials[0], plan)
+    assert outcome.scores["test/all/f1"][0] <= threads
+
+
+def test_identities_differ_in_whatever_determines_the_result(small_data):
+    def identity(detector="t2", seed=0, **options):
+        plan = make_plan([detector], dataset=small_data, floors=False, seeds=2, **options)
+        return run_trial(plan.trials[seed], plan).record.trial
+
+    same = identity()
+    assert identity() == same
+    others = {
+        identity("t2[smoothing=2]"),
+        identity(threads=2),
+        identity(settings=["strict.q=0.002"]),
+        identity("max-z"),
+        identity("random"),
+        identity("random", seed=1),
+    }
+    assert len(others | {same}) == 7
+
+
+def test_two_runs_give_equal_scores_to_the_bit(small_data):
+    plan = make_plan(["isolation-forest"], dataset=small_data, floors=False, seeds=1)
+    first = run_trial(plan.trials[0], plan).scores
+    np.random.seed(5)
+    random.seed(5)
+    second = run_trial(plan.trials[0], plan).scores
+    for name in first:
+        assert_array_equal(first[name], second[name])

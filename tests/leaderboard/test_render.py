@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tsadbench import Leaderboard
+from tsadbench.leaderboard.render import grids, terminal
+
+_spec = importlib.util.spec_from_file_location("hand_made", Path(__file__).parent / "test_board.py")
+_module = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_module)
+record = _module.record
+
+
+@pytest.fixture
+def board() -> Leaderboard:
+    return Leaderboard.from_records(
+        [
+            record("best", 0, auroc=0.91, auprc=0.8, flagged=0.3),
+            record("best", 1, auroc=0.93, auprc=0.8, flagged=0.3),
+            record("second", auroc=0.5, auprc=0.7, prac_f1=0.9, flagged=0.2),
+            record("third", auroc=0.2, auprc=0.1, prac_f1=0.1, flagged=1.0),
+            record("floor", floor=True, auroc=0.6, auprc=0.2, flagged=0.1),
+            record("<script>|", status="invalid"),
+        ]
+    )
+
+
+def test_cells_hold_mean_and_spread_places_and_marks(board):
+    (grid,) = grids(board)
+    assert grid.title.startswith("d, split overall, protocol strict")
+    assert grid.title.endswith("100 rows, 35.0% anomalous")
+    cells = {row[0].text: dict(zip(grid.header, row, strict=True)) for row in grid.detectors}
+    assert cells["best"]["AUROC"].text == ".9200(.0141)"
+    assert cells["best"]["AUROC"].place == 1
+    assert cells["second"]["AUROC"].place == 2
+    assert cells["second"]["AUROC"].below
+    assert cells["⇊ third"]["AUROC"].marked == ".2000↓"
+    assert cells["best"]["seeds"].text == "2"
+    assert grid.floors[0][0].text == "floor"
+    assert grid.failures[0][-1].text == "invalid in 1 of 1"
+
+
+def test_markdown_escapes_and_explains(board):
+    text = board.to_markdown()
+    assert "| **.9200(.0141)** |" in text
+    assert "| <script>\\| |" in text
+    assert "an upper bound, not a result" in text
+    assert "<script>|: invalid in 1 of 1 trials: it broke" in text
+
+
+def test_html_escapes_what_others_named(board):
+    text = board._repr_html_()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert "<b>.9200(.0141)</b>" in text
+
+
+@pytest.mark.parametrize("width", [240, 100, 90])
+def test_a_terminal_table_fits_its_width_or_says_what_it_left_out(board, width):
+    console = Console(width=width, file=io.StringIO())
+    for table in terminal(board, width):
+        console.print(table)
+    lines = console.file.getvalue().splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    assert any("best" in line and ".92" in line for line in lines)

@@ -1,0 +1,111 @@
+"""Choosing trials of a store: what is shown by default, what a wrong name says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.conftest import make_data
+from tsadbench import UsageError
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.execution.trial import Outcome
+from tsadbench.leaderboard.selection import select
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One trial of t2, copied under other names with other metrics: 7 detectors, 2 floors, one failed, one leaky."""
+    data = make_data()
+    store = Store.create(tmp_path_factory.mktemp("made") / "runs")
+    plan = make_plan(["t2"], dataset=data, floors=False)
+    (record,) = run_plan(plan, store)
+    scores = store.scores(record.trial)
+
+    def add(label, auprc, **changes):
+        splits = {name: replace(one, metrics={**one.metrics, "auprc": auprc}) for name, one in record.splits.items()}
+        content = {"trial": f"{label}-{changes.get('seed', 0)}", "label": label, "splits": splits, **changes}
+        store.add(Outcome(replace(record, **content), scores))
+
+    store.remove(record.trial)
+    for place in range(7):
+        add(f"d{place}", 0.9 - place / 10)
+    add("d1", 0.8, seed=1)
+    add("cheat", 0.99, leaky="statistics of the scored rows")
+    add("good-floor", 0.4, floor=True)
+    add("bad-floor", 0.2, floor=True)
+    store.add(Outcome(replace(record, trial="f", label="broken", status="timeout", reason="too long", splits={}), {}))
+    return store, data
+
+
+def labels(chosen):
+    return [row.label for row in chosen.rows]
+
+
+def test_the_best_five_and_the_best_floor(made):
+    store, data = made
+    chosen = select(store.path)
+    assert labels(chosen) == ["d0", "d1", "d2", "d3", "d4", "good-floor"]
+    assert chosen.split == "overall"
+    assert chosen.left_out == ("broken: timeout in 1 of 1 trials",)
+    results = chosen.results(data)
+    assert [(one.record.label, one.record.seed) for one in results[:3]] == [("d0", 0), ("d1", 0), ("d1", 1)]
+    assert len(chosen.results(data, one_each=True)) == 6
+    assert len(select(store.path, everything=True).rows) == 10
+
+
+def test_what_is_asked_for_comes_in_that_order(made):
+    store, _ = made
+    chosen = select(store.path, detectors=["d6", "cheat", "d6"])
+    assert labels(chosen) == ["d6", "cheat"]
+    assert chosen.left_out == ()
+    assert [row.label for row in chosen.only(chosen.rows[1]).rows] == ["cheat"]
+
+
+def test_one_seed(made):
+    store, data = made
+    chosen = select(store.path, detectors=["d1", "d2"], seed=1)
+    assert [(one.record.label, one.record.seed) for one in chosen.results(data)] == [("d1", 1), ("d2", 0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dataset": "smal"}, "no trial of the data set 'smal'; did you mean 'small'"),
+        ({"protocol": "strikt"}, "no trial of the protocol 'strikt'; did you mean 'strict'"),
+        ({"split": "overal"}, "no split 'overal' in these records; did you mean 'overall'"),
+        ({"detectors": ["chet"]}, "no detector 'chet' among these trials; did you mean 'cheat'"),
+        ({"detectors": ["broken"]}, "no trial of broken came out ok: timeout, too long"),
+        ({"seed": 7}, "no trial has the seed 7; there are: 0, 1"),
+    ],
+)
+def test_wrong_names(made, arguments, message):
+    store, _ = made
+    with pytest.raises(UsageError, match=message):
+        select(store.path, **arguments)
+
+
+def test_several_data_sets_or_protocols_must_be_told_apart(made, tmp_path):
+    store, _ = made
+    (record, *_) = store.records()
+    both = Store.create(tmp_path / "runs")
+    with pytest.raises(UsageError, match="holds no trials yet"):
+        select(both.path)
+    for name, dataset, protocol in (("a", "small", "strict"), ("b", "small", "skab"), ("c", "large", "strict")):
+        both.add(Outcome(replace(record, trial=name, dataset=dataset, protocol=protocol), {}))
+    with pytest.raises(UsageError, match="several data sets, large, small: choose one by --dataset"):
+        select(both.path)
+    with pytest.raises(UsageError, match="several protocols, skab, strict: choose one by --protocol"):
+        select(both.path, dataset="small")
+    assert select(both.path, dataset="small", protocol="skab").rows[0].protocol == "skab"
+
+
+def test_only_failures(made, tmp_path):
+    store, _ = made
+    (failed,) = (one for one in store.records() if one.status != "ok")
+    only = Store.create(tmp_path / "runs")
+    only.add(Outcome(failed, {}))
+    with pytest.raises(UsageError, match="no trial came out ok"):
+        select(only.path)

@@ -1,0 +1,132 @@
+"""Curves: every drawn point against scikit-learn, from the scores as they lie on the disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+from tests.reporting.figures.conftest import WARM_UP, drawn
+from tsadbench import UsageError
+from tsadbench.reporting.figures import precision_recall, roc
+
+FAULT = (np.arange(240) >= 100) & (np.arange(240) < 140)
+
+
+def pooled(plant, label, seed=0):
+    """The evaluated rows of `overall`: all but the first 30 of each recording."""
+    arrays = plant.arrays(label, seed)
+    scores = np.concatenate([arrays[f"test/all/{name}"][WARM_UP:] for name in ("f1", "f2", "h1")])
+    truth = np.concatenate([FAULT[WARM_UP:], FAULT[WARM_UP:], np.zeros(240 - WARM_UP, dtype=bool)])
+    return scores, truth, float(arrays["thresholds"][0])
+
+
+def line(axes, label):
+    (found,) = (one for one in axes.lines if one.get_label().endswith(f"  {label}"))
+    return found
+
+
+def markers(axes):
+    return [one for one in axes.lines if one.get_label() == "_threshold"]
+
+
+def test_roc_of_one_seed_is_scikit_learns(plant, figure):
+    axes = roc(plant.of("t2"), axes=figure.add_subplot())
+    scores, truth, threshold = pooled(plant, "t2")
+    false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
+    np.testing.assert_allclose(line(axes, "t2").get_xydata(), np.stack([false_alarms, recall], axis=1))
+    assert line(axes, "t2").get_linestyle() == "-"
+    (marker,) = markers(axes)
+    flagged = scores > threshold
+    np.testing.assert_allclose(marker.get_xydata(), [[flagged[~truth].mean(), flagged[truth].mean()]])
+    assert 0 < flagged[truth].mean() < 1
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend[0] == f"{roc_auc_score(truth, scores):.3f}".lstrip("0") + "  t2"
+    assert drawn(figure).std() > 0
+
+
+def test_precision_recall_steps_enclose_the_average_precision(plant, figure):
+    axes = precision_recall(plant.of("t2"), axes=figure.add_subplot())
+    scores, truth, threshold = pooled(plant, "t2")
+    shown = line(axes, "t2")
+    assert shown.get_drawstyle() == "steps-pre"
+    recall, precision = shown.get_xydata().T
+    assert np.sum(np.diff(recall) * precision[1:]) == pytest.approx(average_precision_score(truth, scores))
+    flagged = scores > threshold
+    (marker,) = markers(axes)
+    np.testing.assert_allclose(marker.get_xydata(), [[flagged[truth].mean(), truth[flagged].mean()]])
+    chance = next(one for one in axes.lines if one.get_label() == "_chance")
+    assert set(chance.get_ydata()) == {truth.mean()}
+
+
+@pytest.mark.parametrize(
+    ("draw", "metric"), [(roc, roc_auc_score), (precision_recall, average_precision_score)], ids=["roc", "pr"]
+)
+def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
+    axes = draw(plant.of("random"), axes=figure.add_subplot())
+    shown = line(axes, "random")
+    assert shown.get_linestyle() == "--", "floors are dashed"
+    areas = [metric(truth, scores) for scores, truth, _ in (pooled(plant, "random", seed) for seed in range(3))]
+    assert np.trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(np.mean(areas), abs=4e-3)
+    (band,) = axes.collections
+    edges = band.get_paths()[0].vertices
+    curves = []
+    for seed in range(3):
+        scores, truth, _ = pooled(plant, "random", seed)
+        false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
+        curves.append(np.interp(0.5, false_alarms, recall))
+    if draw is roc:
+        at = edges[np.isclose(edges[:, 0], 0.5), 1]
+        assert (at.min(), at.max()) == pytest.approx((min(curves), max(curves)))
+    assert len(markers(axes)) == 3
+
+
+def test_rows_without_a_score_rank_below_all_others(plant, figure):
+    def change(name, values):
+        if name.startswith("test/"):
+            values[95:120] = np.nan
+        return values
+
+    axes = roc([plant.altered("t2", change)], axes=figure.add_subplot())
+    scores, truth, _ = pooled(plant, "t2")
+    gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
+    scores = np.where(gone, scores.min() - 1, scores)
+    x, y = line(axes, "t2").get_xydata().T
+    assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
+
+
+def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
+    axes = roc(many_fits.of("t2"), axes=figure.add_subplot())
+    shown = line(axes, "t2")
+    recorded = many_fits.of("t2")[0].record.splits["overall"].metrics["auroc"]
+    arrays = many_fits.arrays("t2")
+    by_hand = [roc_auc_score(FAULT[90:], arrays[f"test/{name}/{name}"][90:]) for name in ("f1", "f2")]
+    assert recorded == pytest.approx(np.mean(by_hand))
+    assert np.trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(recorded, abs=4e-3)
+    assert "mean of 3 fits" in axes.get_legend().get_title().get_text()
+
+
+def test_constant_scores_are_the_diagonal(plant, figure):
+    axes = roc(plant.of("all-positive"), axes=figure.add_subplot())
+    np.testing.assert_array_equal(line(axes, "all-positive").get_xydata(), [[0, 0], [1, 1]])
+    np.testing.assert_array_equal(markers(axes)[0].get_xydata(), [[1, 1]])
+
+
+@pytest.mark.parametrize("draw", [roc, precision_recall])
+def test_wrong_inputs(plant, figure, draw):
+    with pytest.raises(UsageError, match="has 0 anomalous rows among 210 evaluated ones"):
+        draw(plant.of("t2"), "normal", axes=figure.add_subplot())
+    with pytest.raises(UsageError, match="no split 'overal'; did you mean 'overall'"):
+        draw(plant.of("t2"), "overal", axes=figure.add_subplot())
+    with pytest.raises(UsageError, match="found none"):
+        draw([], axes=figure.add_subplot())
+
+
+def test_without_axes_a_new_figure_is_made():
+    from matplotlib import pyplot
+
+    from tsadbench.reporting.figures.style import own_axes
+
+    axes = own_axes(None)
+    assert axes.figure.number in pyplot.get_fignums()
+    pyplot.close(axes.figure)

@@ -1,0 +1,211 @@
+"""Densities, thresholds, seeds and graphs: what the artists hold against independent computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.text import Annotation
+from scipy.stats import genpareto
+
+from tests.reporting.figures.conftest import SENSORS, WARM_UP, drawn
+from tsadbench import Detector, UsageError
+from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
+from tsadbench.base.prior import Edge, Prior, Sensor
+from tsadbench.base.protocol import Threshold
+from tsadbench.leaderboard.ranking import ranked_rows
+from tsadbench.reporting.figures import densities, density, graph, prior, seeds, threshold
+from tsadbench.results.trial_result import Result
+
+GROUPS = ("training", "normal test rows", "anomalous test rows")
+
+
+def heights(axes):
+    """The heights of each group's bins, by its name."""
+    found = {}
+    for patch in axes.patches:
+        corners = patch.get_xy()
+        found[patch.get_label()] = corners
+    return found
+
+
+class TestDensities:
+    def test_each_group_is_a_share_of_its_rows(self, plant, figure):
+        axes = density(plant.of("t2")[0], axes=figure.add_subplot())
+        arrays = plant.arrays("t2")
+        limit = arrays["thresholds"][0]
+        (line,) = (one for one in axes.lines if one.get_label() == "threshold")
+        assert set(line.get_xdata()) == {limit}
+        assert set(heights(axes)) == set(GROUPS)
+        for name, corners in heights(axes).items():
+            # A step outline: the height over each bin, the bins' borders on the x axis.
+            xs, ys = corners[:, 0], corners[:, 1]
+            tops = {(xs[i], xs[i + 1]): ys[i] for i in range(len(xs) - 1) if ys[i] == ys[i + 1] and xs[i] < xs[i + 1]}
+            assert sum(tops.values()) == pytest.approx(1.0), name
+        fault = slice(100, 140)
+        flagged = np.concatenate([arrays[f"test/all/{name}"][fault] > limit for name in ("f1", "f2")])
+        assert f"{flagged.mean():.1%} of anomalous" in axes.get_title("left")
+        assert 0 < flagged.mean() < 1
+
+    def test_scores_that_span_orders(self, plant, figure):
+        def change(name, values):
+            return values * 1e4 if name.startswith("test/") else values
+
+        axes = density(plant.altered("t2", change), axes=figure.add_subplot())
+        assert axes.get_xscale() == "log"
+        figure.clear()
+        assert density(plant.of("max-z")[0], axes=figure.add_subplot()).get_xscale() == "linear"
+
+    def test_a_split_of_one_class_has_two_groups(self, plant, figure):
+        axes = density(plant.of("t2")[0], "normal", axes=figure.add_subplot())
+        assert set(heights(axes)) == {"training", "normal test rows"}
+        assert "anomalous" not in axes.get_title("left")
+
+    def test_scores_of_several_fits_are_in_units_of_their_threshold(self, many_fits, figure):
+        axes = density(many_fits.of("t2")[0], axes=figure.add_subplot())
+        (line,) = (one for one in axes.lines if one.get_label() == "threshold")
+        assert set(line.get_xdata()) == {1.0}
+        assert "its fit's threshold" in axes.get_xlabel()
+
+    def test_constant_and_missing_scores(self, plant, figure):
+        same = plant.altered("t2", lambda name, values: np.full_like(values, 2.0))
+        assert len(densities([same, *plant.of("all-positive")], figure=figure)) == 2
+        assert drawn(figure).std() > 0
+        none = plant.altered("t2", lambda name, values: values * np.nan if name.startswith("test/") else values)
+        with pytest.raises(UsageError, match="none of the evaluated rows of split 'overall' has a score"):
+            density(none, axes=figure.add_subplot())
+
+
+class TestThreshold:
+    def test_points_and_tail_are_those_of_the_training_scores(self, plant, figure):
+        ((excesses, quantiles, levels),) = threshold(plant.of("t2"), figure=figure)
+        arrays = plant.arrays("t2")
+        training = np.concatenate([arrays[f"train/all/{name}"][WARM_UP:] for name in ("a", "b")])
+        found = plant.of("t2")[0].record.thresholds[0].threshold
+        over = np.sort(training[training > found.t]) - found.t
+        assert found.status in ("ok", "clamped")
+        expected, shown = quantiles.lines[0].get_xydata().T
+        np.testing.assert_allclose(shown, over)
+        tail = genpareto(found.gamma, scale=found.sigma)
+        np.testing.assert_allclose(tail.cdf(expected), (np.arange(len(over)) + 0.5) / len(over))
+        (star,) = (line for line in levels.lines if line.get_marker() == "*")
+        np.testing.assert_allclose(star.get_xydata(), [[1 / found.q, found.value]])
+        tail_line = next(line for line in levels.lines if len(line.get_xdata()) == 200)
+        rows, level = tail_line.get_xydata().T
+        assert np.interp(np.log(1 / found.q), np.log(rows), level) == pytest.approx(found.value, rel=1e-3)
+        verticals = {float(line.get_xdata()[0]) for line in excesses.lines if len(line.get_xdata()) == 2}
+        assert verticals == {found.t, found.value}
+        assert sum(patch.get_height() * patch.get_width() for patch in excesses.patches) == pytest.approx(1.0)
+        title = figure.subfigs[0].get_suptitle()
+        assert f"{len(over)} of {len(training)} training scores" in title
+        assert drawn(figure).std() > 0
+
+    @pytest.mark.parametrize(
+        ("found", "reason"),
+        [
+            (Threshold(value=0.0, method="fixed", status="fixed"), "floor's own threshold"),
+            (
+                Threshold(value=9e9, method="pot", status="degenerate", t=9e9, level=0.9, q=1e-3, n=420, excesses=0),
+                "no training score lies above",
+            ),
+            (
+                Threshold(value=3.0, method="pot", status="quantile", t=2.0, level=0.9, q=1e-3, n=420, excesses=9),
+                "too few distinct excesses",
+            ),
+        ],
+        ids=["fixed", "degenerate", "quantile"],
+    )
+    def test_without_a_tail_the_panels_say_why(self, plant, figure, found, reason):
+        result = plant.altered("t2", lambda name, values: values, threshold=found)
+        ((_, quantiles, _),) = threshold([result], figure=figure)
+        assert reason in quantiles.texts[0].get_text()
+        assert found.status in figure.subfigs[0].get_suptitle()
+        assert drawn(figure).std() > 0
+
+    def test_a_recordings_own_fit(self, many_fits, figure):
+        threshold(many_fits.of("t2"), "f2", figure=figure)
+        assert "fit of f2" in figure.subfigs[0].get_suptitle()
+        (value,) = (one.threshold.value for one in many_fits.of("t2")[0].record.thresholds if one.episode == "f2")
+        assert f"threshold {value:.4g}" in figure.subfigs[0].get_suptitle()
+
+
+class TestSeeds:
+    def test_dots_are_the_records(self, plant, figure):
+        rows = ranked_rows(plant.records, "overall")
+        auroc, *_ = seeds(rows, figure=figure)
+        dots = {int(line.get_ydata()[0]): line.get_xdata() for line in auroc.lines if line.get_marker() == "o"}
+        for place, row in enumerate(rows):
+            expected = [record.splits["overall"].metrics["auroc"] for record in row.records]
+            np.testing.assert_allclose(dots[place], expected)
+        assert len(dots[[row.label for row in rows].index("random")]) == 3
+        (best,) = (line for line in auroc.lines if line.get_label() == "best floor")
+        means = [np.mean([r.splits["overall"].metrics["auroc"] for r in row.records]) for row in rows if row.floor]
+        assert set(best.get_xdata()) == {max(means)}
+        assert [text.get_text() for text in auroc.get_yticklabels()] == [row.label for row in rows]
+
+    def test_undefined_and_unknown_metrics(self, plant, figure):
+        (axes,) = seeds(ranked_rows(plant.records, "normal"), ["auroc"], figure=figure)
+        assert "undefined" in axes.texts[0].get_text()
+        with pytest.raises(UsageError, match="no metric 'auro'; did you mean 'auroc'"):
+            seeds(ranked_rows(plant.records, "overall"), ["auro"], figure=figure)
+
+
+class WithGraph(Detector):
+    """Says on which graph it would work."""
+
+    def _fit(self, recordings):
+        raise AssertionError("a graph needs no training")
+
+    def _score(self, recording):
+        return np.zeros(recording.n_rows)
+
+    def sensor_graph(self, recordings):
+        n = len(recordings)
+        return np.full((3, 3), 1 / n), np.array([0.5, 0.3, 0.2])
+
+
+class TestGraph:
+    def test_dprgms_matrix_by_hand(self, plant, figure):
+        from tsadbench_detectors.dprgm import DPRGM
+
+        train = plant.data.dataset.train
+        rows = np.concatenate([one.values for one in train])
+        expected = np.zeros((3, 3))
+        expected[0, 1] = 0.5 + 0.5 * np.corrcoef(rows.T)[0, 1]
+        matrix, weights = DPRGM(prior=plant.data.dataset.prior).sensor_graph(train)
+        np.testing.assert_allclose(matrix, expected)
+        steady = np.abs(rows.mean(axis=0)) / rows.std(axis=0)
+        np.testing.assert_allclose(weights, steady / steady.sum(), rtol=1e-5)
+        fitted = DPRGM(prior=plant.data.dataset.prior, epochs=1, hidden_size=2, window=5, horizon=2).fit(train)
+        np.testing.assert_array_equal(fitted.adjacency_, matrix)
+        np.testing.assert_array_equal(fitted.node_weights_, weights)
+        found = SensorGraph("dprgm", "dprgm", SENSORS, plant.data.dataset.prior, matrix, weights)
+        _, shown, bars = graph(found, figure=figure)
+        np.testing.assert_allclose(np.ma.filled(shown.images[0].get_array(), 0.0), expected)
+        np.testing.assert_allclose([bar.get_width() for bar in bars.patches], weights)
+        assert drawn(figure).std() > 0
+
+    def test_a_trials_graph_is_found_through_its_label(self, plant):
+        from dataclasses import replace
+
+        record = replace(plant.of("t2")[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
+        found = sensor_graph(Result(record, plant.store, plant.data))
+        assert found.adjacency[0, 0] == 0.5, "two training recordings"
+        assert found.prior is plant.data.dataset.prior
+
+    def test_a_detector_without_one_shows_the_prior_alone(self, plant, figure):
+        found = sensor_graph(plant.of("t2")[0])
+        assert found.adjacency is None
+        drawing, matrix, _ = graph(found, figure=figure)
+        assert "does not say" in matrix.texts[0].get_text()
+        assert [text.get_text().strip() for text in drawing.texts if text.get_text()] == ["_pressure", "flow"]
+
+    def test_a_priors_arrows_and_subsystems(self, figure):
+        edges = (Edge("a", "b", votes=0.5), Edge("b", "c"))
+        shown = Prior(
+            edges, sensors=tuple(Sensor(name, subsystem=part) for name, part in zip("abc", "xxy", strict=True))
+        )
+        axes = prior(shown, axes=figure.add_subplot())
+        assert [text.arrow_patch.get_alpha() for text in axes.texts if isinstance(text, Annotation)] == pytest.approx(
+            [0.6, 1.0]
+        )
+        assert axes.get_legend_handles_labels()[1] == ["x", "y"]

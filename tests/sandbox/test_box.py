@@ -1,0 +1,252 @@
+"""The box with real processes: what goes in and comes out, and every way in which a detector can end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from numpy.testing import assert_array_equal
+
+from tests.helpers.processes import is_alive
+from tests.sandbox.boxed import Misbehaves, Sums, Tells, Threads
+from tsadbench import Recording
+from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
+from tsadbench.sandbox.launch import ForkServer, PlainLauncher, default_launcher
+
+ROWS = Recording("secret name", np.arange(12.0).reshape(6, 2), ("a", "b"), time=np.arange(100.0, 106.0))
+
+
+@pytest.fixture(scope="module", params=["server", "plain"])
+def launcher(request):
+    if request.param == "plain":
+        yield PlainLauncher()
+    else:
+        server = ForkServer()
+        yield server
+        server.stop()
+
+
+def boxed(cls, launcher=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
+    construction = Construction(cls, arguments)
+    return Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden, launcher=launcher)
+
+
+def failure(how, limits=None, forbidden=(), path="", launcher=None) -> BoxFailure:
+    with boxed(Misbehaves, launcher, limits, forbidden=forbidden, how=how, path=str(path)) as box:
+        with pytest.raises(BoxFailure) as caught:
+            box.fit((ROWS,))
+        return caught.value
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not is_alive(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_scores_contributions_progress_and_costs_come_out(launcher):
+    reports = []
+    with boxed(Sums, launcher, listener=lambda *report: reports.append(report)) as box:
+        box.fit((ROWS, ROWS.rows(0, 2)))
+        first, second = box.training_scores()
+        assert_array_equal(first, ROWS.values.sum(axis=1))
+        assert_array_equal(second, [1.0, 5.0])
+        assert_array_equal(box.score(ROWS), ROWS.values.sum(axis=1))
+        assert box.offers_contributions
+        assert_array_equal(box.contributions(ROWS), ROWS.values)
+    assert reports[-1] == (3, 3, "epoch 2")
+    assert box.costs.fit_seconds > 0
+    assert box.costs.score_seconds > 0
+    assert box.costs.peak_memory_mib > 10
+
+
+def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch):
+    for name in ("TSADBENCH_DATA", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "secret")
+    fresh = ForkServer() if isinstance(launcher, ForkServer) else launcher
+    with boxed(Tells, fresh) as box:
+        box.fit((ROWS,))
+        log = box.log()
+    if isinstance(fresh, ForkServer):
+        fresh.stop()
+    for secret in ("TSADBENCH", "ANTHROPIC", "TOKEN", "SECRET"):
+        assert secret not in log
+    assert "'PATH'" in log
+    assert "directory [] " in log
+    assert "temporary " in log
+    temporary = Path(log.partition("temporary ")[2].splitlines()[0])
+    assert temporary.name == "temporary"
+    assert not temporary.exists()
+    assert "ids ['train-0'] 0.0" in log
+    assert "to standard error" in log
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("kill", "killed", "SIGKILL"),
+        ("abort", "killed", "SIGABRT"),
+        ("exit", "error", "exit code 3"),
+        ("leave", "error", "SystemExit: leaving"),
+        ("interrupt", "error", "KeyboardInterrupt"),
+    ],
+)
+def test_every_end_has_its_status(launcher, how, status, reason):
+    found = failure(how, launcher=launcher)
+    assert (found.status, reason in found.reason) == (status, True), found.reason
+
+
+@pytest.mark.parametrize("how", ["sleep", "spin"])
+def test_a_detector_that_never_returns_is_ended_when_its_time_is_up(how):
+    found = failure(how, Limits(timeout=0.5))
+    assert (found.status, "--timeout" in found.reason) == ("timeout", True)
+
+
+@pytest.mark.parametrize("how", ["swell", "child_swells"])
+def test_memory_of_the_box_and_its_children_is_limited(how):
+    found = failure(how, Limits(memory_mib=600.0, timeout=60))
+    assert (found.status, "--memory" in found.reason) == ("memory", True)
+
+
+@pytest.mark.parametrize("how", ["read", "read_quietly", "list", "cat", "link", "numpy"])
+def test_reaching_for_the_data_is_invalid_even_where_the_detector_hides_it(tmp_path, how):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "labels.csv").write_text("1\n")
+    found = failure(how, forbidden=(data,), path=data / "labels.csv")
+    assert found.status == "invalid"
+    assert "the data's folder" in found.reason
+
+
+def test_a_way_round_through_a_link_is_seen(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "labels.csv").write_text("1\n")
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    assert failure("read", forbidden=(tmp_path / "data",), path=tmp_path / "link" / "labels.csv").status == "invalid"
+
+
+def test_other_files_may_be_read(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "database.txt").write_text("1\n")
+    with boxed(Misbehaves, forbidden=(tmp_path / "data",), how="read", path=str(tmp_path / "database.txt")) as box:
+        box.fit((ROWS,))
+
+
+def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
+    found = failure("chatter")
+    assert (found.status, "MiB to its log" in found.reason) == ("error", True)
+
+
+def test_what_a_detector_started_ends_with_its_box(launcher, tmp_path):
+    pid_file = tmp_path / "pid"
+    with boxed(Misbehaves, launcher, Limits(timeout=10), how="fork", path=str(pid_file)) as box:
+        with pytest.raises(BoxFailure):
+            box.fit((ROWS,))
+        pid = int(pid_file.read_text())
+        children = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        assert children
+    assert gone(pid)
+    assert all(gone(child) for child in children)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_limited_in_libraries_that_were_preloaded(threads):
+    pytest.importorskip("torch")
+    with boxed(Threads, threads=threads) as box:
+        box.fit((ROWS,))
+        torch_threads, blas_threads = box.score(ROWS)[:2]
+    assert torch_threads == threads
+    assert blas_threads <= threads
+
+
+def test_a_class_from_a_script_crosses_by_value():
+    code = """
+import numpy as np, tsadbench
+from tsadbench.sandbox import Box, Construction
+class Mine(tsadbench.Detector):
+    def _fit(self, recordings): pass
+    def _score(self, recording): return recording.values[:, 0] * 2
+rows = tsadbench.Recording("r", np.ones((3, 1)), ("a",))
+with Box(Construction(Mine, {}), threads=1) as box:
+    box.fit((rows,)); print(box.score(rows))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[2. 2. 2.]"
+
+
+def test_a_million_rows_cross_whole():
+    values = np.random.default_rng(0).normal(size=(10**6, 8))
+    large = Recording("large", values, tuple("abcdefgh"))
+    with boxed(Sums) as box:
+        box.fit((ROWS.rows(0, 1),))
+        with pytest.raises(BoxFailure, match="expected the sensors"):
+            box.score(large)
+    with boxed(Sums) as box:
+        box.fit((large.rows(0, 10),))
+        assert_array_equal(box.score(large), large.values.sum(axis=1))
+
+
+def test_a_server_that_was_killed_is_started_again():
+    server = ForkServer()
+    with boxed(Sums, server) as box:
+        box.fit((ROWS,))
+        server._server.kill()
+        assert gone(box._process.pid)
+        with pytest.raises(BoxFailure, match="SIGKILL"):
+            box.score(ROWS)
+    with boxed(Sums, server) as box:
+        box.fit((ROWS,))
+    server.stop()
+
+
+def test_a_run_told_to_stop_leaves_no_process_behind():
+    import threading
+
+    from tsadbench.sandbox.limits import Interrupted
+
+    limits = Limits()
+    threading.Timer(0.5, limits.stop.set).start()
+    with boxed(Misbehaves, limits=limits, how="sleep") as box:
+        pid = box._process.pid
+        with pytest.raises(Interrupted):
+            box.fit((ROWS,))
+    assert gone(pid)
+
+
+def test_a_killed_parent_leaves_no_child_behind(tmp_path):
+    code = f"""
+import numpy as np, sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.sandbox.boxed import Misbehaves
+from tsadbench import Recording
+from tsadbench.sandbox import Box, Construction
+box = Box(Construction(Misbehaves, {{"how": "fork", "path": {str(tmp_path / "pid")!r}}}), threads=1)
+box.fit((Recording("r", np.ones((3, 1)), ("a",)),))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.3)
+    box = psutil.Process(int((tmp_path / "pid").read_text()))
+    family = [box.pid, box.ppid(), *(child.pid for child in box.children(recursive=True))]
+    assert len(family) >= 3
+    parent.kill()
+    parent.wait()
+    assert all(gone(pid) for pid in family)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forking is for Linux")
+def test_on_linux_boxes_are_forked():
+    assert isinstance(default_launcher(), ForkServer)
+    assert os.name == "posix"

@@ -1,0 +1,97 @@
+"""However rows come, each is answered within the look-ahead, and all answers together are the batch's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsadbench import Detector, Traits, UsageError
+from tsadbench.serving import Stream
+from tsadbench.serving.model import Model
+from tsadbench_detectors.random import Random
+
+
+class Around(Detector):
+    """The mean over some rows before and after a row: the last rows have fewer; the first rows have no score."""
+
+    def __init__(self, *, before: int = 2, after: int = 3) -> None:
+        self.before = before
+        self.after = after
+
+    def declared_traits(self) -> Traits:
+        return Traits(memory=self.before, look_ahead=self.after)
+
+    def _fit(self, recordings):
+        self.seen_ = 0
+
+    def _score(self, recording):
+        rows = recording.values.sum(axis=1)
+        means = [rows[t - self.before : t + self.after + 1].mean() for t in range(self.before, len(rows))]
+        return np.concatenate([np.full(min(self.before, len(rows)), np.nan), means])
+
+    def _contributions(self, recording):
+        return np.where(np.isnan(self._score(recording))[:, None], np.nan, recording.values)
+
+
+def model_of(detector: Detector, card) -> Model:
+    sensors = ("a", "b")
+    detector.fit(np.random.default_rng(0).normal(size=(20, 2)))
+    detector.sensors_ = sensors
+    return Model(detector, replace(card, sensors=sensors, threshold=replace(card.threshold, value=0.5)))
+
+
+CHUNKS = st.lists(st.integers(0, 9), min_size=1, max_size=20)
+
+
+@given(CHUNKS, st.integers(0, 4), st.integers(0, 4), st.booleans(), st.integers(0, 99))
+@settings(max_examples=150, deadline=None)
+def test_any_chunks_give_the_batchs_answers(t2_model, chunks, before, after, timed, seed):
+    model = model_of(Around(before=before, after=after), t2_model.card)
+    rows = np.random.default_rng(seed).normal(size=(sum(chunks), 2))
+    stream, found, seen = Stream(model, contributions=True), [], 0
+    for count in chunks:
+        time = np.arange(seen, seen + count, dtype=float) if timed else None
+        found.append(stream.push(rows[seen : seen + count], time))
+        seen += count
+        assert sum(len(one.scores) for one in found) == max(0, seen - after)
+        assert len(stream._values) <= before + after
+    found.append(stream.finish())
+    assert len(stream.finish().scores) == 0
+    if seen == 0:
+        return
+    expected = model.score(_recording(rows), contributions=True)
+    for name in ("scores", "flagged", "contributions"):
+        np.testing.assert_array_equal(np.concatenate([getattr(one, name) for one in found]), getattr(expected, name))
+
+
+def _recording(rows):
+    from tsadbench import Recording
+
+    return Recording("x", rows, ("a", "b"))
+
+
+def test_a_row_without_a_score_is_not_flagged(t2_model):
+    answers = model_of(Around(before=2, after=0), t2_model.card).score(_recording(np.full((4, 2), 1.0)))
+    assert answers.flagged.tolist() == [False, False, True, True]
+
+
+def test_where_scores_depend_on_all_rows_all_are_kept(t2_model):
+    model = model_of(Random(), t2_model.card)
+    stream = Stream(model)
+    assert stream.keeps_all
+    rows = np.random.default_rng(1).normal(size=(30, 2))
+    found = [stream.push(rows[i : i + 1]).scores for i in range(30)]
+    np.testing.assert_array_equal(np.concatenate(found), model.score(_recording(rows)).scores)
+
+
+def test_where_scores_depend_on_rows_to_come_there_is_no_stream(t2_model):
+    class Leaky(Around):
+        def declared_traits(self):
+            return Traits(leaky="the scored recording's mean")
+
+    with pytest.raises(UsageError, match="uses the scored recording's mean"):
+        Stream(model_of(Leaky(), t2_model.card))

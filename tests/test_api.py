@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+import tsadbench
+from tsadbench.execution.run_store import Store
+from tsadbench.registry import FLOORS
+
+
+def test_run_gives_a_leaderboard_with_the_floors_and_keeps_the_trials_where_told(small_data, tmp_path):
+    board = tsadbench.run(["t2", "isolation-forest"], small_data, seeds=2, splits=["overall"], out=tmp_path / "runs")
+    frame = board.to_frame()
+    assert set(frame["detector"]) == {"t2", "isolation-forest", *FLOORS}
+    assert frame.set_index("detector").loc["t2", "auroc_mean"] > 0.9
+    assert len(Store.open(tmp_path / "runs").records()) == 2 + 1 + len(FLOORS) + 1
+    assert "<table>" in board._repr_html_()
+
+
+def test_one_name_needs_no_list(small_data):
+    assert {row.label for row in tsadbench.run("t2", small_data, floors=False).rows} == {"t2"}
+
+
+def test_wrong_names_raise_before_anything_runs(small_data, tmp_path):
+    with pytest.raises(tsadbench.UsageError, match="did you mean"):
+        tsadbench.run("t22", small_data, out=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,160 @@
+"""The checks bite: every cheat is caught by its check and by no other, every check catches a cheat."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.testing import cheats
+from tsadbench import UsageError
+from tsadbench.registry import entries, load_detector
+from tsadbench.testing import all_checks
+from tsadbench.testing.detector_contract import (
+    CheckFailedError,
+    DetectorContract,
+    check_detector,
+    parametrize_with_checks,
+)
+from tsadbench.testing.expected import EXPECTED_FAILURES
+
+SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Constructs a cheat; the one that reads labels finds some where data sets lie."""
+    gc.collect()  # what an earlier cheat has dug up must not lie about for the next
+    monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
+    (tmp_path / "labels.csv").write_text("1\n" * 1000)
+
+    def construct(cls):
+        return cls(folder=str(tmp_path)) if cls is cheats.ReadsLabels else cls()
+
+    return construct
+
+
+def failures(detector) -> dict[str, str]:
+    return {result.id: result.reason for result in check_detector(detector, on_fail=None) if result.status == "fail"}
+
+
+@pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
+def test_a_cheat_is_caught_by_its_check_and_passes_all_others(make, cheat):
+    caught_by = cheats.CAUGHT_BY[cheat]
+    also = cheats.ALSO_CAUGHT_BY.get(cheat, {})
+    found = failures(make(cheat))
+    assert found.pop(caught_by, None) is not None
+    assert set(found) <= set(also), "with its check switched off, the cheat passes (but for the pairs in the table)"
+
+
+def test_no_check_is_idle():
+    assert {check.id for check in all_checks()} == set(cheats.CAUGHT_BY.values())
+
+
+def test_batch_statistics_left_on_while_scoring_are_caught():
+    torch = pytest.importorskip("torch")
+
+    class BatchNorm(cheats.Honest):
+        """Normalises by the statistics of the rows that it scores at once."""
+
+        def _fit(self, recordings):
+            super()._fit(recordings)
+            self.norm_ = torch.nn.BatchNorm1d(len(self.mean_), track_running_stats=False, dtype=torch.float64)
+
+        def _score(self, recording):
+            z = self._z(recording.values)
+            with torch.no_grad():
+                shifted = self.norm_(torch.from_numpy(z)).numpy() if len(z) > 1 else z
+            return super()._score(recording) + abs(shifted).mean(axis=1)
+
+    assert "prefix" in failures(BatchNorm())
+
+
+@pytest.mark.parametrize("honest", cheats.HONEST, ids=lambda cls: cls.__name__)
+def test_honest_detectors_of_every_kind_pass(honest):
+    check_detector(honest)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_ships_passes_all_checks_but_for_the_table_of_expected_failures(name):
+    results = check_detector(load_detector(name))
+    expected = {result.id for result in results if result.status == "expected-failure"}
+    assert expected == set(EXPECTED_FAILURES.get(name, {}))
+
+
+def test_an_expected_failure_that_passes_is_a_failure():
+    with pytest.raises(CheckFailedError, match="take it off the table"):
+        check_detector(cheats.Honest, only=["fault"], expected_failures={"fault": "no reason"})
+    (result,) = check_detector(cheats.Inverted, only=["fault"], expected_failures={"fault": "it is upside down"})
+    assert (result.status, result.reason) == ("expected-failure", "it is upside down")
+
+
+def test_failures_are_raised_with_reason_and_evidence():
+    with pytest.raises(CheckFailedError, match=r"fails 1 checks:\nprefix: row 0 is scored otherwise.*'cut'"):
+        check_detector(cheats.CentredSmoothing)
+
+
+def test_unknown_checks_offer_the_nearest():
+    with pytest.raises(UsageError, match="no check 'prefx'; did you mean 'prefix'"):
+        check_detector(cheats.Honest, only=["prefx"])
+
+
+class TestContract(DetectorContract):
+    detector = cheats.Honest()
+
+
+class TestContractWithReason(DetectorContract):
+    detector = cheats.Inverted
+    expected_failures = {"fault": "it is upside down"}  # noqa: RUF012
+
+
+@parametrize_with_checks([cheats.Honest(), cheats.Seeded])
+def test_checks_as_parameters(detector, check_id):
+    check_detector(detector, only=[check_id])
+
+
+def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):
+    done = tsadbench("check", "t2[smoothing=3]")
+    assert done.code == 0
+    skipped = ["seed", "scoring-parameters"]
+    assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
+    for check in all_checks():
+        assert f" {check.id} " in done.out
+        assert check.sentence in done.out
+
+
+def test_the_command_line_as_json_exits_1_where_one_fails(tsadbench):
+    done = tsadbench("check", "tests.testing.cheats:CentredSmoothing", "--only", "prefix", "--format", "json")
+    content = json.loads(done.out)
+    assert (done.code, content["schema"]) == (1, 1)
+    (found,) = content["checks"]
+    assert (found["id"], found["group"], found["status"]) == ("prefix", "leakage", "fail")
+    assert found["evidence"]["first_row"] == 0
+
+
+def test_expected_failures_do_not_fail_the_command_line(tsadbench):
+    done = tsadbench("check", "all-positive", "--only", "not-constant")
+    assert (done.code, "expected-failure" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["t2", "--only", "prefx"], "did you mean 'prefix'"),
+        (["t22"], "did you mean 't2'"),
+        (["t2[smoothing=0]"], "smoothing must be"),
+        (["none.py:Mine"], "there is no file"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(tsadbench, arguments, message):
+    done = tsadbench("check", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_the_documentation_names_every_check_with_its_sentence():
+    text = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
+    for check in all_checks():
+        assert f"| `{check.id}` | {check.group} | {check.sentence} |" in text

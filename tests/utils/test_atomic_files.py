@@ -1,0 +1,95 @@
+"""Files are written whole or not at all; what cannot be written is a message."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tsadbench.errors import UsageError
+from tsadbench.utils import atomic_files as files
+from tsadbench.utils.atomic_files import append_text, open_text, require_writable, write_file
+
+
+def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
+    file = tmp_path / "a" / "b" / "c.txt"
+    assert write_file(file, "ein Ä\r\nzwei\n") == file
+    assert file.read_bytes() == "ein Ä\r\nzwei\n".encode()
+    write_file(file, b"\x00\xff")
+    assert file.read_bytes() == b"\x00\xff"
+    assert os.listdir(file.parent) == ["c.txt"]
+
+
+def test_a_file_keeps_its_mode_and_a_new_one_has_the_usual(tmp_path):
+    file = tmp_path / "kept"
+    file.write_text("")
+    file.chmod(0o640)
+    write_file(file, "x")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    usual, new = tmp_path / "usual", tmp_path / "new"
+    usual.write_text("")
+    assert write_file(new, "x").stat().st_mode == usual.stat().st_mode
+
+
+def test_a_link_is_followed(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    write_file(link, "x")
+    assert link.is_symlink()
+    assert target.read_text() == "x"
+
+
+def test_what_is_no_regular_file_stays_what_it_is(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_file(pipe, "through a pipe")
+    reader.join(timeout=30)
+    assert read == ["through a pipe"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    write_file(Path(os.devnull), "x")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_what_was_there_survives_a_failure(tmp_path, monkeypatch):
+    file = tmp_path / "kept"
+    file.write_text("before")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        write_file(file, "after")
+    assert file.read_text() == "before"
+    assert os.listdir(tmp_path) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    "write", [lambda file: write_file(file, "x"), lambda file: append_text(file, "x"), open_text, require_writable]
+)
+def test_what_cannot_be_written_is_a_message(tmp_path, write):
+    (tmp_path / "file").write_text("")
+    for place, reason in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "Not a directory")):
+        with pytest.raises(UsageError, match=rf"{place}: cannot be written \({reason}\); choose another place"):
+            write(place)
+
+
+def test_whether_it_can_be_written_is_asked_without_writing(tmp_path, monkeypatch):
+    require_writable(tmp_path / "new" / "file")
+    assert os.listdir(tmp_path / "new") == []
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(UsageError, match="Permission denied"):
+        require_writable(tmp_path / "new" / "file")
+
+
+def test_text_is_added_to_the_end(tmp_path):
+    file = tmp_path / "new" / "summary.md"
+    append_text(file, "one\n")
+    append_text(file, "two\n")
+    assert file.read_text() == "one\ntwo\n"

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from tsadbench import Prior, UsageError
+from tsadbench.registry import parse_request
+from tsadbench.utils.parameters import as_json, format_label, parameters_of, parse_arguments
+
+
+class Example:
+    """An example.
+
+    Parameters
+    ----------
+    window
+        Rows of
+        a window.
+    rate, mode
+        Shared text.
+
+    Notes
+    -----
+    Not a parameter.
+    """
+
+    def __init__(
+        self,
+        *,
+        window: int = 30,
+        rate: float = 1e-3,
+        mode: Literal["a", "b"] = "a",
+        weights: bool = True,
+        limit: int | None = 5,
+        prior: Prior | None = None,
+    ) -> None: ...
+
+
+def test_parameters_have_their_meaning_from_the_docstring():
+    meanings = {parameter.name: parameter.meaning for parameter in parameters_of(Example)}
+    assert meanings["window"] == "Rows of a window."
+    assert meanings["rate"] == meanings["mode"] == "Shared text."
+    assert meanings["weights"] == ""
+
+
+def test_texts_are_parsed_by_the_annotations():
+    texts = {"window": "10", "rate": "0.5", "mode": "b", "weights": "off", "limit": "none"}
+    assert parse_arguments(Example, texts, "x") == {
+        "window": 10,
+        "rate": 0.5,
+        "mode": "b",
+        "weights": False,
+        "limit": None,
+    }
+
+
+def test_a_prior_is_given_as_its_file(tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text('[{"source": "a", "target": "b"}]')
+    parsed = parse_arguments(Example, {"prior": str(path)}, "x")
+    assert isinstance(parsed["prior"], Prior)
+    assert format_label("x", Example, parsed) == f"x[prior={path}]"
+
+
+class Either:
+    def __init__(self, *, share: int | float = 1.0, sizes: list[int] | None = None, bins: int | str = 10) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("share", "1", 1),
+        ("share", "1.0", 1.0),
+        ("share", "1e-3", 1e-3),
+        ("sizes", "[8, 4]", [8, 4]),
+        ("sizes", "none", None),
+        ("bins", "7", 7),
+        ("bins", "auto", "auto"),
+    ],
+)
+def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
+    found = parse_arguments(Either, {name: text}, "x")[name]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_list_in_a_label_can_be_read_again():
+    label = format_label("x", Either, {"sizes": [8, 4]})
+    assert label == "x[sizes=[8,4]]"
+    assert parse_arguments(Either, parse_request(label).arguments, "x") == {"sizes": [8, 4]}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"windw": "3"}, r"x has no parameter 'windw'; did you mean 'window'\?"),
+        ({"window": "3.5"}, "'window' cannot be '3.5'"),
+        ({"window": "none"}, "'window' cannot be 'none'"),
+        ({"mode": "c"}, "'mode' cannot be 'c': .*'a' or 'b'"),
+        ({"weights": "maybe"}, "'weights' cannot be 'maybe'"),
+    ],
+)
+def test_wrong_names_and_texts_are_refused(texts, message):
+    with pytest.raises(UsageError, match=message):
+        parse_arguments(Example, texts, "x")
+
+
+def test_labels_sort_keys_and_leave_defaults_out():
+    assert format_label("x", Example, {"window": 30}) == "x"
+    assert format_label("x", Example, {"window": 5, "rate": 0.5, "weights": False, "limit": None}) == (
+        "x[limit=none,rate=0.5,weights=off,window=5]"
+    )
+
+
+def test_a_parameter_without_default_is_refused():
+    class Needs:
+        def __init__(self, *, window: int) -> None: ...
+
+    with pytest.raises(UsageError, match="'window' has no default"):
+        parameters_of(Needs)
+
+
+def test_values_as_json():
+    assert as_json((1, None, True, "a", 2.5)) == [1, None, True, "a", 2.5]
+    assert as_json(range(2)) == "range(0, 2)"

@@ -1,0 +1,1 @@
+"""What stored results and data sets say beyond a leaderboard: events, curves, tests, explanations, audits."""

@@ -1,0 +1,100 @@
+"""What each recording is: rows, rates, gaps, duplicates, constant sensors, where its anomalies lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import BoolArray
+
+# A step longer than so many usual ones is a gap.
+_GAP = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A jump in time.
+
+    Parameters
+    ----------
+    row
+        The first row after it.
+    seconds
+        From the row before it.
+    """
+
+    row: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingFacts:
+    """One recording.
+
+    Parameters
+    ----------
+    id, role
+        Its name; "train" or "test".
+    n_rows
+        Its length.
+    n_anomalous, first_anomalous
+        Anomalous rows, and the place of the first; None where it has no labels or none is anomalous.
+    step_seconds
+        The median step in time; None without time.
+    gaps
+        Steps of more than three usual ones.
+    duplicates
+        Rows that are equal to the row just before them, in all sensors.
+    constant
+        Sensors that never move in it.
+    """
+
+    id: str
+    role: str
+    n_rows: int
+    n_anomalous: int | None
+    first_anomalous: int | None
+    step_seconds: float | None
+    gaps: tuple[Gap, ...]
+    duplicates: int
+    constant: tuple[str, ...]
+
+
+def facts_of(recording: Recording, role: str, anomalous: BoolArray | None) -> RecordingFacts:
+    """Return the facts of one recording.
+
+    Parameters
+    ----------
+    recording
+        The recording.
+    role
+        "train" or "test".
+    anomalous
+        Its labels [n_rows], where it has some.
+    """
+    step, gaps = _steps(recording)
+    places = np.flatnonzero(anomalous) if anomalous is not None else np.empty(0, dtype=np.int64)
+    repeated = (recording.values[1:] == recording.values[:-1]).all(axis=1)
+    still = np.ptp(recording.values, axis=0) == 0.0
+    return RecordingFacts(
+        id=recording.id,
+        role=role,
+        n_rows=recording.n_rows,
+        n_anomalous=None if anomalous is None else len(places),
+        first_anomalous=int(places[0]) if len(places) else None,
+        step_seconds=step,
+        gaps=gaps,
+        duplicates=int(np.count_nonzero(repeated)),
+        constant=tuple(sensor for sensor, is_still in zip(recording.sensors, still, strict=True) if is_still),
+    )
+
+
+def _steps(recording: Recording) -> tuple[float | None, tuple[Gap, ...]]:
+    if recording.time is None or recording.n_rows < 2:
+        return None, ()
+    steps = np.diff(recording.time)
+    usual = float(np.median(steps))
+    after = np.flatnonzero(steps > _GAP * usual) + 1
+    return usual, tuple(Gap(int(row), float(steps[row - 1])) for row in after)

@@ -1,0 +1,82 @@
+"""How well things that know nothing of faults predict the labels: a row's place, time alone, one-liners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.recording import Recording
+from tsadbench.registry import FLOORS, load_detector
+from tsadbench.utils.arrays import BoolArray, FloatArray
+
+# Floors that look at no row cannot show anything of the data.
+_BLIND = ("all-positive", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Something that scores rows, and what that is worth over all test rows.
+
+    Parameters
+    ----------
+    name
+        "position", "time", or a one-liner.
+    auroc, auprc
+        Over all test rows together; None where they are of one class.
+    """
+
+    name: str
+    auroc: float | None
+    auprc: float | None
+
+
+def predictors(data: LabelledDataset) -> tuple[Predictor, ...]:
+    """Return position, time alone, and every one-liner among the floors."""
+    truth = data.labels.rows
+    test = data.dataset.test
+    found = [
+        _predictor("position", position_scores(truth), truth),
+        _predictor("time", [_elapsed(recording) for recording in test], truth),
+    ]
+    for name in FLOORS:
+        if name not in _BLIND:
+            detector = load_detector(name)().fit(data.dataset.train)
+            found.append(_predictor(name, [detector.score(recording) for recording in test], truth))
+    return tuple(found)
+
+
+def position_scores(truth: Mapping[str, BoolArray]) -> list[FloatArray]:
+    """Return for each row i of each recording the share of the *other* recordings that are anomalous at row i.
+
+    Only recordings that have a row i count; 0 where no other has.
+    """
+    longest = max(len(rows) for rows in truth.values())
+    present, anomalous = np.zeros(longest), np.zeros(longest)
+    for rows in truth.values():
+        present[: len(rows)] += 1
+        anomalous[: len(rows)] += rows
+    scores = []
+    for rows in truth.values():
+        others = present[: len(rows)] - 1
+        scores.append(np.where(others > 0, (anomalous[: len(rows)] - rows) / np.maximum(others, 1), 0.0))
+    return scores
+
+
+def _elapsed(recording: Recording) -> FloatArray:
+    """Return the seconds since the recording's first row; rows where it has no time."""
+    if recording.time is None:
+        return np.arange(recording.n_rows, dtype=np.float64)
+    return np.asarray(recording.time - recording.time[0], dtype=np.float64)
+
+
+def _predictor(name: str, scores: Sequence[FloatArray], truth: Mapping[str, BoolArray]) -> Predictor:
+    pooled, anomalous = np.concatenate(list(scores)), np.concatenate(list(truth.values()))
+    if anomalous.all() or not anomalous.any():
+        return Predictor(name, None, None)
+    lowest = np.nanmin(pooled) if np.isfinite(pooled).any() else 0.0
+    ranked = np.where(np.isnan(pooled), lowest - 1.0, pooled)
+    return Predictor(name, float(roc_auc_score(anomalous, ranked)), float(average_precision_score(anomalous, ranked)))

@@ -1,0 +1,101 @@
+"""Diagnostics beside the rows of a leaderboard, averaged over seeds as its metrics are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+
+from tsadbench.analysis.diagnostics.compute import Diagnostics, of_splits
+from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Episode
+from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.ranking import Row, Summary, summaries
+from tsadbench.results.trial_result import Result, protocol_of
+from tsadbench.utils.progress import progress
+
+
+def with_diagnostics(
+    board: Leaderboard,
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    groups: Collection[str],
+    *,
+    vus_buffer: int = VUS_BUFFER,
+) -> Leaderboard:
+    """Return a leaderboard whose rows have diagnostics; those that failed or ship with the package have none.
+
+    Parameters
+    ----------
+    board
+        The leaderboard.
+    store
+        Holds its trials.
+    load
+        Returns the data set of a name.
+    groups
+        Those of `GROUPS` to show.
+    vus_buffer
+        The largest buffer of VUS-PR, in rows.
+
+    Raises
+    ------
+    DataError
+        Where a data set is not at hand, or is not the one that a trial was made on.
+    StoreError
+        Where a trial's scores cannot be read.
+    UsageError
+        Where a group is not known, or the buffer is not an integer of at least 0.
+    """
+    wanted: dict[str, tuple[Record, list[str]]] = {}
+    for row in board.rows:
+        for record in row.records if _has_scores(row) else ():
+            wanted.setdefault(record.trial, (record, []))[1].append(row.split)
+    data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in wanted.values())}
+    found: dict[str, dict[str, Diagnostics]] = {}
+    episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
+    for done, (trial, (record, splits)) in enumerate(wanted.items()):
+        progress(done, len(wanted), record.label)
+        of_record, table = data[record.dataset], (record.dataset, record.protocol)
+        if table not in episodes:
+            episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
+        result = Result(record, store, of_record, episodes[table])
+        found[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
+    rows = [replace(row, diagnostics=_averaged(row, found, groups)) if _has_scores(row) else row for row in board.rows]
+    return Leaderboard(rows, [*board.notes, *_notes(board, found)])
+
+
+def _notes(board: Leaderboard, found: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[str]:
+    """Yield what the diagnostics of each data set and protocol rest on."""
+    by_table: dict[str, dict[str, Diagnostics]] = {}
+    for row in board.rows:
+        if _has_scores(row):
+            of_table = by_table.setdefault(f"{row.dataset}, protocol {row.protocol}", {})
+            of_table[row.split] = found[row.records[0].trial][row.split]
+    for table, splits in by_table.items():
+        counts = ", ".join(f"{one.n_events} on {split}" for split, one in splits.items())
+        yield f"{table}: events: {counts}"
+        buffer = next(iter(splits.values())).vus_buffer
+        if buffer is not None:
+            yield f"{table}: VUS-PR is over buffers of 0 to {buffer} rows"
+
+
+def _has_scores(row: Row) -> bool:
+    return row.ok and not row.stored
+
+
+def _averaged(row: Row, found: dict[str, dict[str, Diagnostics]], groups: Collection[str]) -> dict[str, Summary]:
+    return summaries([found[record.trial][row.split].values(groups) for record in row.records])
+
+
+def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:
+    try:
+        return load(name)
+    except TsadbenchError as error:
+        raise DataError(
+            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not at hand "
+            f"(--data DIR, or --dataset CARD for one of your own): {error}"
+        ) from error

@@ -1,0 +1,160 @@
+"""Alarms as an operator meets them: events found, how late, and false alarms.
+
+An *event* is a run of anomalous rows that are evaluated; it is *found* where at least one of its rows is flagged. A
+*false alarm* is a run of flagged normal rows that are evaluated: an alarm that outlasts its event, or comes before it,
+is one as well. Neither crosses a recording's border. Point adjustment has no part in it: a found event makes no other
+row count as flagged.
+
+Sources: event-wise recall as in Hundman et al., "Detecting Spacecraft Anomalies Using LSTMs and Nonparametric Dynamic
+Thresholding", KDD 2018 (an event is found where a flagged stretch overlaps it); the delay of a detection
+as in Lavin and Ahmad, "Evaluating Real-Time Anomaly Detection Algorithms: the Numenta Anomaly Benchmark", ICMLA 2015
+(the first detection in the anomaly's window counts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsadbench.errors import DataError
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.mask_runs import segments
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a recording; rows are the recording's, counted from 0.
+
+    Parameters
+    ----------
+    start, stop
+        Its first evaluated row, and the row after its last.
+    onset_seen
+        Whether a normal row of the recording stands before it and its first row is evaluated. Nobody can say how late
+        an alarm is for an event that began before it was looked at.
+    already_on
+        Whether the row before its onset is flagged: an alarm that was on before can hardly have found it. False where
+        the onset was not seen.
+    first_flagged
+        The first of its rows that is flagged; None where it is missed.
+    """
+
+    start: int
+    stop: int
+    onset_seen: bool
+    already_on: bool
+    first_flagged: int | None
+
+    @property
+    def found(self) -> bool:
+        """Whether one of its rows is flagged."""
+        return self.first_flagged is not None
+
+
+def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> tuple[Event, ...]:
+    """Return a recording's events in order.
+
+    Parameters
+    ----------
+    anomalous, evaluated, flagged
+        [n_rows] each: the truth, the rows that count, the rows whose score lies above the threshold.
+
+    Raises
+    ------
+    DataError
+        Where the arrays are not of the same rows.
+
+    Examples
+    --------
+    >>> anomalous = np.array([0, 0, 1, 1, 1, 0, 1], dtype=bool)
+    >>> flagged = np.array([0, 1, 0, 0, 1, 0, 0], dtype=bool)
+    >>> for event in events_of(anomalous, np.ones(7, dtype=bool), flagged):
+    ...     print(event.start, event.stop, event.first_flagged)
+    2 5 4
+    6 7 None
+    """
+    check_rows(anomalous, evaluated, flagged)
+    return tuple(_event(start, stop, anomalous, flagged) for start, stop in runs(anomalous & evaluated).tolist())
+
+
+def _event(start: int, stop: int, anomalous: BoolArray, flagged: BoolArray) -> Event:
+    onset_seen = start > 0 and not anomalous[start - 1]
+    rows = np.flatnonzero(flagged[start:stop])
+    return Event(
+        start=start,
+        stop=stop,
+        onset_seen=onset_seen,
+        already_on=onset_seen and bool(flagged[start - 1]),
+        first_flagged=start + int(rows[0]) if len(rows) else None,
+    )
+
+
+def false_alarms_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> IntArray:
+    """Return a recording's false alarms, [n, 2]: first row, and the row after the last.
+
+    Parameters and errors as for `events_of`.
+
+    Examples
+    --------
+    >>> anomalous = np.array([0, 0, 0, 1, 1, 0, 0], dtype=bool)
+    >>> flagged = np.array([1, 0, 1, 1, 1, 1, 0], dtype=bool)
+    >>> false_alarms_of(anomalous, np.ones(7, dtype=bool), flagged).tolist()
+    [[0, 1], [2, 3], [5, 6]]
+    """
+    check_rows(anomalous, evaluated, flagged)
+    return runs(flagged & ~anomalous & evaluated)
+
+
+def delay_rows(event: Event, n_rows: int, look_ahead: int = 0) -> int | None:
+    """Return how many rows after an event's onset its alarm came.
+
+    A row's score is known ``look_ahead`` rows later, at the latest with the recording's last row: the alarm comes then.
+
+    Parameters
+    ----------
+    event
+        Of the recording.
+    n_rows
+        The recording's.
+    look_ahead
+        How many later rows a score depends on.
+
+    Returns
+    -------
+    int or None
+        None where the event was missed or nobody saw it begin.
+    """
+    if event.first_flagged is None or not event.onset_seen:
+        return None
+    return min(event.first_flagged + look_ahead, n_rows - 1) - event.start
+
+
+def row_seconds(time: FloatArray | None) -> float | None:
+    """Return for how long one row of a recording stands: the median step of its time, in seconds.
+
+    The median leaves gaps out: in a gap no detector looked, so nobody could be alarmed. None where the recording has
+    no time, a single row, or time that does not go forward.
+
+    Examples
+    --------
+    >>> row_seconds(np.array([0.0, 2.0, 4.0, 104.0, 106.0]))
+    2.0
+    """
+    if time is None or len(time) < 2:
+        return None
+    steps = np.diff(time)
+    median = float(np.median(steps))
+    return median if median > 0 and not (steps < 0).any() else None
+
+
+def runs(mask: BoolArray) -> IntArray:
+    """Return the runs of True, [n_runs, 2]: first row, and the row after the last."""
+    return np.array(segments(mask), dtype=np.int64).reshape(-1, 2)
+
+
+def check_rows(*arrays: BoolArray | FloatArray) -> None:
+    """Raise a DataError unless all arrays are of the same rows, [n_rows]."""
+    shapes = [list(array.shape) for array in arrays]
+    if arrays[0].ndim != 1 or any(shape != shapes[0] for shape in shapes):
+        raise DataError(f"expected arrays of the same rows, [n_rows] each, found {shapes}")

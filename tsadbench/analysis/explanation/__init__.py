@@ -1,0 +1,1 @@
+"""Why a trial's detector raised its alarms, as values and as text."""

@@ -1,0 +1,150 @@
+"""From a matrix of recordings x detectors to what can be concluded: pure functions, no store, no data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
+from tsadbench.analysis.significance.matrix import Clusters, Matrix
+from tsadbench.analysis.significance.pairs import ALPHA, ROPE, Better, Pair, compare_pairs
+from tsadbench.errors import UsageError
+from tsadbench.leaderboard.render import number
+
+# Mean ranks over fewer say too little for a picture that people remember.
+LEAST_FOR_DIAGRAM = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inference:
+    """What a matrix tells of its detectors.
+
+    Parameters
+    ----------
+    units
+        The independent units: a row a cluster, the mean over its recordings.
+    mean_ranks
+        By detector; 1 is the best.
+    friedman
+        Of three detectors or more.
+    pairs
+        Each two detectors.
+    better
+        Whether a higher or a lower value is better.
+    """
+
+    units: Matrix
+    mean_ranks: Mapping[str, float]
+    friedman: Friedman | None
+    pairs: tuple[Pair, ...]
+    better: Better = "higher"
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value that any pair can have after Holm's correction, whatever the values' directions."""
+        return min(1.0, len(self.pairs) * min(pair.wilcoxon.smallest for pair in self.pairs))
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether units are enough for significance at .05: never with fewer than six, for 2 / 2^5 = .0625."""
+        return self.smallest_p < ALPHA
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """Sentences: whether units are enough, whether detectors differ, which of them do."""
+        return tuple(_conclusions(self))
+
+
+def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope: float = ROPE) -> Inference:
+    """Compare the detectors of a matrix over clusters of its recordings.
+
+    The recordings of a cluster are no independent observations, so they are averaged: a cluster counts once, however
+    many recordings it holds. All tests, effect sizes and intervals are over clusters.
+
+    Parameters
+    ----------
+    matrix
+        [n_recordings, n_detectors] without NaN.
+    clusters
+        Ids of recordings that belong together; each recording is in one of them.
+    better
+        Whether a higher or a lower value is better.
+    rope
+        Differences up to this one are ties.
+
+    Raises
+    ------
+    UsageError
+        Where there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each
+        recording once.
+    MissingExtraError
+        Where there are more than two detectors and statsmodels is not installed.
+    """
+    if len(matrix.detectors) < 2 or len(matrix.units) == 0 or not matrix.defined.all():
+        raise UsageError(
+            f"expected two detectors or more with a value on each of one recording or more, found "
+            f"{len(matrix.detectors)} detectors on {len(matrix.units)} recordings, "
+            f"{np.count_nonzero(~matrix.defined)} of them with an undefined value"
+        )
+    if sorted(member for members in clusters for member in members) != sorted(matrix.units):
+        raise UsageError("expected clusters that hold each recording once, and no other")
+    units = matrix.clustered(clusters)
+    pairs = compare_pairs(units, better=better, rope=rope)
+    return Inference(units, mean_ranks(units, better), friedman(units), pairs, better)
+
+
+def _conclusions(found: Inference) -> Iterator[str]:
+    n = len(found.units.units)
+    different = max(pair.wilcoxon.n_different for pair in found.pairs)
+    units = f"{n} independent units{'' if different == n else f', {different} of which differ,'}"
+    if found.conclusive:
+        yield f"{units} can give a p-value as small as {p_value(found.smallest_p)}{_holm(found)}."
+    else:
+        yield (
+            f"Too few to conclude anything: {units} can give no p-value below {p_value(found.smallest_p)}"
+            f"{_holm(found)}, so no difference can be significant at {number(ALPHA, 2)}. Read means and intervals as a "
+            f"description of these recordings."
+        )
+    if found.friedman is not None:
+        yield _about_friedman(found.friedman)
+    if not found.conclusive:
+        return
+    significant = [pair for pair in found.pairs if pair.significant]
+    beaten: dict[str, list[str]] = {}
+    for pair in significant:
+        first_is_better = (pair.rank_biserial > 0) == (found.better == "higher")
+        one, other = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
+        beaten.setdefault(one, []).append(f"{other} (p = {p_value(pair.p_holm)})")
+    for one, others in beaten.items():
+        yield f"{one} is better than {', '.join(others)}."
+    rest = len(found.pairs) - len(significant)
+    if rest:
+        yield (
+            f"Not significant at {number(ALPHA, 2)}: {rest} of {len(found.pairs)} differences. That shows no equality; "
+            f"the intervals say what is open."
+        )
+
+
+def _about_friedman(found: Friedman) -> str:
+    verdict = "the detectors are not all alike" if found.significant else "no difference among the detectors is shown"
+    statistic = (
+        f"chi-squared = {found.chi_squared:.2f}, F infinite: all rank them alike"
+        if found.f is None
+        else f"Iman-Davenport F({found.degrees[0]}, {found.degrees[1]}) = {found.f:.2f}"
+    )
+    return f"Friedman: {verdict} ({statistic}, p = {p_value(found.p)})."
+
+
+def _holm(found: Inference) -> str:
+    return " after Holm" if len(found.pairs) > 1 else ""
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as text: two significant digits, without the zero before the point."""
+    return f"{p:.1e}" if p < 1e-4 else number(float(f"{p:.2g}"), max(2, 1 - _exponent(p)))
+
+
+def _exponent(p: float) -> int:
+    return int(np.floor(np.log10(p)))

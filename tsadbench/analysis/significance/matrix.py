@@ -1,0 +1,125 @@
+"""One metric of every detector on every recording, and on every cluster of recordings that share rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from tsadbench.analysis.audit.shared import shared_rows
+from tsadbench.base.recording import Recording
+from tsadbench.errors import UsageError
+from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Clusters: TypeAlias = tuple[tuple[str, ...], ...]
+# Values that differ by rounding alone are ties.
+_DECIMALS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """A metric by recording (or cluster of recordings) and detector.
+
+    Parameters
+    ----------
+    units
+        Ids of the recordings, or names of the clusters; unique.
+    detectors
+        Labels, unique.
+    values
+        [n_units, n_detectors], each a mean over seeds; NaN where undefined.
+
+    Raises
+    ------
+    UsageError
+        Where names occur twice or the shape is another one.
+    """
+
+    units: tuple[str, ...]
+    detectors: tuple[str, ...]
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        for what, names in (("units", self.units), ("detectors", self.detectors)):
+            if len(set(names)) != len(names):
+                raise UsageError(f"a matrix of metrics: its {what} must have different names, found {list(names)}")
+        values = np.asarray(self.values, dtype=np.float64)
+        if values.shape != (len(self.units), len(self.detectors)):
+            raise UsageError(
+                f"a matrix of metrics: expected shape [{len(self.units)}, {len(self.detectors)}], "
+                f"found {list(values.shape)}"
+            )
+        object.__setattr__(self, "values", read_only(np.round(values, _DECIMALS)))
+
+    @property
+    def defined(self) -> BoolArray:
+        """[n_units], where every detector has a value."""
+        return np.asarray(~np.isnan(self.values).any(axis=1), dtype=np.bool_)
+
+    def column(self, detector: str) -> FloatArray:
+        """Return one detector's values, [n_units]."""
+        values: FloatArray = self.values[:, self.detectors.index(detector)]
+        return values
+
+    def only(self, units: Sequence[str]) -> Matrix:
+        """Return the rows of these units, in this order."""
+        places = [self.units.index(unit) for unit in units]
+        return Matrix(tuple(units), self.detectors, self.values[places])
+
+    def clustered(self, clusters: Clusters) -> Matrix:
+        """Return a row for each cluster: the mean over its recordings.
+
+        Parameters
+        ----------
+        clusters
+            Each of the units in one of them.
+        """
+        means = [self.only(members).values.mean(axis=0) for members in clusters]
+        values = np.array(means, dtype=np.float64).reshape(len(clusters), len(self.detectors))
+        return Matrix(tuple(" + ".join(members) for members in clusters), self.detectors, values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame, a row a unit and a column a detector."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=list(self.units), columns=list(self.detectors))
+
+    def to_json(self) -> dict[str, Mapping[str, float | None]]:
+        """Return the values by unit and detector; None where undefined."""
+        return {
+            unit: {
+                detector: None if np.isnan(value) else float(value)
+                for detector, value in zip(self.detectors, row, strict=True)
+            }
+            for unit, row in zip(self.units, self.values, strict=True)
+        }
+
+
+def find_clusters(recordings: Sequence[Recording]) -> Clusters:
+    """Return the ids of recordings that share rows, together: the connected components of that relation.
+
+    Rows are the same where all values are equal and, if the recordings have times, the time is too. A recording that
+    shares none is a cluster of its own.
+
+    Returns
+    -------
+    tuple
+        In the recordings' order, by each cluster's first.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {recording.id: position for position, recording in enumerate(recordings)}
+    pairs = [(place[one.first], place[one.second]) for one in shared_rows((), recordings, {})]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(place), len(place)))
+    _, component = connected_components(graph, directed=False)
+    members: dict[int, list[str]] = {}
+    for recording, number in zip(recordings, component.tolist(), strict=True):
+        members.setdefault(number, []).append(recording.id)
+    return tuple(tuple(ids) for ids in members.values())

@@ -1,0 +1,268 @@
+"""Two detectors on the same recordings: is there a difference, how large is it, and how often.
+
+Every number is over independent units (recordings, or clusters of recordings that share rows), of the differences
+first - second in the metric's own unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+
+from tsadbench.analysis.significance.matrix import Matrix
+from tsadbench.errors import MissingExtraError
+from tsadbench.utils.arrays import FloatArray
+
+# Differences of at most this much are a tie: the region of practical equivalence.
+ROPE = 0.01
+ALPHA = 0.05
+# Fewer are too few for the corrections of BCa.
+LEAST_FOR_BCA = 10
+_LEVEL = 0.95
+_RESAMPLES = 9_999
+_DECIMALS = 12
+# As in scipy.
+_MOST_FOR_EXACT = 50
+
+Better: TypeAlias = Literal["higher", "lower"]
+WilcoxonMethod: TypeAlias = Literal["exact", "exact with ties", "normal approximation", "no difference"]
+IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % bootstrap interval of the mean difference.
+
+    Parameters
+    ----------
+    low, high
+        Its ends.
+    method
+        "BCa" (bias-corrected and accelerated); "percentile" where units are too few for it or all differences are
+        equal.
+    """
+
+    low: float
+    high: float
+    method: IntervalMethod
+
+
+@dataclass(frozen=True, slots=True)
+class Wilcoxon:
+    """Wilcoxon's signed-rank test, two-sided; units that do not differ are left out of it.
+
+    Parameters
+    ----------
+    p
+        The p-value.
+    smallest
+        The smallest p-value that so many differences of these sizes can have: all in the same direction.
+    n_different
+        Units that differ.
+    method
+        "exact"; "exact with ties": given the sizes that tie; "normal approximation": more than 50 differences; "no
+        difference": p = 1.
+    """
+
+    p: float
+    smallest: float
+    n_different: int
+    method: WilcoxonMethod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two detectors compared over units.
+
+    Parameters
+    ----------
+    first, second
+        Labels.
+    n_units
+        Recordings, or clusters of recordings that share rows.
+    mean_difference, median_difference
+        Of first - second.
+    interval
+        Of the mean difference; None for a single unit.
+    rank_biserial
+        Matched-pairs rank-biserial correlation: the share of the rank sum where first is higher, less the share where
+        second is; -1 to 1.
+    wins, ties, losses
+        Units on which first is better by more than the region of practical equivalence, within it, worse.
+    wilcoxon
+        The test.
+    p_holm
+        Its p-value after Holm's correction for all pairs of the comparison.
+    """
+
+    first: str
+    second: str
+    n_units: int
+    mean_difference: float
+    median_difference: float
+    interval: Interval | None
+    rank_biserial: float
+    wins: int
+    ties: int
+    losses: int
+    wilcoxon: Wilcoxon
+    p_holm: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether p after Holm's correction is below .05."""
+        return self.p_holm < ALPHA
+
+
+def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
+    """Compare each two detectors of a matrix; p-values are corrected by Holm's method.
+
+    Parameters
+    ----------
+    matrix
+        [n_units, n_detectors] without NaN; its units are independent.
+    better
+        Whether a higher or a lower value is better.
+    rope
+        Differences up to this one are ties.
+
+    Raises
+    ------
+    MissingExtraError
+        Where there are more than two detectors and statsmodels is not installed.
+    """
+    pairs = [
+        compare_pair(first, second, matrix.column(first), matrix.column(second), better=better, rope=rope)
+        for first, second in combinations(matrix.detectors, 2)
+    ]
+    corrected = holm([pair.wilcoxon.p for pair in pairs])
+    return tuple(replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True))
+
+
+def compare_pair(
+    first: str,
+    second: str,
+    first_values: FloatArray,
+    second_values: FloatArray,
+    *,
+    better: Better = "higher",
+    rope: float = ROPE,
+) -> Pair:
+    """Compare two detectors by their values on the same units, [n_units] each, without NaN."""
+    differences: FloatArray = np.round(first_values - second_values, _DECIMALS)
+    gains = differences if better == "higher" else -differences
+    test = wilcoxon(differences)
+    return Pair(
+        first=first,
+        second=second,
+        n_units=len(differences),
+        mean_difference=float(np.mean(differences)),
+        median_difference=float(np.median(differences)),
+        interval=bootstrap_interval(differences),
+        rank_biserial=rank_biserial(differences),
+        wins=int(np.count_nonzero(gains > rope)),
+        ties=int(np.count_nonzero(np.abs(gains) <= rope)),
+        losses=int(np.count_nonzero(gains < -rope)),
+        wilcoxon=test,
+        p_holm=test.p,
+    )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's step-down method.
+
+    Raises
+    ------
+    MissingExtraError
+        Where there are several and statsmodels is not installed.
+    """
+    if len(p_values) < 2:
+        return list(p_values)
+    try:
+        from statsmodels.stats.multitest import multipletests
+    except ImportError as error:
+        raise MissingExtraError("comparing more than two detectors", "stats") from error
+    corrected = multipletests(p_values, method="holm")[1]
+    return [float(p) for p in corrected]
+
+
+def wilcoxon(differences: FloatArray) -> Wilcoxon:
+    """Return Wilcoxon's signed-rank test of differences, [n_units]; zeros are left out, as Wilcoxon did."""
+    different = differences[differences != 0.0]
+    if len(different) == 0:
+        return Wilcoxon(1.0, 1.0, 0, "no difference")
+    method = _wilcoxon_method(different)
+    p, smallest = (_wilcoxon_p(values, method) for values in (different, np.abs(different)))
+    return Wilcoxon(p, smallest, len(different), method)
+
+
+def _wilcoxon_method(different: FloatArray) -> WilcoxonMethod:
+    if len(different) > _MOST_FOR_EXACT:
+        return "normal approximation"
+    return "exact" if len(np.unique(np.abs(different))) == len(different) else "exact with ties"
+
+
+def _wilcoxon_p(different: FloatArray, method: WilcoxonMethod) -> float:
+    if method == "exact with ties":
+        return _exact_with_ties(different)
+    # "auto" is the approximation for so many: scipy has had two names for it.
+    return float(stats.wilcoxon(different, method="exact" if method == "exact" else "auto").pvalue)
+
+
+def _exact_with_ties(different: FloatArray) -> float:
+    """Return the share of the 2^n ways to give the differences signs whose rank sum is as extreme, two-sided.
+
+    scipy goes through them one by one, for up to 13 differences, and approximates from there on. Here the ways that
+    lead to each rank sum are counted, difference by difference; ranks that tie are halves, so that they are doubled.
+    """
+    doubled = np.round(2 * stats.rankdata(np.abs(different))).astype(np.int64)
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled.tolist():
+        ways[rank:] += ways[:-rank].copy()
+    positive = int(doubled[different > 0].sum())
+    smaller = min(positive, len(ways) - 1 - positive)
+    return min(1.0, 2 * float(ways[: smaller + 1].sum() / ways.sum()))
+
+
+def rank_biserial(differences: FloatArray) -> float:
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014) of differences, [n_units]; 0 if none differ."""
+    different = differences[differences != 0.0]
+    if len(different) == 0:
+        return 0.0
+    ranks = stats.rankdata(np.abs(different))
+    return float(np.sum(np.sign(different) * ranks) / np.sum(ranks))
+
+
+def bootstrap_interval(differences: FloatArray) -> Interval | None:
+    """Return a bootstrap interval of the mean of paired differences, [n_units]; None for fewer than two.
+
+    Units are drawn with replacement, each with both detectors' values: the pairing holds. The draws are the same
+    whatever the order of the units, and mirrored where the detectors change places.
+    """
+    if len(differences) < 2:
+        return None
+    ordered, mirrored = np.sort(differences), np.sort(-differences)
+    if tuple(ordered) < tuple(mirrored):
+        low, high, method = _interval(mirrored)
+        return Interval(-high, -low, method)
+    return Interval(*_interval(ordered))
+
+
+def _interval(differences: FloatArray) -> tuple[float, float, IntervalMethod]:
+    enough = len(differences) >= LEAST_FOR_BCA and bool(np.ptp(differences) > 0.0)
+    method: IntervalMethod = "BCa" if enough else "percentile"
+    found = stats.bootstrap(
+        (differences,),
+        np.mean,
+        n_resamples=_RESAMPLES,
+        confidence_level=_LEVEL,
+        method=method,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return float(found.low), float(found.high), method

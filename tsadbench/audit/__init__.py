@@ -1,5 +1,0 @@
-"""Looks at a data set, labels included: what makes every table over it worth less than it seems."""
-
-from tsadbench.audit.audit import Audit, audit
-
-__all__ = ["Audit", "audit"]

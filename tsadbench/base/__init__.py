@@ -1,0 +1,1 @@
+"""The contracts: what the author of a detector, a protocol or a data set imports."""

@@ -1,0 +1,171 @@
+"""A data set: training and test recordings. Their labels lie apart, so that only a judge receives them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from tsadbench.base.file_format import RowLayout
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording, check_sensors
+from tsadbench.errors import DataError
+from tsadbench.utils.arrays import BoolArray
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Training and test recordings with what is known of their origin; no labels.
+
+    Parameters
+    ----------
+    name
+        The name under which tables show it.
+    train
+        Normal recordings.
+    test
+        Recordings to be scored, in the data set's order.
+    splits
+        Named groups of test recordings, by id; ``overall`` holds them all.
+    description
+        The system in words: what a language model or an engineer reads.
+    prior
+        The physical couplings of the sensors, where they are known.
+    citation, licence
+        Whom to cite, what one may do with it.
+    notes
+        What every table over this data set has to say ("2 files differ from the published ones").
+    folder
+        Where its files lie: a detector that opens one of them while it is in the box is invalid.
+    layout
+        How its files are written: a model reads new ones alike.
+    """
+
+    name: str
+    train: tuple[Recording, ...]
+    test: tuple[Recording, ...]
+    splits: Mapping[str, tuple[str, ...]]
+    description: str = ""
+    prior: Prior | None = None
+    citation: str = ""
+    licence: str = ""
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+    layout: RowLayout = field(default_factory=RowLayout)
+
+    def __post_init__(self) -> None:
+        if not self.train or not self.test:
+            raise DataError(f"data set {self.name!r}: expected training and test recordings")
+        for recording in (*self.train, *self.test):
+            check_sensors(recording, self.sensors)
+        ids = [recording.id for recording in (*self.train, *self.test)]
+        if len(set(ids)) != len(ids):
+            raise DataError(f"data set {self.name!r}: the ids of its recordings must be unique")
+        known = {recording.id for recording in self.test}
+        for split, members in self.splits.items():
+            if not members or not known.issuperset(members):
+                raise DataError(
+                    f"data set {self.name!r}: split {split!r} must name test recordings, "
+                    f"these are none: {sorted(set(members) - known)}"
+                )
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """The sensors' names, the same in all recordings."""
+        return self.train[0].sensors
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the recordings' ids, sensors, times and values, in order."""
+        digest = hashlib.sha256()
+        for role, recordings in (("train", self.train), ("test", self.test)):
+            for recording in recordings:
+                for part in hashed_parts(recording, role):
+                    digest.update(part)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """The truth about the test recordings: which rows are anomalous.
+
+    Parameters
+    ----------
+    rows
+        For each test recording's id, in the data set's order: [n_rows], True where anomalous.
+    splits
+        Named groups of test recordings, by id: the groups that are judged.
+    """
+
+    rows: Mapping[str, BoolArray]
+    splits: Mapping[str, tuple[str, ...]]
+    _hash: str = field(default="", init=False, repr=False)  # slots leave cached_property no room
+
+    def __post_init__(self) -> None:
+        for id, rows in self.rows.items():  # noqa: A001 - the recording's field
+            if rows.dtype != np.bool_ or rows.ndim != 1:
+                raise DataError(f"labels of {id!r}: expected booleans [n_rows], found {rows.dtype} {list(rows.shape)}")
+            rows.flags.writeable = False
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over the recordings' ids and labels, and the splits."""
+        if not self._hash:
+            digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
+            for id, rows in self.rows.items():  # noqa: A001 - the recording's field
+                digest.update(repr((id, rows.shape)).encode())
+                digest.update(rows.data)
+            object.__setattr__(self, "_hash", digest.hexdigest())
+        return self._hash
+
+
+def hashed_parts(recording: Recording, *role: str) -> Iterator[bytes | memoryview]:
+    """Yield what a hash over recordings takes of one: role, id, sensors and shape; values; times."""
+    yield repr((*role, recording.id, recording.sensors, recording.values.shape)).encode()
+    for array in (recording.values, recording.time):
+        yield b"no time" if array is None else np.ascontiguousarray(array).data
+
+
+class LabelledDataset(NamedTuple):
+    """What a loader returns: the data set for detectors, the labels for the judge."""
+
+    dataset: Dataset
+    labels: Labels
+
+
+def check_labels(data: LabelledDataset) -> None:
+    """Raise a DataError unless there is one label for each row of each test recording, in the data set's order."""
+    expected = {recording.id: recording.n_rows for recording in data.dataset.test}
+    found = {name: len(rows) for name, rows in data.labels.rows.items()}
+    if list(expected.items()) != list(found.items()):
+        wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
+        raise DataError(
+            f"data set {data.dataset.name!r}: expected one label for each row of each test recording, in their order; "
+            f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
+        )
+    if dict(data.labels.splits) != dict(data.dataset.splits):
+        raise DataError(f"data set {data.dataset.name!r}: its splits and those of its labels differ")
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """Where a loader may look, and how strict it is.
+
+    Parameters
+    ----------
+    directory
+        The folder that holds a folder for each data set; None searches as the documentation says.
+    allow_changed
+        Go on where a file differs from the published one (it is noted in every table).
+    """
+
+    directory: Path | None = None
+    allow_changed: bool = False
+
+
+Loader: TypeAlias = Callable[[DataOptions], LabelledDataset]

@@ -1,0 +1,332 @@
+"""The detector's contract: learn from recordings, give every row of a recording a score, nothing else.
+
+Lifetime, told by who calls what when: planning constructs the detector and calls `check`; the box constructs it
+again in its own process and calls `fit` with the training recordings, then `training_scores`, then, one recording
+at a time, `score` (and `contributions`). Thresholds are the protocol's business, so there is no ``predict``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self, final
+
+from sklearn.base import BaseEstimator
+
+from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
+from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.search_space import Space
+from tsadbench.errors import ContractError, NotFittedError, UsageError
+from tsadbench.utils.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a detector promises about itself; `tsadbench check` holds it to that.
+
+    Parameters
+    ----------
+    family
+        What kind of method it is: "graph", "statistics", "reconstruction", "forecast", "trees", "floor", ...
+    look_ahead
+        How many rows after a row its score may depend on; 0 = causal.
+    memory
+        How many rows before a row its score may depend on; None = all of them.
+    stochastic
+        Whether another seed gives other scores.
+    adaptive
+        Whether scoring changes what it has learned.
+    window_normalised
+        Whether it rescales each window by the window's own statistics.
+    needs_prior
+        Whether its parameter ``prior`` must be given; planning fills in the data set's.
+    leaky
+        What it learns that it must not, where its parameters switch a published leak on ("statistics of the scored
+        rows"); every table marks its row.
+    scoring_parameters
+        Parameters that training does not depend on: variants that differ in these alone share one fit.
+    extra
+        The pip extra that it needs ("deep"), if any.
+    paper
+        Where the method is published.
+    fixed_threshold
+        Floors only: the threshold that takes the place of the protocol's.
+    """
+
+    family: str = "other"
+    look_ahead: int = 0
+    memory: int | None = None
+    stochastic: bool = False
+    adaptive: bool = False
+    window_normalised: bool = False
+    needs_prior: bool = False
+    leaky: str = ""
+    scoring_parameters: tuple[str, ...] = ()
+    extra: str | None = None
+    paper: str = ""
+    fixed_threshold: float | None = None
+
+
+class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
+
+    A subclass writes ``__init__`` (keyword-only, it stores its arguments and does nothing else), ``_fit`` and
+    ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
+    ``declared_traits``, ``search_space``, ``test_params`` and, where it learns what a model file cannot hold,
+    ``_learned`` and ``_restore``. What it learns lies in attributes that end in ``_``. ``_score`` is pure: no state, no
+    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+
+    Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Distance(Detector):
+    ...     '''Distance of a row to the training mean.'''
+    ...
+    ...     def _fit(self, recordings):
+    ...         self.mean_ = np.concatenate([recording.values for recording in recordings]).mean(axis=0)
+    ...
+    ...     def _score(self, recording):
+    ...         return np.linalg.norm(recording.values - self.mean_, axis=1)
+    >>> Distance().fit(np.zeros((5, 2))).score(np.array([[3.0, 4.0]]))
+    array([5.])
+    """
+
+    traits: ClassVar[Traits] = Traits()
+
+    sensors_: tuple[str, ...]
+
+    @final
+    def check(self, sensors: tuple[str, ...]) -> None:
+        """Raise a UsageError where a parameter is out of range or does not fit these sensors."""
+        self._check(sensors)
+
+    @final
+    def fit(self, recordings: Series | Sequence[Series]) -> Self:
+        """Learn from normal recordings; whatever an earlier fit learned is forgotten.
+
+        Parameters
+        ----------
+        recordings
+            One series or several, with the same sensors.
+
+        Returns
+        -------
+        Self
+            The fitted detector.
+
+        Raises
+        ------
+        UsageError
+            Where a parameter is out of range.
+        DataError
+            Where the recordings are not what they have to be.
+        """
+        training = as_recordings(recordings)
+        sensors = training[0].sensors
+        self._check(sensors)
+        self._forget()
+        self._fit(training)
+        self.sensors_ = sensors
+        return self
+
+    @final
+    def score(self, recording: Series) -> FloatArray:
+        """Return the score of every row, [n_rows]; higher = more anomalous, NaN where it cannot score.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        DataError
+            Where the recording does not have the sensors of the training recordings.
+        ContractError
+            Where the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
+        """
+        ready = self._ready(recording)
+        return checked_scores(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
+
+    @final
+    def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
+        """Return the scores of the rows it was fitted on, one array [n_rows] a training recording.
+
+        A threshold is set on them: a detector that remembers its rows gives held-out scores here.
+
+        Parameters
+        ----------
+        recordings
+            The recordings that `fit` was given.
+
+        Raises
+        ------
+        NotFittedError, DataError, ContractError
+            As `score` does.
+        """
+        training = tuple(self._ready(recording) for recording in as_recordings(recordings))
+        scores = list(self._training_scores(training))
+        if len(scores) != len(training):
+            raise ContractError(
+                f"{type(self).__name__}.training_scores: expected one array a training recording, {len(training)}, "
+                f"found {len(scores)}"
+            )
+        return [
+            checked_scores(score, (recording.n_rows,), f"{type(self).__name__}.training_scores")
+            for score, recording in zip(scores, training, strict=True)
+        ]
+
+    @final
+    def contributions(self, recording: Series) -> FloatArray:
+        """Return how much each sensor contributes to each row's score, [n_rows, n_sensors].
+
+        Raises
+        ------
+        UsageError
+            Where the detector does not offer contributions (`offers_contributions`).
+        NotFittedError, DataError, ContractError
+            As `score` does.
+        """
+        if not self.offers_contributions():
+            raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
+        ready = self._ready(recording)
+        where = f"{type(self).__name__}.contributions"
+        return checked_scores(self._contributions(ready), ready.values.shape, where)
+
+    @final
+    @classmethod
+    def offers_contributions(cls) -> bool:
+        """Whether `contributions` can be asked for."""
+        return cls._contributions is not Detector._contributions
+
+    @final
+    def held_out_loss(self, recordings: Series | Sequence[Series], first: int = 0) -> float:
+        """Return how well rows that it was not fitted on are forecast or given back; smaller = better.
+
+        Tuning compares it between parameters of one detector that do not change what it measures (`search_space`); it
+        means nothing beside another detector's.
+
+        Parameters
+        ----------
+        recordings
+            Held-out normal recordings.
+        first
+            Row from which on a recording's rows count; those before it are context.
+
+        Raises
+        ------
+        UsageError
+            Where the detector has no such loss (`offers_held_out_loss`).
+        ContractError
+            Where it is not finite.
+        NotFittedError, DataError
+            As `score` does.
+        """
+        if not self.offers_held_out_loss():
+            raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor gives back rows")
+        loss = float(self._held_out_loss(tuple(self._ready(one) for one in as_recordings(recordings)), first))
+        if not math.isfinite(loss):
+            raise ContractError(f"{type(self).__name__}.held_out_loss: expected a finite number, found {loss}")
+        return loss
+
+    @final
+    @classmethod
+    def offers_held_out_loss(cls) -> bool:
+        """Whether `held_out_loss` can be asked for."""
+        return cls._held_out_loss is not Detector._held_out_loss
+
+    @final
+    def learned(self) -> dict[str, object]:
+        """Return all that `fit` has learned, by attribute; `restore` takes it back.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        self._fitted_sensors()
+        return self._learned()
+
+    @final
+    def restore(self, learned: Mapping[str, object]) -> Self:
+        """Be fitted as the detector was, of the same class and parameters, that gave this as `learned`."""
+        self._forget()
+        self._restore(learned)
+        return self
+
+    def declared_traits(self) -> Traits:
+        """Return this detector's traits; overridden where they depend on its parameters."""
+        return self.traits
+
+    @classmethod
+    def test_params(cls) -> dict[str, object]:
+        """Return constructor arguments that make it cheap enough for the checks."""
+        return {}
+
+    @classmethod
+    def search_space(cls) -> Mapping[str, Space]:
+        """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
+        return {}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        """Raise a UsageError (`_require`) where a parameter is wrong for these sensors."""
+
+    @abstractmethod
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        """Learn; set attributes that end in ``_``."""
+
+    @abstractmethod
+    def _score(self, recording: Recording) -> FloatArray:
+        """Return [n_rows] float64; higher = more anomalous."""
+
+    def _training_scores(self, recordings: tuple[Recording, ...]) -> Sequence[FloatArray]:
+        """Return the training rows' scores; overridden by detectors that remember their rows."""
+        return [self._score(recording) for recording in recordings]
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        """Return [n_rows, n_sensors] float64; written by detectors that can tell."""
+        raise NotImplementedError  # never reached: `contributions` looks whether it is overridden
+
+    def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
+        """Return the mean loss over the rows from ``first`` on; written by forecasters and reconstructors."""
+        raise NotImplementedError  # never reached: `held_out_loss` looks whether it is overridden
+
+    def _learned(self) -> dict[str, object]:
+        """Return every attribute that is no parameter.
+
+        Overridden where one of them is more than arrays, numbers, texts, scikit-learn's estimators, and tuples, lists,
+        dictionaries and dataclasses of these: a model file holds nothing else.
+        """
+        parameters = set(self._get_param_names())
+        return {name: value for name, value in vars(self).items() if name not in parameters}
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        """Set what `_learned` gave; overridden together with it."""
+        for name, value in learned.items():
+            setattr(self, name, value)
+
+    @final
+    def _require(self, holds: bool, parameter: str, expected: str) -> None:
+        """Raise a UsageError unless the parameter is as expected ("at least 1")."""
+        if not holds:
+            raise UsageError(
+                f"{type(self).__name__}: {parameter} must be {expected}, found {getattr(self, parameter)!r}"
+            )
+
+    def _ready(self, recording: Series) -> Recording:
+        sensors = self._fitted_sensors()
+        ready = as_recording(recording)
+        check_sensors(ready, sensors)
+        return ready
+
+    def _fitted_sensors(self) -> tuple[str, ...]:
+        sensors: tuple[str, ...] | None = getattr(self, "sensors_", None)
+        if sensors is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit with normal recordings first")
+        return sensors
+
+    def _forget(self) -> None:
+        parameters = set(self._get_param_names())
+        for name in [name for name in vars(self) if name not in parameters]:
+            delattr(self, name)

@@ -1,0 +1,196 @@
+"""A recording: one uninterrupted multivariate series, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsadbench.errors import DataError
+from tsadbench.utils.arrays import FloatArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Series: TypeAlias = "Recording | pd.DataFrame | NDArray[np.floating | np.integer]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """One uninterrupted series of sensor values. It has no labels.
+
+    Parameters
+    ----------
+    id
+        Name of the recording, unique in its data set.
+    values
+        [n_rows, n_sensors], finite. Kept as read-only float64; a writable array is copied.
+    sensors
+        Name of each column, unique.
+    time
+        [n_rows] seconds, or None where rows have no time. Only loaders check its order.
+
+    Raises
+    ------
+    DataError
+        Where the shapes do not fit, a value is not finite or a sensor's name occurs twice.
+    """
+
+    id: str
+    values: FloatArray
+    sensors: tuple[str, ...]
+    time: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float64)
+        sensors = tuple(self.sensors)
+        if values.ndim != 2 or values.shape[0] == 0 or values.shape[1] == 0:
+            raise DataError(
+                f"recording {self.id!r}: expected values of shape [n_rows, n_sensors] with at least one "
+                f"row and one sensor, found {list(values.shape)}"
+            )
+        if len(sensors) != values.shape[1]:
+            raise DataError(
+                f"recording {self.id!r}: {values.shape[1]} columns of values, but {len(sensors)} sensor names"
+            )
+        if len(set(sensors)) != len(sensors):
+            twice = sorted({name for name in sensors if sensors.count(name) > 1})
+            raise DataError(f"recording {self.id!r}: sensor names must be unique, found twice: {twice}")
+        _check_finite(self.id, values, sensors)
+        object.__setattr__(self, "values", read_only(values))
+        object.__setattr__(self, "sensors", sensors)
+        if self.time is not None:
+            time = np.asarray(self.time, dtype=np.float64)
+            if time.shape != (values.shape[0],):
+                raise DataError(
+                    f"recording {self.id!r}: expected one time a row, [{values.shape[0]}], "
+                    f"found shape {list(time.shape)}"
+                )
+            object.__setattr__(self, "time", read_only(time))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the recording has."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_sensors(self) -> int:
+        """How many sensors the recording has."""
+        return int(self.values.shape[1])
+
+    def rows(self, start: int, stop: int, id: str | None = None) -> Recording:  # noqa: A002 - the field's name
+        """Return rows ``start`` to ``stop - 1`` as a recording; the values are not copied."""
+        return Recording(
+            id=self.id if id is None else id,
+            values=self.values[start:stop],
+            sensors=self.sensors,
+            time=None if self.time is None else self.time[start:stop],
+        )
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, id: str = "recording") -> Recording:  # noqa: A002
+        """Make a recording of a data frame: columns are sensors, a date or time index becomes seconds.
+
+        Parameters
+        ----------
+        frame
+            Numeric columns without missing values. A ``DatetimeIndex`` gives seconds since 1970, a
+            ``TimedeltaIndex`` seconds; any other index gives no time.
+        id
+            Name of the recording.
+
+        Raises
+        ------
+        DataError
+            Where a column is not numeric or a value is missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"Pressure": [0.1, 0.2], "Current": [1.0, 1.1]})
+        >>> recording = Recording.from_frame(frame)
+        >>> recording.sensors, recording.n_rows
+        (('Pressure', 'Current'), 2)
+        """
+        import pandas as pd
+
+        text = [str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+        if text:
+            raise DataError(f"recording {id!r}: columns must be numeric, these are not: {text}; drop or convert them")
+        time: FloatArray | None = None
+        if isinstance(frame.index, pd.DatetimeIndex):
+            index = frame.index if frame.index.tz is None else frame.index.tz_convert("UTC").tz_localize(None)
+            time = ((index - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+        elif isinstance(frame.index, pd.TimedeltaIndex):
+            time = (frame.index / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+        return cls(
+            id=id,
+            values=frame.to_numpy(np.float64, na_value=np.nan),
+            sensors=tuple(str(name) for name in frame.columns),
+            time=time,
+        )
+
+
+def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A002 - the field's name
+    """Return a recording, a data frame or an array [n_rows, n_sensors] as a recording.
+
+    Raises
+    ------
+    DataError
+        Where it is none of them, or its values are not those of a recording.
+    """
+    if isinstance(series, Recording):
+        return series
+    if isinstance(series, np.ndarray):
+        if series.ndim != 2:
+            raise DataError(f"expected an array [n_rows, n_sensors], found shape {list(series.shape)}")
+        values = np.asarray(series, dtype=np.float64)
+        return Recording(id=id, values=values, sensors=tuple(f"x{i}" for i in range(values.shape[1])))
+    if hasattr(series, "columns"):
+        return Recording.from_frame(series, id=id)
+    raise DataError(
+        f"expected a Recording, a pandas DataFrame or an array [n_rows, n_sensors], found {type(series).__name__}"
+    )
+
+
+def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
+    """Return one series, or a sequence of them, as recordings; all must have the same sensors.
+
+    Raises
+    ------
+    DataError
+        Where there is none, or their sensors differ.
+    """
+    several = list(series) if isinstance(series, Sequence) else [series]
+    recordings = tuple(as_recording(one, id=f"recording-{i}") for i, one in enumerate(several))
+    if not recordings:
+        raise DataError("expected at least one recording, found none")
+    for recording in recordings[1:]:
+        check_sensors(recording, recordings[0].sensors)
+    return recordings
+
+
+def check_sensors(recording: Recording, sensors: tuple[str, ...]) -> None:
+    """Raise a DataError where the recording's sensors are not these, in this order."""
+    if recording.sensors != sensors:
+        raise DataError(
+            f"recording {recording.id!r}: expected the sensors {list(sensors)} in this order, "
+            f"found {list(recording.sensors)}"
+        )
+
+
+def _check_finite(id: str, values: FloatArray, sensors: tuple[str, ...]) -> None:  # noqa: A002
+    # The sum is finite if all values are, but for an overflow: one pass without a mask in the usual case.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise DataError(
+            f"recording {id!r}: values must be finite, found {values[row, column]} at row {row}, "
+            f"sensor {sensors[column]!r} ({int(bad.sum())} in all); fill or drop missing values first"
+        )

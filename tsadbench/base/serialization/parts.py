@@ -1,0 +1,103 @@
+"""The parts of a model file that hold a fitted detector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tsadbench.base.detector import Detector
+from tsadbench.base.serialization.codec import Encoded, decode, encode
+from tsadbench.errors import MissingExtraError, ModelFileError, TsadbenchError
+
+_TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
+
+
+def to_parts(detector: Detector) -> dict[str, bytes]:
+    """Return a fitted detector as parts, by name: its parameters and what it has learned.
+
+    Raises
+    ------
+    ModelFileError
+        Where it holds what cannot be kept.
+    MissingExtraError
+        Where safetensors or skops is not installed.
+    """
+    content = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
+    encoded = encode(content, type(detector))
+    return {
+        _TREE: (json.dumps(encoded.tree, allow_nan=False) + "\n").encode(),
+        _ARRAYS: _safetensors().save(encoded.arrays),
+        **{f"{_ESTIMATORS}{path}.skops": data for path, data in encoded.estimators.items()},
+    }
+
+
+def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
+    """Return the fitted detector again.
+
+    Parameters
+    ----------
+    cls
+        Its class.
+    parts
+        What `to_parts` gave.
+    changes
+        Parameters that are other ones here: the device.
+
+    Raises
+    ------
+    ModelFileError
+        Where the parts are not those of a fitted detector of this class.
+    UsageError
+        Where a parameter is out of range.
+    MissingExtraError
+        Where safetensors or skops is not installed.
+    """
+    content = decode(_encoded(parts), cls)
+    try:
+        fields = cast("dict[str, Any]", content)
+        parameters, learned = dict(fields["parameters"]), dict(fields["learned"])
+        _check_names(cls, learned)
+        detector = cls(**parameters | dict(changes))
+        detector.check(learned["sensors_"])
+        return detector.restore(learned)
+    except TsadbenchError:
+        raise
+    except Exception as error:  # a detector takes back only what it has learned itself, and says so in any way
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFileError(f"it holds no fitted {cls.__name__}: {reason}") from error
+
+
+def require_packages() -> None:
+    """Raise a MissingExtraError where a model could not be written in the end."""
+    _safetensors()
+
+
+def _encoded(parts: Mapping[str, bytes]) -> Encoded:
+    safetensors = _safetensors()
+    try:
+        tree, arrays = json.loads(parts[_TREE]), safetensors.load(parts[_ARRAYS])
+    except Exception as error:  # safetensors has an error of its own for what is none of its files
+        raise ModelFileError(f"its parts cannot be read ({error})") from error
+    estimators = {
+        name.removeprefix(_ESTIMATORS).removesuffix(".skops"): data
+        for name, data in parts.items()
+        if name.startswith(_ESTIMATORS)
+    }
+    return Encoded(tree, arrays, estimators)
+
+
+def _check_names(cls: type[Detector], learned: Mapping[str, object]) -> None:
+    """Raise a ValueError where what was learned would take the place of what the class does."""
+    for name in learned:
+        own = getattr(cls, name, None)
+        if not name.isidentifier() or name.startswith("__") or callable(own) or isinstance(own, property):
+            raise ValueError(f"{name!r} is no attribute that it learns")
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise MissingExtraError("a model file", "models") from error
+    return safetensors.numpy

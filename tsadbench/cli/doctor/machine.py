@@ -1,0 +1,86 @@
+"""The machine: cores, memory, devices, and programs that some commands use."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from tsadbench.cli.doctor.finding import Finding
+from tsadbench.cli.doctor.packages import installed
+from tsadbench.cli.doctor.plugins import ended
+from tsadbench.priors.client import KEY
+
+_GIB = 2**30
+_TORCH_SECONDS = 120.0
+# Run by another process: a broken torch ends that one.
+_TORCH = """
+import json, torch
+cuda = [f"{torch.cuda.get_device_name(i)}, {torch.cuda.get_device_properties(i).total_memory / 2**30:.0f} GiB"
+        for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+print(json.dumps({"version": torch.__version__, "cuda": cuda, "mps": torch.backends.mps.is_available()}))
+"""
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def machine() -> Iterator[Finding]:
+    """Give the system, its cores, its memory, and the room on the disk of the working directory."""
+    yield Finding("machine", "system", "ok", f"{platform.platform()}, {platform.machine()}")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    limit = os.environ.get("OMP_NUM_THREADS")
+    threads = f"; OMP_NUM_THREADS={limit} (--threads decides in trials)" if limit else ""
+    yield Finding("machine", "cores", "ok", f"{usable} of {os.cpu_count()} may be used{threads}")
+    memory = psutil.virtual_memory()
+    text = f"{memory.total / _GIB:.1f} GiB, {memory.available / _GIB:.1f} GiB of it free"
+    yield Finding("machine", "memory", "ok", text)
+    free = shutil.disk_usage(Path.cwd()).free
+    yield Finding("machine", "disk", "ok", f"{free / _GIB:.1f} GiB free here")
+
+
+def devices() -> Iterator[Finding]:
+    """Give what torch can compute on, as another process finds it."""
+    yield Finding("devices", "cpu", "ok", platform.processor() or platform.machine())
+    if not installed(["torch"]):
+        yield Finding("devices", "torch", "missing", "is not installed", "pip install 'tsadbench[deep]'")
+        return
+    command = [sys.executable, "-c", _TORCH]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TORCH_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        text = f"is installed, but cannot be imported within {_TORCH_SECONDS:.0f} s"
+        yield Finding("devices", "torch", "broken", text, "install it anew")
+        return
+    fault = ended(done)
+    if fault is not None:
+        yield Finding("devices", "torch", "broken", f"is installed, but cannot be imported: {fault}", "install it anew")
+        return
+    found = json.loads(done.stdout.splitlines()[-1])
+    yield Finding("devices", "torch", "ok", found["version"])
+    for number, name in enumerate(found["cuda"]):
+        yield Finding("devices", f"cuda:{number}", "ok", name)
+    if not found["cuda"]:
+        yield Finding("devices", "cuda", "missing", "no GPU that torch can use")
+    if found["mps"]:
+        yield Finding("devices", "mps", "ok", "Apple's GPU")
+
+
+def tools() -> Iterator[Finding]:
+    """Give programs and keys that single commands use."""
+    browser = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    if browser:
+        yield Finding("tools", "chromium", "ok", browser)
+    else:
+        yield Finding(
+            "tools", "chromium", "missing", "not found", "only tests of reports use it: apt-get install chromium"
+        )
+    if os.environ.get(KEY):
+        yield Finding("tools", KEY, "ok", "is set")
+    else:
+        yield Finding("tools", KEY, "missing", "is not set", "only tsadbench prior extract uses it")

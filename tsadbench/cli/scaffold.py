@@ -1,0 +1,97 @@
+"""``tsadbench new detector``: a package of one's own, ready to be installed, checked and run."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import keyword
+import re
+import shutil
+import tempfile
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from tsadbench.errors import UsageError
+from tsadbench.registry import Kind, entries
+
+# Where each template goes; names may hold $module.
+_FILES = {
+    "pyproject.toml.txt": "pyproject.toml",
+    "readme.txt": "README.md",
+    "init.txt": "src/$module/__init__.py",
+    "detector.txt": "src/$module/detector.py",
+    "test.txt": "tests/test_$module.py",
+    "ci.txt": ".github/workflows/ci.yml",
+}
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# Up to here the templates' lines stay within 120 columns.
+_LONGEST_NAME = 30
+# What the templates' modules import: a class of such a name would hide it.
+_IMPORTED = frozenset({"Detector", "DetectorContract", "NDArray", "Recording", "Traits"})
+_KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
+
+
+def new_detector(name: str, folder: Path) -> list[Path]:
+    """Write a package that brings one detector; return its files.
+
+    Parameters
+    ----------
+    name
+        The detector's name on the command line: small letters, digits and single hyphens.
+    folder
+        Where the package's own folder, named like the detector, is made.
+
+    Raises
+    ------
+    UsageError
+        Where the name is malformed or taken, the folder exists, or nothing can be written there.
+    """
+    _check_name(name)
+    target = folder / name
+    if target.exists():
+        raise UsageError(f"{target} exists already: choose another name or another --out")
+    words = {"name": name, "module": name.replace("-", "_"), "cls": _class_name(name)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".tsadbench-new-", dir=folder))
+        try:
+            written = [_write(unfinished, *pair, words) for pair in _FILES.items()]
+            unfinished.chmod(0o755)
+            unfinished.rename(target)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror}); choose another --out") from error
+    return [target / file for file in written]
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"a detector's name is made of small letters, digits and single hyphens, {_LONGEST_NAME} characters at "
+            f"most, found {name!r}"
+        )
+    module = name.replace("-", "_")
+    if keyword.iskeyword(module) or importlib.util.find_spec(module) is not None:
+        raise UsageError(f"{name!r} cannot be a package: Python has a keyword or a package {module!r}; choose another")
+    for kind in _KINDS:
+        for entry in entries(kind):
+            if entry.name == name:
+                raise UsageError(
+                    f"there is {name!r} among the {kind} already, from the package {entry.package}: choose another"
+                )
+
+
+def _class_name(name: str) -> str:
+    wanted = "".join(part.capitalize() for part in name.split("-"))
+    hides = wanted in _IMPORTED or hasattr(builtins, wanted)  # True, False and None among them
+    return f"{wanted}Detector" if hides else wanted
+
+
+def _write(folder: Path, template: str, place: str, words: dict[str, str]) -> Path:
+    file = Path(Template(place).substitute(words))
+    text = resources.files("tsadbench.cli").joinpath("template", template).read_text(encoding="utf-8")
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_text(Template(text).substitute(words), encoding="utf-8")
+    return file

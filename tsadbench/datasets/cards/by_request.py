@@ -1,0 +1,57 @@
+"""Data sets whose files nobody may publish: SWaT and WADI, for those who have obtained them from iTrust, SUTD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets.cards.reader import load_card
+from tsadbench.datasets.location import find_obtained
+
+OBTAINED = ("swat", "wadi")
+_HERE = Path(__file__).parent
+HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
+
+
+def load_swat(options: DataOptions) -> LabelledDataset:
+    """Return SWaT, a water treatment testbed: 51 sensors and actuators, a row a second, 36 attacks.
+
+    Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV.
+
+    Parameters
+    ----------
+    options
+        Where to look for the files.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where there is no such folder.
+    DataError
+        Where a file is not what it has to be; the message lists all that is wrong.
+    """
+    return _load("swat", options)
+
+
+def load_wadi(options: DataOptions) -> LabelledDataset:
+    """Return WADI (the release A2 of 19 November 2019), a water distribution testbed: 123 columns, 15 attacks.
+
+    Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent.
+
+    Parameters
+    ----------
+    options
+        Where to look for the files.
+
+    Raises
+    ------
+    DataNotFoundError
+        Where there is no such folder.
+    DataError
+        Where a file is not what it has to be; the message lists all that is wrong.
+    """
+    return _load("wadi", options)
+
+
+def _load(name: str, options: DataOptions) -> LabelledDataset:
+    return load_card(_HERE / f"{name}.toml", find_obtained(name, options.directory, HOW))

@@ -1,0 +1,331 @@
+"""A first card for a folder of files: what its columns and files seem to be, to be looked over by a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.datasets.cards.contents import Open, time_in_seconds
+from tsadbench.datasets.cards.csv import Csv, header_lines, open_csv
+from tsadbench.datasets.cards.files import PARQUET, File, as_counted
+from tsadbench.datasets.cards.parquet import open_parquet
+from tsadbench.datasets.cards.schema import NAME, FileFormat, canonical
+from tsadbench.datasets.cards.sniff import sniff
+from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.issues import Problems
+
+_ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
+_COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
+_TIME = re.compile(r"\b(date|time|timestamp|datetime|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
+_LABEL = re.compile(r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status)$", re.IGNORECASE)
+_TRAINING = re.compile(r"train|normal|free|healthy|baseline|nominal|good", re.IGNORECASE)
+_NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
+_MOST_LABELS = 10
+_TIME_FORMATS = (
+    "ISO8601",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%Y/%m/%d %H:%M:%S",
+)
+
+
+@dataclass(slots=True)
+class _Look:
+    """What a look at one file found.
+
+    Parameters
+    ----------
+    file, written, opened
+        The file, and how it is read.
+    roles
+        Of each column that is no sensor: "time", "label", "counter", "text" or "empty".
+    time_format
+        How its times are written.
+    labels
+        The values of its label, in the order in which they come, and the first row of each.
+    missing
+        How many values of sensors are missing in its first rows.
+    """
+
+    file: File
+    written: FileFormat
+    opened: Open
+    roles: dict[str, str] = field(default_factory=dict)
+    time_format: str = "ISO8601"
+    labels: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
+
+    def of_role(self, role: str) -> list[str]:
+        return [name for name, found in self.roles.items() if found == role]
+
+    @property
+    def n_sensors(self) -> int:
+        return len(self.opened.header) - len(self.roles)
+
+
+def draft_card(folder: Path) -> str:
+    """Return a commented card for the CSV and Parquet files in a folder and the folders below it.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such folder, or no such file in it.
+    DataError
+        Where a file cannot be read, or none is a table of numbers.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: expected a folder with CSV or Parquet files; there is none")
+    paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    names = [
+        path.as_posix()
+        for path in paths
+        if path.suffix.lower() in _ENDINGS and not any(part.startswith(".") for part in path.parts)
+    ]
+    if not names:
+        raise UsageError(f"{folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
+    looks = [_look(File(folder / name, name)) for name in sorted(names, key=as_counted)]
+    tables = [look for look in looks if look.n_sensors > 0 and look.opened.n_rows > 1]
+    if not tables:
+        raise DataError(f"{folder}: no file is a table with a header and columns of numbers")
+    return "\n".join(_card(folder, tables, [look.file.name for look in looks if look not in tables])) + "\n"
+
+
+def _look(file: File) -> _Look:
+    try:
+        opened: Open
+        if file.is_parquet:
+            written, opened = FileFormat(), open_parquet(file.path, "")
+        else:
+            written = sniff(file.path)
+            line = int(written.header_line)
+            lines = header_lines(file.path, written, line)
+            found = open_csv(file, written, line, lines[-1], Problems()) if len(lines) == line else None
+            opened = found or Csv(file.path, written, line, header=(), n_rows=0)
+        look = _Look(file, written, opened)
+        first = next(iter(opened.chunks(range(len(opened.header)), ())), None)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{file.path}: cannot be read as a table ({reason}); repair it or take it out") from error
+    if first is not None:
+        _find_roles(look, first)
+        _find_labels(look)
+    return look
+
+
+def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
+    """Tell what each column is from its name and its first rows."""
+    for place, name in enumerate(look.opened.header):
+        cells = rows[place]
+        numeric = pd.api.types.is_numeric_dtype(cells.dtype)
+        if cells.isna().all():
+            look.roles[name] = "empty"
+        elif _COUNTER.fullmatch(name):
+            look.roles[name] = "counter"
+        elif _LABEL.search(name) and cells.nunique() <= _MOST_LABELS:
+            look.roles[name] = "label"
+        elif not look.of_role("time") and (form := _time_format(name, cells)) is not None:
+            look.roles[name], look.time_format = "time", form
+        elif not numeric:
+            look.roles[name] = "text"
+        else:
+            look.missing += int(cells.isna().sum())
+
+
+def _time_format(name: str, cells: pd.Series) -> str | None:
+    """Return how a column's times are written, or None where it seems to hold none."""
+    filled = cells.dropna().head(1000)
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return "ISO8601"
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        rises = bool((np.diff(filled.to_numpy(np.float64)) >= 0).all())
+        if not (_TIME.search(name) and rises):
+            return None
+        return "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
+    return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(filled, form)).all()), None)
+
+
+def _find_labels(look: _Look) -> None:
+    """Read the label, all of it: a fault may begin with the last row."""
+    label = _label(look)
+    if label is None:
+        return
+    place, start = look.opened.header.index(label), 0
+    for rows in look.opened.chunks([place], ()):
+        codes, values = pd.factorize(rows[place].astype("object"))
+        for code, value in enumerate(values):
+            look.labels.setdefault(canonical(value), start + int(np.argmax(codes == code)))
+        start += len(rows)
+
+
+def _label(look: _Look) -> str | None:
+    """Return the column that most seems to be the label: one whose very name says so before others."""
+    found = look.of_role("label")
+    order = ("anomaly", "label", "is_anomaly", "attack", "fault")
+    return min(found, key=lambda name: order.index(name.lower()) if name.lower() in order else 9, default=None)
+
+
+def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Iterable[str]:
+    normal = _normal_value(tables)
+    yield "# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it."
+    yield "# Then:  tsadbench data validate CARD   and   tsadbench run --dataset CARD --detector t2"
+    yield "schema = 1"
+    yield f"name = {_text(_name(folder))}"
+    yield '# citation = ""    licence = ""'
+    yield "# The system in words, and its physical couplings (docs/priors.md), as files beside this card:"
+    yield '# description = "system.md"'
+    yield '# prior = "prior.json"'
+    if others:
+        yield f"# Not tables of numbers, so left out: {', '.join(others[:10])}"
+    yield ""
+    yield from _files(tables)
+    yield from _parts(tables, normal)
+    yield from _columns(tables, normal)
+    yield from _missing(tables)
+    yield from _splits(tables, normal)
+
+
+def _files(tables: Sequence[_Look]) -> Iterable[str]:
+    texts = [look for look in tables if isinstance(look.opened, Csv)]
+    if not texts:
+        return
+    yield "[files]"
+    for key in ("separator", "decimal", "encoding", "header_line"):
+        values = list(dict.fromkeys(getattr(look.written, key) for look in texts))
+        yield f"{key} = {_text(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
+    yield ""
+
+
+def _parts(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
+    train = [look for look in tables if _is_training(look, normal)]
+    test = [look for look in tables if look not in train]
+    if train and test:
+        for role, looks in (("train", train), ("test", test)):
+            if role == "train":
+                yield "# Normal rows only: a training file whose label says otherwise is refused."
+            yield f"[{role}]"
+            yield f"files = {_list(_patterns(looks, tables))}"
+            yield ""
+        return
+    yield "# No file seems to be for training alone: each gives its first rows for training, the others for testing."
+    yield "[single]"
+    yield f"files = {_list(_patterns(tables, tables))}"
+    if all(look.file.train_rows is not None for look in tables):
+        yield 'train_rows = "file name"  # the number after tr_'
+    else:
+        first = min((_first_anomaly(look, normal) for look in tables), default=0)
+        yield f"train_rows = {max(1, first // 2)}  # half of what lies before the first anomaly"
+    yield ""
+
+
+def _columns(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
+    first = tables[0]
+    label = next((found for look in tables if (found := _label(look)) is not None), None)
+    sensors = [name for name in first.opened.header if name not in first.roles]
+    roles = {name: role for look in tables for name, role in look.roles.items()}
+    ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
+    times = first.of_role("time")
+    yield "[columns]"
+    if len(sensors) <= 100:
+        yield f"sensors = {_list(sensors)}"
+    else:
+        yield f'sensors = ["*"]  # all {len(sensors)} that have no other use'
+    if ignored:
+        reasons = {"label": "another label", "counter": "counts rows", "text": "text", "empty": "empty"}
+        why = "; ".join(f"{name}: {reasons[roles[name]]}" for name in ignored[:10])
+        yield f"ignore = {_list(ignored)}  # {' '.join(why.split())}"
+    if times:
+        yield f"time = {_text(times[0])}"
+        yield f"time_format = {_text(first.time_format)}"
+    else:
+        yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
+        yield "# period = 1"
+    if label is None:
+        yield 'label = "label"  # NOT FOUND: name the column that tells anomalous rows'
+        return
+    anomalous = [value for value in dict.fromkeys(v for look in tables for v in look.labels) if value != normal]
+    yield f"label = {_text(label)}"
+    yield f"anomalous = {_list(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
+    yield f"normal = {_list([normal or '0'])}"
+
+
+def _missing(tables: Sequence[_Look]) -> Iterable[str]:
+    missing = {look.file.name: look.missing for look in tables if look.missing}
+    yield ""
+    yield "[missing]"
+    if missing:
+        count = sum(missing.values())
+        some = next(iter(missing))
+        yield f"# {count} values are missing in the first rows of {len(missing)} files, {some} among them."
+    yield 'policy = "error"  # or "forward-fill": a sensor\'s last value is carried forward, and every table says so'
+
+
+def _splits(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
+    test = [look for look in tables if not _is_training(look, normal)]
+    folders = list(dict.fromkeys(PurePosixPath(look.file.name).parent.as_posix() for look in test))
+    if len(folders) < 2 or "." in folders:
+        return
+    yield ""
+    yield "# Groups of test recordings that tables show apart."
+    yield "[splits]"
+    for folder in folders:
+        yield f"{_text(PurePosixPath(folder).name)} = {_list([folder + '/*'])}"
+
+
+def _is_training(look: _Look, normal: str | None) -> bool:
+    """Whether a file seems to be for training: its name says so or it has no label, and no row is anomalous."""
+    sound = not any(value != normal for value in look.labels)
+    return sound and (bool(_TRAINING.search(look.file.name)) or not look.labels)
+
+
+def _normal_value(tables: Sequence[_Look]) -> str | None:
+    """Return the label of normal rows: one that is called so, else the one with which most files begin."""
+    values = list(dict.fromkeys(value for look in tables for value in look.labels))
+    called = [value for name in _NORMAL for value in values if value.lower() == name]
+    begin = [next(iter(look.labels)) for look in tables if look.labels]
+    return called[0] if called else max(begin, key=begin.count, default=None)
+
+
+def _first_anomaly(look: _Look, normal: str | None) -> int:
+    return min((row for value, row in look.labels.items() if value != normal), default=look.opened.n_rows)
+
+
+def _patterns(looks: Sequence[_Look], all_looks: Sequence[_Look]) -> list[str]:
+    """Return patterns that name these files and no others; where a folder holds both kinds, the files themselves."""
+    patterns: dict[str, None] = {}
+    chosen = {look.file.name for look in looks}
+    for look in looks:
+        path = PurePosixPath(look.file.name)
+        pattern = path.with_name(f"*{path.suffix}").as_posix()
+        named = {one.file.name for one in all_looks if PurePosixPath(one.file.name).match(pattern)}
+        same_depth = {name for name in named if name.count("/") == look.file.name.count("/")}
+        patterns[pattern if same_depth <= chosen and len(same_depth) > 1 else look.file.name] = None
+    return list(patterns)
+
+
+def _name(folder: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")
+    return name if re.fullmatch(NAME, name) else "my-plant"
+
+
+def _text(value: object) -> str:
+    """Return a value as TOML: JSON's strings and numbers are TOML's too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _list(values: Sequence[str]) -> str:
+    line = f"[{', '.join(map(_text, values))}]"
+    if len(line) <= 100:
+        return line
+    return "[\n" + "".join(f"    {_text(value)},\n" for value in values) + "]"

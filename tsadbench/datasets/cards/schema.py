@@ -1,0 +1,245 @@
+"""The card itself: the keys that it may have, and reading it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from tsadbench.utils.issues import Problems
+from tsadbench.utils.toml import TABLE, checked, read_toml
+
+# A name becomes a folder of leaderboards and stands in every table's title.
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+_Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
+_Value: TypeAlias = bool | int | float | str
+
+
+class _Table(BaseModel):
+    model_config = TABLE
+
+
+class Reading(_Table):
+    """How files are written. Each key may differ between ``[train]`` and ``[test]``.
+
+    Parameters
+    ----------
+    separator
+        The character between two cells; a comma.
+    decimal
+        The decimal mark; a point.
+    encoding
+        As Python names it; UTF-8.
+    header_line
+        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all; 1.
+    remove_prefix
+        Text that is taken off the front of columns' names.
+    """
+
+    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    decimal: Literal[".", ","] | None = None
+    encoding: str | None = None
+    header_line: Annotated[int, Field(ge=1)] | Literal["search"] | None = None
+    remove_prefix: str | None = None
+
+    @field_validator("encoding")
+    @classmethod
+    def _known(cls, encoding: str | None) -> str | None:
+        if encoding is not None:
+            try:
+                "".encode(encoding)
+            except LookupError as error:
+                raise ValueError(f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual") from error
+        return encoding
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How a part's files are written: the keys of `Reading`, a default in the place of each that nobody gave."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header_line: int | Literal["search"] = 1
+    remove_prefix: str = ""
+
+
+class Part(Reading):
+    """The files of one part, training or test: file names or patterns, relative to the card's folder."""
+
+    files: _Texts
+
+
+class Single(Reading):
+    """Files that hold training rows first and test rows after them.
+
+    Parameters
+    ----------
+    files
+        File names or patterns, relative to the card's folder.
+    train_rows
+        How many rows of each file are training rows, or "file name": the number after ``tr_`` in the file's name,
+        as TSB-AD writes it.
+    """
+
+    files: _Texts
+    train_rows: Annotated[int, Field(ge=1)] | Literal["file name"]
+
+
+class Columns(_Table):
+    """What the columns are.
+
+    Parameters
+    ----------
+    sensors
+        Names or patterns; by default every column that has no other use.
+    ignore
+        Names or patterns of columns that are no sensors.
+    time
+        Name of the column with the times, or of several whose texts make up a time; None: rows have no time.
+    time_format
+        "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`, of which one must fit a whole file.
+    period
+        Seconds from row to row, where no column holds times.
+    label
+        Name of the column that tells anomalous rows.
+    anomalous, normal
+        The values it has in anomalous and in normal rows.
+    """
+
+    sensors: _Texts = ["*"]
+    ignore: list[str] = []
+    time: str | _Texts | None = None
+    time_format: str | _Texts = "ISO8601"
+    period: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    label: str
+    anomalous: Annotated[list[_Value], Field(min_length=1)] = [1]
+    normal: Annotated[list[_Value], Field(min_length=1)] = [0]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Columns:
+        if self.time is not None and self.period is not None:
+            raise ValueError("give time or period, not both: period is for rows without a time")
+        both = [value for value in self.anomalous if canonical(value) in {canonical(one) for one in self.normal}]
+        if both:
+            raise ValueError(f"a value cannot be both anomalous and normal: {both}")
+        return self
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns whose texts make up a time."""
+        if self.time is None:
+            return ()
+        return (self.time,) if isinstance(self.time, str) else tuple(self.time)
+
+    @property
+    def time_formats(self) -> tuple[str, ...]:
+        """The formats that may fit."""
+        return (self.time_format,) if isinstance(self.time_format, str) else tuple(self.time_format)
+
+
+class Missing(_Table):
+    """What to do about missing values; nothing is ever filled unasked or unsaid.
+
+    Parameters
+    ----------
+    policy
+        "error", or "forward-fill": the sensor's last value in the same recording, never a later one.
+    at_most
+        The longest run of missing values of a sensor that may be filled, in rows; None: any.
+    values
+        Further texts that mean a missing value ("Bad Input"), beside the empty cell, NaN, NA, NULL and the like.
+    """
+
+    policy: Literal["error", "forward-fill"] = "error"
+    at_most: Annotated[int, Field(ge=1)] | None = None
+    values: list[str] = []
+
+
+class Card(_Table):
+    """What a folder's files hold.
+
+    Parameters
+    ----------
+    schema_
+        Number of the card format; 1. Written ``schema``.
+    name
+        The name under which tables show the data set.
+    files
+        How files are written.
+    train, test
+        Which files are for training and which for testing.
+    single
+        In their place: files that hold both.
+    columns, missing
+        What the columns are; what to do about missing values.
+    splits
+        Named groups of test recordings: patterns of their ids. ``overall`` always holds all.
+    description, prior
+        Files, relative to the card's folder: the system in words (Markdown or text), its couplings (JSON).
+    citation, licence
+        Whom to cite, what one may do with it.
+    """
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    files: Reading = Reading()
+    train: Part | None = None
+    test: Part | None = None
+    single: Single | None = None
+    columns: Columns
+    missing: Missing = Missing()
+    splits: dict[str, _Texts] = {}
+    description: str | None = None
+    prior: str | None = None
+    citation: str = ""
+    licence: str = ""
+
+    @model_validator(mode="after")
+    def _parts(self) -> Card:
+        apart = self.train is not None and self.test is not None
+        if apart == (self.single is not None) or (not apart and (self.train or self.test)):
+            raise ValueError("give [train] and [test], or [single] alone for files that hold both")
+        if "overall" in self.splits:
+            raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
+        return self
+
+    def reading(self, part: Reading) -> FileFormat:
+        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults."""
+        own = part.model_dump(include=set(Reading.model_fields), exclude_none=True)
+        return FileFormat(**self.files.model_dump(exclude_none=True) | own)
+
+
+def read_card(path: Path, problems: Problems) -> Card | None:
+    """Read a card; None, and every reason among the problems, where its files cannot be looked for.
+
+    Parameters
+    ----------
+    path
+        The card.
+    problems
+        Where to note what is wrong.
+    """
+    found = read_toml(path, problems, "tsadbench data new FOLDER  writes a card")
+    return None if found is None else checked(Card, *found, path.name, "the card", problems)
+
+
+def canonical(value: object) -> str:
+    """Return a label's value as text under which equal ones are equal: 1, 1.0, true and " 1" are the same.
+
+    Examples
+    --------
+    >>> canonical(1), canonical("1.0"), canonical(True), canonical(" A ttack")
+    ('1', '1', '1', 'A ttack')
+    """
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return "1" if text.lower() == "true" else "0"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)

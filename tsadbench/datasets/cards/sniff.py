@@ -1,0 +1,64 @@
+"""How a CSV file seems to be written, from its first lines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tsadbench.datasets.cards.csv import SEARCHED_LINES, header_lines, split
+from tsadbench.datasets.cards.schema import FileFormat
+
+_SAMPLED_LINES = 200
+# A comma last: with a decimal comma, it is in every line as well.
+_SEPARATORS = (";", "\t", "|", ",")
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+
+
+def sniff(path: Path) -> FileFormat:
+    """Return how a CSV file seems to be written.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be read.
+    """
+    encoding = "utf-8"
+    try:
+        lines = header_lines(path, FileFormat(encoding=encoding), _SAMPLED_LINES)
+    except UnicodeDecodeError:
+        encoding = "cp1252"
+        lines = header_lines(path, FileFormat(encoding="latin-1"), _SAMPLED_LINES)
+    lines = [line for line in lines if line.strip()]
+    separator = max(_SEPARATORS, key=lambda one: _consistency(lines, one))
+    rows = [split(line, separator) for line in lines]
+    cells = Counter(len(row) for row in rows).most_common(1)[0][0] if rows else 1
+    header_line = next(
+        (number for number, row in enumerate(rows[:SEARCHED_LINES], start=1) if _is_header(row, cells)), 1
+    )  # fmt: skip
+    commas = sum(bool(_COMMA.fullmatch(cell.strip())) for row in rows[header_line:] for cell in row)
+    return FileFormat(
+        separator=separator,
+        decimal="," if commas and separator != "," else ".",
+        encoding=encoding,
+        header_line=header_line,
+    )
+
+
+def _consistency(lines: Sequence[str], separator: str) -> tuple[float, int]:
+    """Return how well a separator explains the lines: the share that have as many of it as most, if any."""
+    counts = Counter(len(split(line, separator)) for line in lines)
+    if not counts:
+        return (0.0, 0)
+    cells, agreeing = counts.most_common(1)[0]
+    if cells < 2:
+        return (0.0, 0)
+    return (round(agreeing / len(lines), 1), int(separator != ","))
+
+
+def _is_header(row: Sequence[str], cells: int) -> bool:
+    names = [cell.strip() for cell in row]
+    filled = [name for name in names if name]
+    return len(row) == cells and len(filled) * 2 > cells and not any(_NUMBER.fullmatch(name) for name in filled)

@@ -1,6 +1,0 @@
-"""What is here, what is missing, and what is broken: ``tsadbench doctor``."""
-
-from tsadbench.doctor.examine import examine, to_json
-from tsadbench.doctor.finding import Finding
-
-__all__ = ["Finding", "examine", "to_json"]

@@ -1,0 +1,1 @@
+"""From a request to kept results: configuration, plan, trial, runner, run store."""

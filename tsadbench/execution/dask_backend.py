@@ -1,0 +1,395 @@
+"""The same trials on a Dask cluster: workers need the package and the data, and nothing else.
+
+What a worker is sent is the detector and the names of data set and protocol; what it sends back is what a trial leaves
+behind. It runs the trial in a box of its own, so a lost worker is a lost trial in flight, and Dask runs that again.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.detector import Traits
+from tsadbench.base.protocol import Protocol
+from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
+from tsadbench.execution.plan import Contender, Plan, Trial
+from tsadbench.execution.provenance import asked_by, identity, library_versions
+from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
+from tsadbench.registry import load_dataset
+from tsadbench.sandbox import BoxFailure, Construction
+from tsadbench.utils.code_fingerprint import code_hash
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, LocalCluster
+
+    from tsadbench.execution.runner import Observer
+
+# How often a trial is run again whose worker was lost.
+MAX_LOST = 3
+_TOPIC = "tsadbench"
+_CONNECT_SECONDS = 10
+# How often a worker looks whether its trial is still wanted, and tells of a fit's progress.
+_POLL_SECONDS = 1.0
+# Dask gives a lost local worker so long to come back, then drops its keeper for good and starts no other: we do.
+_RETURN_SECONDS = 60.0
+_HEAL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A contender on its way: its class as bytes that a process without the class's file can read."""
+
+    name: str
+    label: str
+    construction: bytes
+    scoring: bytes
+    traits: Traits
+    fit_label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What a worker needs for trials that share a fit."""
+
+    contenders: tuple[_Sent, ...]
+    seed: int
+    threads: int
+    dataset: str
+    options: DataOptions
+    data_hash: str
+    labels_hash: str
+    protocol: Protocol
+    protocol_label: str
+    splits: tuple[str, ...]
+    timeout: float | None
+    memory_mib: float | None
+    contributions: bool
+    versions: Mapping[str, object]
+
+
+def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, watching: Observer, keep: Keep) -> None:
+    """Run trials on a cluster and keep each as soon as it comes back.
+
+    Parameters
+    ----------
+    groups
+        Trials that one fit serves stand together.
+    plan
+        The plan; its data set must have been named, not given in Python.
+    address
+        ``tcp://host:port`` of a scheduler, or ``local:N`` for N worker processes of this machine.
+    watching
+        Hears what the workers tell.
+    keep
+        Receives trials and their outcomes.
+
+    Raises
+    ------
+    UsageError
+        Where the address is none, nobody answers there, or no worker has the GPU that a trial asks for.
+    ClusterError
+        Where the scheduler is gone, or a worker has another version of a library or other data; what had come back
+        is kept.
+    MissingExtraError
+        Where dask is not installed.
+    """
+    if plan.source is None:
+        raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
+    with _connected(address) as client:
+        _require_gpus(client, groups)
+        run = _Run(client, plan, plan.source, watching)
+        try:
+            run.all(groups, keep)
+        except BaseException:
+            run.cancel()
+            raise
+
+
+def workers(address: str) -> list[str]:
+    """Return the addresses of a cluster's workers; parameter and errors as `run_on_cluster`'s."""
+    with _connected(address) as client:
+        return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+class _Run:
+    """Trials on a cluster: which are out, and how often each has begun."""
+
+    def __init__(self, client: Client, plan: Plan, source: tuple[str, DataOptions], watching: Observer) -> None:
+        self._client, self._plan, self._source, self._watching = client, plan, source, watching
+        self._groups: dict[str, tuple[Trial, ...]] = {}
+        self._futures: dict[Future[Any], tuple[Trial, ...]] = {}
+        # By identity of the first trial: Dask blames a lost worker's whole queue, of which one trial had begun.
+        self._begun: Counter[str] = Counter()
+        self._sent: Counter[str] = Counter()
+        client.subscribe_topic(_TOPIC, lambda event: self._hear(event[1]))
+
+    def all(self, groups: Sequence[Sequence[Trial]], keep: Keep) -> None:
+        """Run all groups; each comes back to ``keep``."""
+        from distributed import KilledWorker, as_completed
+
+        waiting = as_completed([self._submit(tuple(group)) for group in groups])
+        for future in waiting:
+            group = self._futures.pop(future)
+            name = self._name(group)
+            try:
+                keep(group, self._outcomes(future, group))
+            except KilledWorker:
+                if self._begun[name] <= MAX_LOST and self._sent[name] <= MAX_LOST:
+                    waiting.add(self._submit(group))
+                    continue
+                failure = BoxFailure("killed", f"its worker was lost, and so were those of {MAX_LOST} more attempts")
+                keep(group, [failed_outcome(trial, self._plan, failure) for trial in group])
+            future.release()
+
+    def cancel(self) -> None:
+        """End the trials that are out."""
+        self._client.cancel(list(self._futures), force=True)
+
+    def _name(self, group: Sequence[Trial]) -> str:
+        return identity(group[0], self._plan)
+
+    def _submit(self, group: tuple[Trial, ...]) -> Future[Any]:
+        key = f"tsadbench-{self._name(group)}-{time.time_ns()}"
+        self._sent[self._name(group)] += 1
+        self._groups[key] = group
+        resources = {"GPU": 1} if _on_gpu(group) else None
+        packed = _packed(group, self._plan, self._source)
+        future = self._client.submit(_work, packed, key, key=key, pure=False, resources=resources)
+        self._futures[future] = group
+        return future
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        group = self._groups.get(event["key"])
+        if group is None:
+            return
+        if event["what"] == "started":
+            self._begun[self._name(group)] += 1
+            for trial in group:
+                self._watching.started(trial)
+        else:
+            self._watching.progressed(group[0], event["done"], event["total"], event["note"])
+
+    def _outcomes(self, future: Future[Any], group: Sequence[Trial]) -> list[Outcome]:
+        from concurrent.futures import CancelledError
+
+        from distributed.comm import CommClosedError
+
+        try:
+            outcomes = cast("Sequence[Outcome]", future.result())
+        except (CancelledError, CommClosedError, TimeoutError) as error:
+            raise ClusterError(
+                "the cluster's scheduler is gone; what had come back is kept: run the command again"
+            ) from error
+        # A worker that has no file of the detector's class cannot hash it.
+        return [
+            replace(
+                outcome,
+                record=replace(
+                    outcome.record,
+                    trial=identity(trial, self._plan),
+                    manifest={
+                        **outcome.record.manifest,
+                        "command": list(sys.argv),
+                        "code_hash": code_hash(trial.contender.construction.cls),
+                        **asked_by(self._plan),
+                    },
+                ),
+            )
+            for trial, outcome in zip(group, outcomes, strict=True)
+        ]
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtraError("--cluster", "cluster") from error
+    _silence()
+    kind, _, rest = address.partition(":")
+    if kind == "local" and rest.isdigit() and int(rest) > 0:
+        with (
+            dask.config.set(
+                {
+                    "distributed.scheduler.allowed-failures": MAX_LOST,
+                    "distributed.deploy.lost-worker-timeout": _RETURN_SECONDS,
+                }
+            ),
+            LocalCluster(
+                n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            ) as cluster,
+            _healed(cluster, int(rest)),
+            Client(cluster) as client,
+        ):
+            yield client
+    elif kind in ("tcp", "tls") and rest:
+        try:
+            client = Client(address, timeout=_CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--cluster {address}: no scheduler answers there; start one with  dask scheduler"
+            ) from error
+        with client:
+            yield client
+    else:
+        raise UsageError(f"--cluster {address}: expected tcp://host:port or local:N")
+
+
+@contextmanager
+def _healed(cluster: LocalCluster, n_workers: int) -> Iterator[None]:
+    """Start workers in the place of those that Dask has given up: a run without any would wait for ever."""
+    from tornado.ioloop import PeriodicCallback
+
+    def heal() -> None:
+        if len(cluster.workers) < n_workers:
+            cluster.scale(n_workers)
+
+    healing = PeriodicCallback(heal, _HEAL_SECONDS * 1000)
+    cluster.loop.add_callback(healing.start)
+    try:
+        yield
+    finally:
+        cluster.loop.add_callback(healing.stop)
+
+
+def _silence() -> None:
+    """Keep Dask from printing tracebacks of lost connections: what matters becomes a message of ours."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _on_gpu(group: Sequence[Trial]) -> bool:
+    return str(group[0].contender.construction.arguments.get("device", "cpu")).startswith("cuda")
+
+
+def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
+    """Refuse trials that would wait for ever: for a worker with a GPU where there is none."""
+    wanting = next((group[0].contender.label for group in groups if _on_gpu(group)), None)
+    workers = cast("Mapping[str, Mapping[str, Any]]", client.scheduler_info(n_workers=-1)["workers"])
+    if wanting and not any(worker.get("resources", {}).get("GPU") for worker in workers.values()):
+        raise UsageError(
+            f"{wanting} asks for a GPU, and no worker offers one: start it with  dask worker --resources GPU=1"
+        )
+
+
+def _packed(group: Sequence[Trial], plan: Plan, source: tuple[str, DataOptions]) -> bytes:
+    import cloudpickle
+
+    name, options = source
+    task = _Task(
+        contenders=tuple(_sent(trial.contender) for trial in group),
+        seed=group[0].seed,
+        threads=group[0].threads,
+        dataset=name,
+        options=options,
+        data_hash=plan.data.dataset.content_hash,
+        labels_hash=plan.data.labels.content_hash,
+        protocol=plan.protocol,
+        protocol_label=plan.protocol_label,
+        splits=plan.splits,
+        timeout=plan.timeout,
+        memory_mib=plan.memory_mib,
+        contributions=plan.contributions,
+        versions=library_versions(),
+    )
+    return cast("bytes", cloudpickle.dumps(task))
+
+
+def _sent(contender: Contender) -> _Sent:
+    return _Sent(
+        name=contender.name,
+        label=contender.label,
+        construction=contender.construction.dumps(portable=True),
+        scoring=contender.scoring.dumps(portable=True),
+        traits=contender.traits,
+        fit_label=contender.fit_label,
+    )
+
+
+def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
+    """Run trials that share a fit: what a worker does."""
+    import pickle
+
+    from distributed import get_worker
+
+    worker = get_worker()
+    task: _Task = pickle.loads(packed)  # the client wrote it, for this cluster
+    _require_same_versions(task.versions)
+    worker.log_event(_TOPIC, {"what": "started", "key": key})
+    data = _data(task.dataset, task.options, task.data_hash, task.labels_hash)
+    plan = Plan(
+        data=data,
+        protocol=task.protocol,
+        protocol_label=task.protocol_label,
+        episodes=tuple(task.protocol.episodes(data.dataset)),
+        trials=tuple(Trial(_received(sent), task.seed, task.threads) for sent in task.contenders),
+        splits=task.splits,
+        timeout=task.timeout,
+        memory_mib=task.memory_mib,
+        contributions=task.contributions,
+    )
+    stop, over = threading.Event(), threading.Event()
+    told = 0.0
+
+    def tell(done: int, total: int, note: str) -> None:
+        nonlocal told
+        if time.monotonic() - told > _POLL_SECONDS:
+            told = time.monotonic()
+            event = {"what": "progress", "key": key, "done": done, "total": total, "note": note}
+            worker.log_event(_TOPIC, event)
+
+    def look() -> None:
+        while not over.wait(_POLL_SECONDS):
+            state = worker.state.tasks.get(key)
+            if state is None or state.state == "cancelled":
+                stop.set()
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        return run_variants(plan.trials, plan, tell, stop)
+    finally:
+        over.set()
+        looking.join()
+
+
+def _received(sent: _Sent) -> Contender:
+    return Contender(
+        name=sent.name,
+        label=sent.label,
+        construction=Construction.loads(sent.construction),
+        traits=sent.traits,
+        scoring=Construction.loads(sent.scoring),
+        fit_label=sent.fit_label,
+    )
+
+
+@cache
+def _data(name: str, options: DataOptions, data_hash: str, labels_hash: str) -> LabelledDataset:
+    data = load_dataset(name)(options)
+    if (data.dataset.content_hash, data.labels.content_hash) != (data_hash, labels_hash):
+        raise DataError(
+            f"the worker on {platform.node()} has other data for {name} than the client: hash "
+            f"{data.dataset.content_hash[:12]}, expected {data_hash[:12]}; give both the same files"
+        )
+    return data
+
+
+def _require_same_versions(wanted: Mapping[str, object]) -> None:
+    here = library_versions()
+    differing = {name: (here.get(name), version) for name, version in wanted.items() if here.get(name) != version}
+    if differing:
+        told = ", ".join(f"{name} {mine} there and {theirs} here" for name, (mine, theirs) in differing.items())
+        raise ClusterError(f"the worker on {platform.node()} has other versions: {told}; install the same ones")

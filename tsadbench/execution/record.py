@@ -1,0 +1,141 @@
+"""What one trial gave: immutable, versioned, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
+from tsadbench.errors import StoreError
+from tsadbench.utils.parameters import JsonValue
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "invalid"]
+
+# 1: the first.
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The result of one trial: a detector with its parameters, a data set, a protocol, a seed, a number of threads.
+
+    Parameters
+    ----------
+    schema
+        Version of this layout.
+    trial
+        Hash of what determines the trial.
+    detector, label, family, parameters
+        Registered name; name with the parameters that differ from their defaults; kind of method; all parameters.
+    floor
+        Whether it is one of the floors that every table shows.
+    look_ahead
+        How many rows after a row its score may depend on.
+    dataset, protocol
+        Names; the protocol's with the parameters that differ from their defaults.
+    notes
+        What tables have to say about the data.
+    seed, threads
+        As given to the trial.
+    status, reason
+        "ok", or what went wrong and why.
+    splits
+        What the judge found, by split; empty unless the status is "ok".
+    thresholds
+        One for each episode, with diagnostics.
+    fit_seconds, score_seconds
+        Wall clock inside the box: fitting, and scoring training and test recordings.
+    fit_cpu_seconds, score_cpu_seconds
+        The same in seconds of all its threads together; None in records of before this was measured.
+    protocol_notes
+        What tables have to say about the protocol's use of the data.
+    leaky
+        What the detector learns that it must not, where its parameters switch a published leak on.
+    note
+        What tables have to say about the detector.
+    peak_memory_mib
+        Largest resident size of the process that held the detector.
+    manifest
+        Versions, platform, hashes, command, times: what is needed to do it again.
+    """
+
+    schema: int
+    trial: str
+    detector: str
+    label: str
+    family: str
+    parameters: Mapping[str, JsonValue]
+    floor: bool
+    look_ahead: int
+    dataset: str
+    protocol: str
+    notes: tuple[str, ...]
+    seed: int
+    threads: int
+    status: Status
+    reason: str | None
+    splits: Mapping[str, SplitJudgement]
+    thresholds: tuple[EpisodeThreshold, ...]
+    fit_seconds: float | None
+    score_seconds: float | None
+    peak_memory_mib: float | None
+    manifest: Mapping[str, JsonValue]
+    fit_cpu_seconds: float | None = None
+    score_cpu_seconds: float | None = None
+    protocol_notes: tuple[str, ...] = ()
+    leaky: str = ""
+    note: str = ""
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the record as JSON; on one line where ``indent`` is None."""
+        return _adapter().dump_json(self, indent=indent).decode() + ("" if indent is None else "\n")
+
+    @classmethod
+    def from_json(cls, text: str | bytes, origin: str) -> Record:
+        """Read a record.
+
+        Parameters
+        ----------
+        text
+            JSON.
+        origin
+            What messages call it, for instance the file.
+
+        Raises
+        ------
+        StoreError
+            Where it is not JSON, of another schema, or not a record.
+        """
+        from pydantic import ValidationError
+        from pydantic_core import from_json
+
+        try:
+            content = from_json(text)
+        except ValueError as error:
+            raise StoreError(f"{origin}: not a record ({error}); remove that trial and run it again") from error
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if schema != SCHEMA:
+            raise StoreError(
+                f"{origin}: expected a record of schema {SCHEMA}, found {schema!r}; it was written by another version "
+                f"of tsadbench: use that version, or another --out"
+            )
+        try:
+            return _adapter().validate_python(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise StoreError(
+                f"{origin}: not a record ({where}: {first['msg']}); remove that trial and run it again"
+            ) from error
+
+
+@cache
+def _adapter() -> TypeAdapter[Record]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Record)

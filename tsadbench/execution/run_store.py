@@ -1,0 +1,292 @@
+"""The run store: a folder, one folder a trial in it, each there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from tsadbench.errors import StoreError, UsageError
+from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.trial import Outcome
+from tsadbench.utils.arrays import Float32Array, FloatArray
+
+_MARKER = "store.json"
+_SCORES = "scores.npz"
+_CONTRIBUTIONS = "contributions.npz"
+# Followed by the machine and the process that writes it.
+_UNFINISHED = ".unfinished-"
+# How often two processes that write the same trial may get in each other's way.
+_ATTEMPTS = 20
+_ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
+
+
+class Store:
+    """A folder of trials, which several processes may write at once.
+
+    Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
+    (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
+    episode), where they were asked for ``contributions.npz`` (``<episode>/<recording>``: [n_rows, n_sensors] float32),
+    and ``log.txt``: what the detector printed, and its traceback where it failed.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """Return the store at this path, made where there is none.
+
+        Raises
+        ------
+        UsageError
+            Where the path cannot be written to, or is a folder of something else.
+        StoreError
+            Where it is a store of another schema.
+        """
+        store = cls(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if not (path / _MARKER).exists():
+                if any(path.iterdir()):
+                    raise UsageError(
+                        f"--out {path}: expected a new folder or a run store, found a folder of other files"
+                    )
+                (path / _MARKER).write_text(json.dumps({"schema": SCHEMA}) + "\n", encoding="utf-8")
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as error:
+            raise UsageError(f"--out {path}: cannot be written to ({error.strerror}); choose another folder") from error
+        store._check_schema()
+        store._tidy()
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Return the store at this path.
+
+        Raises
+        ------
+        UsageError
+            Where there is none.
+        StoreError
+            Where it is of another schema.
+        """
+        if not (path / _MARKER).is_file():
+            raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
+        store = cls(path)
+        store._check_schema()
+        return store
+
+    def add(self, outcome: Outcome) -> None:
+        """Write a trial; one of the same identity is replaced.
+
+        Raises
+        ------
+        StoreError
+            Where it cannot be written (a full disk); nothing of it remains then.
+        """
+        try:
+            unfinished = self._new_folder()
+            try:
+                self._write(unfinished, outcome)
+                _to_disk(unfinished)
+                self._replace(unfinished, self.path / outcome.record.trial)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+        except OSError as error:
+            raise StoreError(f"{self.path}: a trial cannot be written ({error.strerror or error})") from error
+
+    def records(self) -> tuple[Record, ...]:
+        """Return all trials' records, oldest first.
+
+        Raises
+        ------
+        StoreError
+            Where one of them is not a record.
+        """
+        return _oldest_first(Record.from_json(file.read_bytes(), str(file)) for file in self._record_files())
+
+    def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
+        """Return the records that can be read, oldest first, and why others cannot, by the trial's name."""
+        records, broken = [], {}
+        for file in self._record_files():
+            try:
+                records.append(Record.from_json(file.read_bytes(), str(file)))
+            except (OSError, StoreError) as error:
+                broken[file.parent.name] = str(error)
+        return _oldest_first(records), broken
+
+    def remove(self, trial: str) -> None:
+        """Remove a trial, whole at once for whoever reads.
+
+        Raises
+        ------
+        StoreError
+            Where it cannot be removed.
+        """
+        try:
+            aside = self._new_folder()
+            os.replace(self.path / trial, aside / trial)
+            shutil.rmtree(aside)
+        except OSError as error:
+            raise StoreError(f"{self.path / trial}: cannot be removed ({error.strerror or error})") from error
+
+    def export(self, trials: Sequence[str], archive: Path) -> None:
+        """Pack trials into an archive; unpacked, it is a store.
+
+        Parameters
+        ----------
+        trials
+            Names of trials.
+        archive
+            The file, .zip, .tar or .tar.gz.
+
+        Raises
+        ------
+        UsageError
+            Where the name of the file says no kind of archive, or it cannot be written.
+        """
+        ending = next((one for one in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(one)), None)
+        if ending is None:
+            raise UsageError(f"{archive}: expected a name that ends in {', '.join(_ARCHIVES)}")
+        folder = archive.name.removesuffix(ending)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tsadbench-export-") as above:
+                inside = Path(above) / "packed" / folder
+                inside.mkdir(parents=True)
+                shutil.copyfile(self.path / _MARKER, inside / _MARKER)
+                for trial in trials:
+                    shutil.copytree(self.path / trial, inside / trial)
+                made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], inside.parent, folder)
+                shutil.move(made, archive)
+        except OSError as error:
+            raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
+
+    def log(self, trial: str) -> str:
+        """Return what a trial's detector printed, and its traceback where it failed; empty where nothing was."""
+        try:
+            return (self.path / trial / "log.txt").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
+    def find(self, trial: str) -> Record | None:
+        """Return the record of the trial of this identity; None where there is none whole: it is run again."""
+        file = self.path / trial / "record.json"
+        try:
+            record = Record.from_json(file.read_bytes(), str(file))
+        except (FileNotFoundError, StoreError):
+            return None
+        return record if record.status != "ok" or (file.parent / _SCORES).is_file() else None
+
+    def scores(self, trial: str) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+        return self._arrays(trial, _SCORES)
+
+    def has_contributions(self, trial: str) -> bool:
+        """Whether a trial's contributions were kept."""
+        return (self.path / trial / _CONTRIBUTIONS).is_file()
+
+    def contributions(self, trial: str) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty where none were kept."""
+        if not self.has_contributions(trial):
+            return {}
+        return self._arrays(trial, _CONTRIBUTIONS)
+
+    def _arrays(self, trial: str, name: str) -> dict[str, Any]:
+        file = self.path / trial / name
+        try:
+            with np.load(file) as arrays:
+                return {array: arrays[array] for array in arrays.files}
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
+
+    def _record_files(self) -> Iterator[Path]:
+        for folder in sorted(self.path.iterdir()):
+            if folder.is_dir() and not folder.name.startswith("."):
+                yield folder / "record.json"
+
+    def _write(self, folder: Path, outcome: Outcome) -> None:
+        folder.chmod(0o755)  # mkdtemp's folders are its maker's alone
+        (folder / "record.json").write_text(outcome.record.to_json(), encoding="utf-8")
+        thresholds = np.array([one.threshold.value for one in outcome.record.thresholds], dtype=np.float64)
+        if outcome.scores:
+            arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
+            np.savez(folder / _SCORES, **arrays)
+        if outcome.contributions:
+            np.savez(folder / _CONTRIBUTIONS, **dict[str, Any](outcome.contributions))
+        if outcome.log:
+            (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
+
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-", dir=self.path))
+
+    def _replace(self, unfinished: Path, final: Path) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                unfinished.rename(final)
+            except OSError:
+                if not final.is_dir():
+                    raise
+                # A folder cannot be renamed over one that is not empty: the old one steps aside first.
+                aside = self._new_folder()
+                with contextlib.suppress(FileNotFoundError):  # another process was faster
+                    os.replace(final, aside / final.name)
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                _flush(final.parent)
+                return
+        raise StoreError(f"{final}: other processes write this trial without a pause; stop all but one")
+
+    def _tidy(self) -> None:
+        """Remove what processes of this machine that are gone have left unfinished."""
+        ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
+        for folder in self.path.glob(f"{_UNFINISHED}*"):
+            writer = ours.match(folder.name)
+            if writer and not psutil.pid_exists(int(writer[1])):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _check_schema(self) -> None:
+        marker = self.path / _MARKER
+        try:
+            schema = json.loads(marker.read_text(encoding="utf-8"))["schema"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{marker}: cannot be read ({error}); choose another --out") from error
+        if schema != SCHEMA:
+            raise StoreError(
+                f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
+            )
+
+
+def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:
+    return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+
+
+def _to_disk(folder: Path) -> None:
+    """Wait until a folder's files are on the disk: else a power cut could leave a name without its content."""
+    for file in folder.iterdir():
+        _flush(file)
+    _flush(folder)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,221 @@
+"""One trial: take the protocol's episodes to the box, bring the scores to the judge, write down what came out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import numpy as np
+
+from tsadbench.base.detector_library import AdaptedDetector
+from tsadbench.base.protocol import Episode, Judgement, Scored
+from tsadbench.errors import ContractError
+from tsadbench.execution.plan import Plan, Trial
+from tsadbench.execution.provenance import identity, manifest
+from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.sandbox import Box, BoxFailure, Costs, Limits
+from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
+from tsadbench.utils.progress import Listener
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a trial leaves behind.
+
+    Parameters
+    ----------
+    record
+        The result.
+    scores
+        ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] each; empty unless ok.
+    contributions
+        ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, where they were offered and asked for.
+    log
+        What the detector printed, and its traceback where it failed.
+    """
+
+    record: Record
+    scores: Mapping[str, FloatArray]
+    contributions: Mapping[str, Float32Array] = field(default_factory=dict)
+    log: str = ""
+
+
+# Takes trials that have ended, and what each left behind.
+Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
+
+
+class _Course:
+    """What a trial has gathered so far, whether or not it came to its end."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.costs = Costs()
+        self.scored: list[Scored] = []
+        self.contributions: dict[str, Float32Array] = {}
+        self.log = ""
+
+    def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
+        """Gather the scores of one episode from a box whose detector is fitted."""
+        train = box.training_scores()
+        test = []
+        for recording in episode.test:
+            test.append(box.score(recording))
+            if contributions and box.offers_contributions:
+                values = box.contributions(recording).astype(np.float32)
+                self.contributions[f"{episode.id}/{recording.id}"] = values
+        self.scored.append(Scored(episode, train, tuple(test), self.trial.contender.traits.fixed_threshold))
+
+
+def run_trial(
+    trial: Trial, plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+) -> Outcome:
+    """Run one trial; whatever a detector does wrong becomes a status, never an exception.
+
+    Parameters
+    ----------
+    trial
+        What to run.
+    plan
+        The plan it belongs to: data, protocol, limits.
+    listener
+        Receives the detector's progress reports.
+    stop
+        Set by whoever wants the trial to end; it raises `Interrupted` then.
+    """
+    (outcome,) = _run_together((trial,), plan, listener, stop)
+    return outcome
+
+
+def run_variants(
+    trials: Sequence[Trial], plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+) -> tuple[Outcome, ...]:
+    """Run trials whose detectors differ in scoring parameters only: they are fitted once (`Plan.shared_fits`).
+
+    Where one of them goes wrong, each is run by itself, so that none pays for another. Parameters as for `run_trial`.
+    """
+    outcomes = _run_together(trials, plan, listener, stop)
+    if len(trials) == 1 or all(outcome.record.status == "ok" for outcome in outcomes):
+        return outcomes
+    return tuple(run_trial(trial, plan, listener, stop) for trial in trials)
+
+
+def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
+    """Return what a trial leaves behind that never came to a box of this machine, or never came back."""
+    return _outcome(_Course(trial), plan, failure, datetime.now(UTC), (trial,))
+
+
+def _run_together(
+    trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
+) -> tuple[Outcome, ...]:
+    started = datetime.now(UTC)
+    courses = [_Course(trial) for trial in trials]
+    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
+    failure: BoxFailure | None = None
+    try:
+        for episode in plan.episodes:
+            _score_episode(episode, plan, courses, limits, listener)
+    except BoxFailure as broken:
+        failure = broken
+    return tuple(_outcome(course, plan, failure, started, trials) for course in courses)
+
+
+def _score_episode(
+    episode: Episode, plan: Plan, courses: Sequence[_Course], limits: Limits, listener: Listener | None
+) -> None:
+    dataset = plan.data.dataset
+    first = courses[0].trial
+    box = Box(
+        first.contender.seeded(first.seed),
+        threads=first.threads,
+        limits=limits,
+        listener=listener,
+        forbidden=() if dataset.folder is None else (dataset.folder,),
+    )
+    with box:
+        try:
+            box.fit(episode.train)
+            for course in courses:
+                box.set_parameters(course.trial.contender.scoring)
+                course.score(box, episode, contributions=plan.contributions)
+                if course is not courses[-1]:
+                    course.costs.add(box.costs)
+        finally:
+            courses[-1].costs.add(box.costs)
+            for course in courses:
+                course.log += box.log()
+
+
+def _outcome(
+    course: _Course, plan: Plan, failure: BoxFailure | None, started: datetime, trials: Sequence[Trial]
+) -> Outcome:
+    judgement: Judgement | None = None
+    if failure is None:
+        try:
+            judgement = plan.protocol.judge(course.scored, plan.data.labels)
+        except ContractError as error:
+            failure = BoxFailure("invalid", str(error))
+    shared_with = [trial.contender.label for trial in trials if trial is not course.trial]
+    record = _record(course, plan, judgement, failure, manifest(course.trial, plan, started, shared_with))
+    if failure is not None:
+        return Outcome(record, {}, log=course.log + failure.traceback)
+    return Outcome(record, _named_scores(course.scored), course.contributions, course.log)
+
+
+def _record(
+    course: _Course,
+    plan: Plan,
+    judgement: Judgement | None,
+    failure: BoxFailure | None,
+    manifest: Mapping[str, JsonValue],
+) -> Record:
+    trial, costs = course.trial, course.costs
+    contender = trial.contender
+    cls = contender.construction.cls
+    return Record(
+        schema=SCHEMA,
+        trial=identity(trial, plan),
+        detector=contender.name,
+        label=contender.label,
+        family=contender.traits.family,
+        parameters={
+            parameter.name: as_json(contender.construction.arguments.get(parameter.name, parameter.default))
+            for parameter in parameters_of(cls)
+            if parameter.name != "seed"
+        },
+        floor=contender.floor,
+        look_ahead=contender.traits.look_ahead,
+        dataset=plan.data.dataset.name,
+        protocol=plan.protocol_label,
+        notes=plan.data.dataset.notes,
+        seed=trial.seed,
+        threads=trial.threads,
+        status=failure.status if failure else "ok",
+        reason=failure.reason if failure else None,
+        splits=judgement.splits if judgement else {},
+        thresholds=judgement.thresholds if judgement else (),
+        fit_seconds=costs.fit_seconds,
+        score_seconds=costs.score_seconds,
+        peak_memory_mib=costs.peak_memory_mib,
+        manifest=manifest,
+        fit_cpu_seconds=costs.fit_cpu_seconds,
+        score_cpu_seconds=costs.score_cpu_seconds,
+        protocol_notes=judgement.notes if judgement else (),
+        leaky=contender.traits.leaky,
+        note=cls.note if issubclass(cls, AdaptedDetector) else "",
+    )
+
+
+def _named_scores(scored: Sequence[Scored]) -> dict[str, FloatArray]:
+    named = {}
+    for one in scored:
+        for role, recordings, arrays in (
+            ("train", one.episode.train, one.train),
+            ("test", one.episode.test, one.test),
+        ):
+            for recording, scores in zip(recordings, arrays, strict=True):
+                named[f"{role}/{one.episode.id}/{recording.id}"] = scores
+    return named

@@ -1,0 +1,1 @@
+"""Ranked tables of trials: selecting, ranking, rendering, comparing with a baseline."""

@@ -1,0 +1,84 @@
+"""Which diagnostics there are, by group, and how tables show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tsadbench.errors import UsageError
+from tsadbench.utils.parameters import nearest
+
+GROUPS = ("operational", "vus", "affiliation")
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """What tables need to know of a diagnostic.
+
+    Parameters
+    ----------
+    name
+        In machine-readable output, and in `Diagnostics`.
+    title
+        In tables.
+    group
+        One of `GROUPS`.
+    decimals
+        In tables; None: as many as the table's metrics.
+    instead_of
+        Tables show it only where the diagnostic of this name is not defined in any row.
+    """
+
+    name: str
+    title: str
+    group: str
+    decimals: int | None = None
+    instead_of: str = ""
+
+
+DIAGNOSTICS: tuple[Diagnostic, ...] = (
+    Diagnostic("found", "Found", "operational"),
+    Diagnostic("already_on", "Already on", "operational"),
+    Diagnostic("delay_seconds", "Delay, s", "operational", decimals=1),
+    Diagnostic("delay_rows", "Delay, rows", "operational", decimals=1, instead_of="delay_seconds"),
+    Diagnostic("false_alarms_per_hour", "False alarms/h", "operational", decimals=2),
+    Diagnostic(
+        "false_alarms_per_1000_rows",
+        "False alarms/1000 rows",
+        "operational",
+        decimals=2,
+        instead_of="false_alarms_per_hour",
+    ),
+    Diagnostic("false_alarm_share", "In false alarm", "operational"),
+    Diagnostic("rows_per_second", "Rows/s", "operational", decimals=0),
+    Diagnostic("vus_pr", "VUS-PR", "vus"),
+    Diagnostic("affiliation_precision", "Aff-P", "affiliation"),
+    Diagnostic("affiliation_recall", "Aff-R", "affiliation"),
+    Diagnostic("affiliation_f1", "Aff-F1", "affiliation"),
+)
+
+
+def groups_of(wanted: Iterable[str]) -> tuple[str, ...]:
+    """Return the groups that options name, in the order of `GROUPS`.
+
+    Parameters
+    ----------
+    wanted
+        Names of groups, or "all"; several in one text are parted by commas.
+
+    Raises
+    ------
+    UsageError
+        Where a group is not known.
+
+    Examples
+    --------
+    >>> groups_of(["vus,operational"])
+    ('operational', 'vus')
+    """
+    names = {name.strip() for text in wanted for name in text.split(",")}
+    for name in sorted(names):
+        if name not in (*GROUPS, _ALL):
+            raise UsageError(f"there is no group of diagnostics {name!r}{nearest(name, (*GROUPS, _ALL))}")
+    return tuple(group for group in GROUPS if names & {group, _ALL})

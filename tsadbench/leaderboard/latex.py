@@ -1,0 +1,125 @@
+"""Leaderboards as LaTeX tables for papers: booktabs' rules, mean(std), best bold, second underlined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.ranking import Row
+from tsadbench.leaderboard.render import Cell, Grid, failure_lines, grids, legend
+
+# One pass over the text, so that no replacement is replaced again. The marks are those of `tsadbench.leaderboard.render`.
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "\n": " ",
+        "↓": r"$\downarrow$",
+        "⇊": r"$\Downarrow$",
+        "⚠": r"$\ddagger$",
+        "°": r"$^{\circ}$",
+    }
+)
+_LEADS = r"$^{\dagger}$"
+# Stands in the caption.
+_LEFT_OUT = "Anomalous"
+
+
+def latex(leaderboard: Leaderboard) -> str:
+    """Return a leaderboard as LaTeX, a ``table*`` environment a data set, protocol and split; it needs booktabs."""
+    tables = [_table(one) for one in leaderboard.alone().values()]
+    return "\n".join([r"% In the preamble: \usepackage{booktabs}", *tables])
+
+
+def escape(text: str) -> str:
+    """Return text as LaTeX sets it literally; a line break becomes a space."""
+    return text.translate(_ESCAPES)
+
+
+def _table(leaderboard: Leaderboard) -> str:
+    (grid,) = grids(leaderboard)
+    shown = [place for place, name in enumerate(grid.header) if name != _LEFT_OUT]
+    blocks = [
+        [_line([cells[place] for place in shown]) for cells in grid.detectors],
+        [_line([cells[place] for place in shown]) for cells in grid.floors],
+        [_failed(cells, len(shown)) for cells in grid.failures],
+    ]
+    first = leaderboard.rows[0]
+    notes = [legend(leaderboard), *leaderboard.notes, *failure_lines(leaderboard)]
+    return "\n".join(
+        [
+            r"\begin{table*}",
+            r"\centering",
+            rf"\caption{{{_caption(grid, leaderboard.rows)}}}",
+            rf"\label{{tab:{_slug(first.dataset)}-{_slug(first.protocol)}-{_slug(first.split)}}}",
+            r"\scriptsize",
+            r"\setlength{\tabcolsep}{3pt}",
+            rf"\begin{{tabular}}{{l{'r' * (len(shown) - 1)}}}",
+            r"\toprule",
+            " & ".join(escape(grid.header[place]) for place in shown) + r" \\",
+            *(line for block in blocks if block for line in (r"\midrule", *block)),
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+            r"\smallskip",
+            r"\begin{minipage}{\textwidth}",
+            r"\scriptsize",
+            r"\raggedright",
+            _about_floors(grid) + r"\par ".join(escape(note) for note in notes),
+            r"\end{minipage}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def _line(cells: Sequence[Cell]) -> str:
+    """Return a row; its first cell begins with a command, since LaTeX takes a bracket after a row's end for its own."""
+    name, *others = cells
+    return " & ".join([rf"\texttt{{{escape(name.text)}}}", *map(_cell, others)]) + r" \\"
+
+
+def _failed(cells: Sequence[Cell], n_columns: int) -> str:
+    """Return the row of a detector without numbers: what happened, over all columns."""
+    what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(cells[-1].text)}}}"
+    return rf"\texttt{{{escape(cells[0].text)}}} & {what} \\"
+
+
+def _cell(cell: Cell) -> str:
+    text = "--" if cell.text == "-" else re.sub(r"^-", r"$-$", escape(cell.text))
+    style = {1: r"\textbf", 2: r"\underline"}.get(cell.place)
+    marks = ("↓".translate(_ESCAPES) if cell.below else "") + (_LEADS if cell.leads else "")
+    return (text if style is None else f"{style}{{{text}}}") + marks
+
+
+def _caption(grid: Grid, rows: Sequence[Row]) -> str:
+    seeds = sorted({seed for row in rows for seed in row.seeds})
+    run = len(seeds) > 1 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    named = f"{seeds[0]}--{seeds[-1]}" if run else ", ".join(map(str, seeds))
+    over = f"seeds {named}; where no spread stands, one seed" if len(seeds) > 1 else f"seed {named}"
+    return f"{escape(grid.title)}. Mean(standard deviation) over {over}."
+
+
+def _about_floors(grid: Grid) -> str:
+    if not grid.floors:
+        return ""
+    leads = any(cell.leads for row in grid.floors for cell in row)
+    return ("Below the second rule: the floors, out of the ranking. " if grid.detectors else "The floors. ") + (
+        f"{_LEADS} a floor that no detector beats. " if leads else ""
+    )
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

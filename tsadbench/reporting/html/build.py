@@ -1,0 +1,196 @@
+"""A run store as one page: gathers what the page holds and puts it into the template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tsadbench._version import __version__
+from tsadbench.analysis.diagnostics import with_diagnostics
+from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.render import legend, summary_of
+from tsadbench.reporting.html import curves, page, series, tables
+from tsadbench.results.trial_result import Result, protocol_of
+from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.parameters import JsonValue
+
+SCHEMA = 1
+
+
+def write_report(
+    store: Store, load: Callable[[str], LabelledDataset], folder: Path, *, labels: Sequence[str] = ()
+) -> Path:
+    """Write ``index.html`` into a folder.
+
+    Parameters
+    ----------
+    store
+        What to report on.
+    load
+        Returns the data set of a name; a TsadbenchError means that its curves and series are left out, and why.
+    folder
+        Made where it is not there.
+    labels
+        The detectors whose curves and series the page holds, beside the floors' tables; none given: all.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        Where the store holds no trial, a label is none of its own, or the file cannot be written.
+    MissingExtraError
+        Where plotly is not installed.
+    """
+    html = page.render(report_content(store, load, labels))
+    return write_file(folder / "index.html", html)
+
+
+def report_content(
+    store: Store, load: Callable[[str], LabelledDataset], labels: Sequence[str] = ()
+) -> dict[str, JsonValue]:
+    """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
+    records, broken = store.readable()
+    if not records:
+        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+    _check_labels(labels, records)
+    board = Leaderboard.from_records(records)
+    by_table: dict[tuple[str, str], list[Record]] = {}
+    for row in board.rows:
+        by_table.setdefault((row.dataset, row.protocol), []).extend(row.records)
+    return {
+        "schema": SCHEMA,
+        "made": datetime.now(UTC).isoformat(timespec="minutes"),
+        "tsadbench": __version__,
+        "store": str(store.path),
+        "broken": dict(broken),
+        "boards": [
+            _board(
+                Leaderboard([row for row in board.rows if (row.dataset, row.protocol) == key], board.notes),
+                list({record.trial: record for record in of_table}.values()),
+                store,
+                load,
+                labels,
+            )
+            for key, of_table in by_table.items()
+        ],
+    }
+
+
+def _board(
+    board: Leaderboard,
+    records: Sequence[Record],
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    labels: Sequence[str],
+) -> JsonValue:
+    first = board.rows[0]
+    about = (f"{first.dataset}: ", f"{first.dataset}, protocol {first.protocol}: ")
+    content: dict[str, JsonValue] = {
+        "dataset": first.dataset,
+        "protocol": first.protocol,
+        "summary": summary_of(board.rows),
+        "legend": legend(board),
+        "notes": [note for note in board.notes if note.startswith(about)],
+        "metrics": tables.metrics(board),
+        "trials": tables.manifests(records),
+    }
+    try:
+        data = load(first.dataset)
+        results = _results(records, store, data, labels)
+    except TsadbenchError as error:
+        return {**content, "tables": tables.tables(board), "missing": str(error)}
+    board = with_diagnostics(board, store, load, ("operational",))
+    return {
+        **content,
+        "tables": tables.tables(board),
+        "diagnostics": tables.diagnostics(board),
+        "description": data.dataset.description,
+        "citation": data.dataset.citation,
+        "sensors": list(data.dataset.sensors),
+        "splits": {split: list(members) for split, members in data.dataset.splits.items()},
+        "detectors": [_detector(label, of_label, data) for label, of_label in results.items()],
+        "graphs": [_graph(graph) for graph in _graphs(results)],
+        "recordings": series.recordings({label: of_label[0] for label, of_label in results.items()}, data),
+    }
+
+
+def _results(
+    records: Sequence[Record], store: Store, data: LabelledDataset, labels: Sequence[str]
+) -> Mapping[str, list[Result]]:
+    """Return each detector's trials that came out ok, by label, in the order of seeds."""
+    episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
+    results: dict[str, list[Result]] = {}
+    for record in records:
+        if record.status == "ok" and (not labels or record.label in labels):
+            results.setdefault(record.label, []).append(Result(record, store, data, episodes))
+    return results
+
+
+def _detector(label: str, results: Sequence[Result], data: LabelledDataset) -> JsonValue:
+    shown = results[0]
+    return {
+        "label": label,
+        "floor": shown.record.floor,
+        "seed": shown.record.seed,
+        "curves": {
+            split: [curves.ranking_curves(result, members) for result in results]
+            for split, members in data.dataset.splits.items()
+        },
+        "densities": {split: curves.densities(shown, members) for split, members in data.dataset.splits.items()},
+        "thresholds": [
+            {
+                "episode": one.episode,
+                **{
+                    name: getattr(one.threshold, name)
+                    for name in ("value", "method", "status", "t", "level", "q", "n", "excesses", "gamma", "sigma")
+                },
+                "endpoint": one.threshold.endpoint,
+                "tail": curves.tail(shown.calibration_scores(one.episode), one.threshold),
+            }
+            for one in shown.record.thresholds
+        ],
+    }
+
+
+def _graphs(results: Mapping[str, Sequence[Result]]) -> Iterator[SensorGraph]:
+    """Yield the graphs of the detectors that work on one."""
+    for of_label in results.values():
+        try:
+            found = sensor_graph(of_label[0])
+        except TsadbenchError:  # its plugin, or the prior that it was run with, is not here any more
+            continue
+        if found.adjacency is not None and found.node_weights is not None:
+            yield found
+
+
+def _graph(graph: SensorGraph) -> JsonValue:
+    edges = () if graph.prior is None else graph.prior.edges
+    return {
+        "label": graph.label,
+        "about": f"{graph.title}: found again from the training rows, as the fit finds it before it learns.",
+        "adjacency": None if graph.adjacency is None else graph.adjacency.tolist(),
+        "node_weights": None if graph.node_weights is None else graph.node_weights.tolist(),
+        "edges": [
+            {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
+            for edge in edges
+        ],
+    }
+
+
+def _check_labels(labels: Sequence[str], records: Sequence[Record]) -> None:
+    from tsadbench.utils.parameters import nearest
+
+    known = tuple(dict.fromkeys(record.label for record in records))
+    for label in labels:
+        if label not in known:
+            raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")

@@ -1,0 +1,107 @@
+"""Long series made small for a page, such that no peak is lost."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.mask_runs import segments
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Neighbouring rows that a page shows as one point, or as two: the lowest and the highest value among them.
+
+    Parameters
+    ----------
+    starts
+        [n_buckets], the first row of each.
+    n_rows
+        Of the series.
+    """
+
+    starts: IntArray
+    n_rows: int
+
+    @classmethod
+    def at_most(cls, n_points: int, n_rows: int) -> Buckets:
+        """Return one bucket a row, or, where that gives more points than wanted, half as many buckets as points."""
+        n = n_rows if n_rows <= n_points else max(1, n_points // 2)
+        return cls(np.unique(np.linspace(0, n_rows, n, endpoint=False).astype(np.intp)), n_rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether each row has a bucket of its own."""
+        return len(self.starts) == self.n_rows
+
+    def rows(self) -> IntArray:
+        """Return the row of each point, [n_points]."""
+        if self.whole:
+            return self.starts
+        ends = np.append(self.starts[1:], self.n_rows)
+        return np.stack([self.starts, np.maximum(self.starts, ends - 1)], axis=1).ravel()
+
+    def envelope(self, values: FloatArray) -> FloatArray:
+        """Return the points of a series: of each bucket its lowest and highest value, in the order of their rows.
+
+        Parameters
+        ----------
+        values
+            [n_rows]; a bucket of nothing but NaN gives NaN.
+
+        Returns
+        -------
+        FloatArray
+            [n_points].
+        """
+        if self.whole:
+            return values
+        lowest = np.fmin.reduceat(values, self.starts)
+        highest = np.fmax.reduceat(values, self.starts)
+        swapped = self._first(values, lowest) > self._first(values, highest)
+        return np.where(swapped, [highest, lowest], [lowest, highest]).T.ravel()
+
+    def _first(self, values: FloatArray, wanted: FloatArray) -> IntArray:
+        """Return the first row of each bucket that holds the bucket's wanted value, [n_buckets]."""
+        sizes = np.diff(self.starts, append=self.n_rows)
+        rows = np.where(values == np.repeat(wanted, sizes), np.arange(self.n_rows), self.n_rows)
+        first: IntArray = np.minimum.reduceat(rows, self.starts)
+        return first
+
+    def highest(self, values: FloatArray) -> FloatArray:
+        """Return each bucket's highest value by column, [n_buckets, n_columns]; NaN counts as 0."""
+        highest: FloatArray = np.maximum.reduceat(np.nan_to_num(values), self.starts, axis=0)
+        return highest
+
+    def runs(self, rows: BoolArray) -> list[list[int]]:
+        """Return the runs of buckets in which a row is True, as rows: [first, end), the last one excluded."""
+        any_in = np.logical_or.reduceat(rows, self.starts)
+        ends = np.append(self.starts, self.n_rows)
+        return [[int(ends[first]), int(ends[end])] for first, end in segments(any_in)]
+
+
+def packed(values: ArrayLike) -> str:
+    """Return numbers as base64 of little-endian float32; what is larger than one can hold becomes the largest."""
+    within = np.clip(np.asarray(values, dtype=np.float64), -_LARGEST, _LARGEST)
+    return base64.b64encode(within.astype("<f4").tobytes()).decode()
+
+
+def packed_shares(shares: FloatArray) -> str:
+    """Return shares, 0 to 1, as base64 of a byte each."""
+    return base64.b64encode(np.round(np.clip(shares, 0, 1) * 255).astype(np.uint8).tobytes()).decode()
+
+
+def thinned(x: FloatArray, y: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray]:
+    """Return at most so many points of a curve in the unit square, evenly spaced along it, both ends kept."""
+    if len(x) <= n_points:
+        return x, y
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    chosen = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], n_points)).clip(0, len(x) - 1))
+    chosen[-1] = len(x) - 1
+    return x[chosen], y[chosen]

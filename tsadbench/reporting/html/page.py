@@ -1,0 +1,48 @@
+"""The page itself: template, styles, scripts and content in one file that asks nobody for anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+
+from tsadbench.errors import MissingExtraError
+from tsadbench.utils.parameters import JsonValue
+
+# In the order in which the page needs them.
+_SCRIPTS = ("data.js", "table.js", "charts.js", "recording.js", "main.js")
+
+
+def render(content: Mapping[str, JsonValue]) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    content
+        What `build.report_content` gathers. Whatever its texts hold, they cannot end the script element they stand in.
+
+    Raises
+    ------
+    MissingExtraError
+        Where plotly is not installed.
+    """
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtraError("a report", "report") from error
+    assets = files(__package__) / "assets"
+    parts = {
+        "style": (assets / "report.css").read_text(encoding="utf-8"),
+        "plotly": str(get_plotlyjs()),
+        "script": "\n".join((assets / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+        "content": _embedded(content),
+    }
+    html = (assets / "index.html").read_text(encoding="utf-8")
+    # One pass: what is put in must not be searched again for places.
+    pieces = html.split("%%")
+    return "".join(piece if i % 2 == 0 else parts[piece] for i, piece in enumerate(pieces))
+
+
+def _embedded(content: Mapping[str, JsonValue]) -> str:
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,1 @@
+"""A store's trials read again: beside their data, verified, or shipped with the package."""

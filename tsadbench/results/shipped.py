@@ -1,0 +1,60 @@
+"""The leaderboards that travel with the package: rows that nobody has to run again."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from tsadbench.errors import DataError, UsageError
+from tsadbench.execution.plan import Plan
+from tsadbench.execution.record import Record
+from tsadbench.leaderboard.board import RECORDS
+from tsadbench.utils.parameters import nearest
+
+# A link to leaderboards/ in the repository; in an installed package, the folder itself.
+_SHIPPED = files("tsadbench") / "shipped"
+
+
+def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
+    """Return the records behind the leaderboard of a data set and protocol that ships with the package.
+
+    Raises
+    ------
+    UsageError
+        Where none ships; those that do are named.
+    """
+    file = _SHIPPED / dataset / protocol / RECORDS
+    if not file.is_file():
+        shipped = _shipped(dataset)
+        raise UsageError(
+            f"no leaderboard of data set {dataset!r} under protocol {protocol!r} ships with tsadbench"
+            f"{nearest(protocol, shipped)}"
+        )
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
+
+
+def stored_beside(plan: Plan) -> tuple[Record, ...]:
+    """Return the stored records that a plan's rows can stand beside.
+
+    Raises
+    ------
+    UsageError
+        Where no leaderboard of its data set and protocol ships.
+    DataError
+        Where the stored rows were made on other data.
+    """
+    records = stored_records(plan.data.dataset.name, plan.protocol_label)
+    here = (plan.data.dataset.content_hash, plan.data.labels.content_hash)
+    if any((one.manifest.get("data_hash"), one.manifest.get("labels_hash")) != here for one in records):
+        raise DataError(
+            f"the stored rows of {plan.data.dataset.name!r} were made on other data than these files hold; leave "
+            f"--against out, or get the published files (`tsadbench data fetch {plan.data.dataset.name}`)"
+        )
+    return records
+
+
+def _shipped(dataset: str) -> tuple[str, ...]:
+    folder = _SHIPPED / dataset
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(one.name for one in folder.iterdir() if (one / RECORDS).is_file()))

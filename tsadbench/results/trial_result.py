@@ -1,0 +1,201 @@
+"""A trial's stored arrays beside the data and the labels: what figures, reports and comparisons read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tsadbench.base.dataset import LabelledDataset, Labels
+from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored, SplitJudgement
+from tsadbench.base.recording import Recording
+from tsadbench.errors import DataError, StoreError, UsageError
+from tsadbench.execution.plan import make_protocol
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.registry import load_detector, parse_request
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
+from tsadbench.utils.parameters import nearest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredRecording:
+    """One test recording as a trial's detector saw it, with the truth.
+
+    Parameters
+    ----------
+    recording
+        The data set's recording.
+    anomalous
+        [n_rows], the truth.
+    scores
+        [n_rows], NaN where the detector could not score.
+    evaluated
+        [n_rows], the rows that count under the protocol.
+    episode
+        The fit that scored it.
+    threshold
+        That fit's.
+    contributions
+        [n_rows, n_sensors]; None where the detector does not offer them or they were not kept.
+    """
+
+    recording: Recording
+    anomalous: BoolArray
+    scores: FloatArray
+    evaluated: BoolArray
+    episode: str
+    threshold: float
+    contributions: Float32Array | None
+
+    @property
+    def flagged(self) -> BoolArray:
+        """[n_rows], whether a row's score lies above the threshold, evaluated or not."""
+        flagged: BoolArray = self.scores > self.threshold
+        return flagged
+
+
+class Result:
+    """What a trial that came out "ok" left behind, laid beside its data.
+
+    Parameters
+    ----------
+    record
+        Of that trial.
+    store
+        The store that holds it.
+    data
+        The data set it was made on.
+    episodes
+        What the record's protocol yields on these data, where the caller has them already.
+
+    Raises
+    ------
+    DataError
+        Where the data or the labels are not those it was made on.
+    StoreError
+        Where its scores cannot be read or are not of its recordings, or the trial has none since it failed.
+    """
+
+    def __init__(
+        self, record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
+    ) -> None:
+        if record.status != "ok":
+            raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")
+        _check_data(record, data)
+        self.record = record
+        self.data = data
+        self.protocol = protocol_of(record)
+        known = tuple(self.protocol.episodes(data.dataset)) if episodes is None else episodes
+        self.scored = scored_of(record, store.scores(record.trial), known)
+        self._contributions = store.contributions(record.trial)
+
+    @cached_property
+    def recordings(self) -> Mapping[str, ScoredRecording]:
+        """The test recordings by id, in the data set's order; those that the protocol scores."""
+        by_id = {recording.id: recording for recording in self.data.dataset.test}
+        n_rows = {name: len(rows) for name, rows in self.data.labels.rows.items()}
+        thresholds = {one.episode: one.threshold.value for one in self.record.thresholds}
+        found = {}
+        for one in self.scored:
+            for place in self.protocol.places(one.episode, n_rows):
+                rows = slice(place.start, place.start + n_rows[place.recording])
+                evaluated = np.zeros(n_rows[place.recording], dtype=np.bool_)
+                evaluated[place.evaluated] = True
+                kept = self._contributions.get(f"{one.episode.id}/{one.episode.test[place.scored].id}")
+                found[place.recording] = ScoredRecording(
+                    recording=by_id[place.recording],
+                    anomalous=self.data.labels.rows[place.recording],
+                    scores=one.test[place.scored][rows],
+                    evaluated=evaluated,
+                    episode=one.episode.id,
+                    threshold=thresholds[one.episode.id],
+                    contributions=None if kept is None else kept[rows],
+                )
+        return {name: found[name] for name in n_rows if name in found}
+
+    def recording(self, name: str) -> ScoredRecording:
+        """Return a test recording by its id.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such recording among those that the protocol scores.
+        """
+        known = tuple(self.recordings)
+        if name not in known:
+            raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{nearest(name, known)}")
+        return self.recordings[name]
+
+    @cached_property
+    def judged(self) -> Mapping[str, SplitJudgement]:
+        """What the protocol's judge finds on each test recording by itself; a metric is None where undefined."""
+        alone = {name: (name,) for name in self.recordings}
+        return self.protocol.judge(self.scored, Labels(self.data.labels.rows, alone)).splits
+
+    def calibration_scores(self, episode: str) -> FloatArray:
+        """Return the training scores that set the threshold of one fit, [n], NaN left out."""
+        (one,) = (one for one in self.scored if one.episode.id == episode)
+        pooled: FloatArray = np.concatenate([rows[self.protocol.calibration(len(rows))] for rows in one.train])
+        return pooled[~np.isnan(pooled)]
+
+
+def judge_again(record: Record, store: Store, data: LabelledDataset) -> Judgement:
+    """Return what the protocol makes of a trial's stored scores now.
+
+    Raises
+    ------
+    StoreError
+        Where the scores cannot be read or are not of the data set's recordings.
+    """
+    protocol = protocol_of(record)
+    scored = scored_of(record, store.scores(record.trial), tuple(protocol.episodes(data.dataset)))
+    return protocol.judge(scored, data.labels)
+
+
+def scored_of(record: Record, scores: Mapping[str, FloatArray], episodes: Iterable[Episode]) -> tuple[Scored, ...]:
+    """Return stored scores as the protocol's judge takes them.
+
+    Raises
+    ------
+    StoreError
+        Where they are not of the data set's recordings.
+    """
+    fixed = load_detector(record.detector).traits.fixed_threshold if record.floor else None
+    scored = []
+    for episode in episodes:
+        arrays: dict[str, list[FloatArray]] = {"train": [], "test": []}
+        for role, recordings in (("train", episode.train), ("test", episode.test)):
+            for recording in recordings:
+                name = f"{role}/{episode.id}/{recording.id}"
+                if name not in scores or scores[name].shape != (recording.n_rows,):
+                    found = list(scores[name].shape) if name in scores else "none"
+                    raise StoreError(f"scores {name}: expected [{recording.n_rows}], found {found}")
+                arrays[role].append(scores[name])
+        scored.append(Scored(episode, tuple(arrays["train"]), tuple(arrays["test"]), fixed))
+    return tuple(scored)
+
+
+def protocol_of(record: Record) -> Protocol:
+    """Return the protocol under which a record was made, with its parameters."""
+    request = parse_request(record.protocol)
+    protocol, _ = make_protocol(request.target, request.arguments)
+    return protocol
+
+
+def data_faults(record: Record, data: LabelledDataset) -> list[str]:
+    """Say where the data set or its labels are not those a trial was made on."""
+    here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
+    return [
+        f"the {name} here are not those it was made with: hash {hash_[:12]}, recorded {recorded[:12]}"
+        for name, hash_ in here.items()
+        if (recorded := str(record.manifest.get(f"{name}_hash"))) != hash_
+    ]
+
+
+def _check_data(record: Record, data: LabelledDataset) -> None:
+    faults = data_faults(record, data)
+    if faults:
+        raise DataError(f"trial {record.trial} ({record.label}): {'; '.join(faults)}")

@@ -1,0 +1,123 @@
+"""Checks a run store without running a detector: every threshold and metric again, from scores and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Judgement
+from tsadbench.errors import TsadbenchError
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.registry import load_detector
+from tsadbench.results.trial_result import data_faults, judge_again
+from tsadbench.utils.code_fingerprint import code_hash
+
+# Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
+TOLERANCE = 1e-6
+
+Verdict: TypeAlias = Literal["same", "differs", "cannot be checked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What came out for one trial.
+
+    Parameters
+    ----------
+    record
+        The trial's record.
+    verdict
+        "differs" where a metric, a threshold, the data or the labels are not as recorded.
+    faults
+        What differs, or why it cannot be checked; empty where nothing does.
+    remarks
+        What does not change the metrics: the detector's code is another one now.
+    """
+
+    record: Record
+    verdict: Verdict
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Verified]:
+    """Yield what came out for each trial of a store, in the store's order.
+
+    Parameters
+    ----------
+    store
+        The store.
+    load
+        Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
+    """
+    data: dict[str, LabelledDataset | TsadbenchError] = {}
+    for record in store.records():
+        if record.dataset not in data:
+            try:
+                data[record.dataset] = load(record.dataset)
+            except TsadbenchError as error:
+                data[record.dataset] = error
+        yield _verified(record, store, data[record.dataset])
+
+
+def _verified(record: Record, store: Store, data: LabelledDataset | TsadbenchError) -> Verified:
+    remarks = tuple(_code_remarks(record))
+    if isinstance(data, TsadbenchError):
+        return Verified(record, "cannot be checked", (f"data set {record.dataset}: {data}",), remarks)
+    faults = data_faults(record, data)
+    if record.status != "ok":
+        if record.splits or record.thresholds:
+            faults.append(f"its status is {record.status}, yet it has metrics")
+        return Verified(record, "differs" if faults else "same", tuple(faults), remarks)
+    if faults:
+        return Verified(record, "differs", tuple(faults), remarks)
+    try:
+        found = judge_again(record, store, data)
+    except TsadbenchError as error:
+        return Verified(record, "differs", (str(error),), remarks)
+    faults = [*_threshold_faults(record, found), *_metric_faults(record, found)]
+    return Verified(record, "differs" if faults else "same", tuple(faults), remarks)
+
+
+def _code_remarks(record: Record) -> Iterator[str]:
+    try:
+        here = code_hash(load_detector(record.detector))
+    except TsadbenchError:
+        yield f"the detector {record.detector} is not installed here"
+        return
+    if here != record.manifest.get("code_hash"):
+        yield f"the code of {record.detector} here is not what made it"
+
+
+def _threshold_faults(record: Record, found: Judgement) -> Iterator[str]:
+    recorded = {one.episode: one.threshold.value for one in record.thresholds}
+    here = {one.episode: one.threshold.value for one in found.thresholds}
+    for episode in dict.fromkeys([*recorded, *here]):
+        if not _close(recorded.get(episode), here.get(episode)):
+            yield f"threshold of {episode}: recorded {recorded.get(episode)}, found {here.get(episode)}"
+
+
+def _metric_faults(record: Record, found: Judgement) -> Iterator[str]:
+    for split in dict.fromkeys([*record.splits, *found.splits]):
+        recorded, here = record.splits.get(split), found.splits.get(split)
+        if recorded is None or here is None:
+            yield f"split {split}: {'not recorded' if recorded is None else 'recorded, but not in the data'}"
+            continue
+        before = {**recorded.metrics, **{name: getattr(recorded, name) for name in _COUNTS}}
+        now = {**here.metrics, **{name: getattr(here, name) for name in _COUNTS}}
+        for name in dict.fromkeys([*before, *now]):
+            if not _close(before.get(name), now.get(name)):
+                yield f"{name} on {split}: recorded {before.get(name)}, found {now.get(name)}"
+
+
+_COUNTS = ("n_rows", "n_anomalous", "coverage")
+
+
+def _close(recorded: float | None, found: float | None) -> bool:
+    if recorded is None or found is None:
+        return recorded is found
+    return math.isclose(recorded, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

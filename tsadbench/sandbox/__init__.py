@@ -1,0 +1,12 @@
+"""The box: the only place where a detector runs, a child process behind a socket.
+
+Through the box's own channels no label and, before fit ends, no test row can reach a detector. This guards against
+mistakes and lazy cheating, not against hostile native code.
+"""
+
+from tsadbench.sandbox.box import Box, Costs
+from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.launch import default_launcher
+from tsadbench.sandbox.limits import BoxFailure, Limits
+
+__all__ = ["Box", "BoxFailure", "Construction", "Costs", "Limits", "default_launcher"]

@@ -1,0 +1,186 @@
+"""The box's inside: constructs the detector, does what the parent asks, and knows nothing else.
+
+Started by the server's fork or as ``python -m tsadbench.sandbox.child FD``; standard output and error already lead to
+the trial's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tsadbench.base.recording import Recording
+from tsadbench.errors import ContractError, TsadbenchError
+from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.framing import unpacked
+from tsadbench.sandbox.guard import forbid
+from tsadbench.sandbox.wire import Array, Header, receive, send
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.progress import listening
+from tsadbench.utils.threads import limit_threads
+
+if TYPE_CHECKING:
+    from tsadbench.base.detector import Detector
+
+_REPORT_SECONDS = 0.1
+# Libraries that a detector loads only later read these.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class _Inside:
+    """Answers the parent's requests until the socket closes."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+        self._threads = 1
+        self._train: tuple[Recording, ...] = ()
+        self._detector: Detector | None = None
+        self._last_report = 0.0
+
+    def serve(self) -> None:
+        while True:
+            try:
+                header, arrays = receive(self._sock)
+            except EOFError:
+                return
+            try:
+                reply, results = self._answer(header, arrays)
+            except BaseException as error:  # a detector may raise anything, SystemExit included
+                _flush()
+                self.send(_failure(error))
+            else:
+                _flush()
+                self.send({"kind": "done", "peak_memory_mib": _peak_memory_mib(), **reply}, results)
+
+    def send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
+        with self._lock:
+            send(self._sock, header, arrays)
+
+    def _answer(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        kind = header["kind"]
+        if kind == "construct":
+            return self._construct(header, arrays), []
+        detector = self._detector
+        if detector is None:
+            raise RuntimeError("nothing has been constructed yet")
+        if kind == "set_parameters":
+            detector.set_params(**Construction.loads(arrays[0].tobytes()).arguments)
+            return {}, []
+        if kind == "fit":
+            self._train = unpacked(header, arrays)
+            return self._timed(lambda: _nothing(detector.fit(self._train)))
+        if kind == "training_scores":
+            return self._timed(lambda: detector.training_scores(self._train))
+        if kind == "held_out_loss":
+            limit_threads(self._threads)
+            return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+        if kind == "learned":
+            return _learned(detector)
+        (recording,) = unpacked(header, arrays)
+        work = detector.score if kind == "score" else detector.contributions
+        return self._timed(lambda: [work(recording)])
+
+    def _construct(self, header: Header, arrays: list[Array]) -> Header:
+        os.chdir(header["directory"])
+        # What libraries leave among the temporary files goes with the box.
+        os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
+        sys.path[:] = header["path"]
+        self._threads = header["threads"]
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+        construction = Construction.loads(arrays[0].tobytes())
+        forbid(header["forbidden"], self._violated)
+        limit_threads(self._threads)
+        self._detector = construction.construct()
+        return {"offers_contributions": self._detector.offers_contributions()}
+
+    def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
+        limit_threads(self._threads)
+        with listening(self._report):
+            start, cpu_start = time.perf_counter(), time.process_time()
+            results = work()
+            costs = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
+        return costs, [np.ascontiguousarray(result) for result in results]
+
+    def _report(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if done >= total or now - self._last_report > _REPORT_SECONDS:
+            self._last_report = now
+            self.send({"kind": "progress", "done": int(done), "total": int(total), "note": str(note)})
+
+    def _violated(self, what: str) -> None:
+        """Tell the parent and end at once, so that no `except` of the detector's can hide it."""
+        self.send({"kind": "failure", "status": "invalid", "reason": what, "traceback": ""})
+        os._exit(1)
+
+
+def main(fd: int) -> None:
+    """Serve the parent on this socket, then end without clean-up: whatever a detector left goes with the process."""
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    code = 1
+    try:
+        _Inside(socket.socket(fileno=fd)).serve()
+        code = 0
+    except OSError:
+        pass  # the parent is gone
+    finally:
+        _flush()
+        os._exit(code)
+
+
+def _flush() -> None:
+    """Bring what the detector has printed to the log before anybody reads it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the detector may have closed or replaced it
+            stream.flush()
+
+
+def _learned(detector: Detector) -> tuple[Header, list[Array]]:
+    from tsadbench.base.serialization.parts import to_parts
+
+    try:
+        parts = to_parts(detector)
+    except TsadbenchError as error:
+        return {"refused": str(error)}, []
+    return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+
+
+def _failure(error: BaseException) -> Header:
+    invalid = isinstance(error, ContractError)
+    return {
+        "kind": "failure",
+        "status": "invalid" if invalid else "error",
+        "reason": str(error) if invalid else f"{type(error).__name__}: {error}",
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+
+
+def _nothing(_: object) -> list[FloatArray]:
+    return []
+
+
+def _peak_memory_mib() -> float:
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent is gone; on Linux the kernel does so even while native code runs."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,148 @@
+"""Fitting one detector for use: on a protocol's training recordings, in the box, with the protocol's threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.protocol import Episode, Scored, Threshold
+from tsadbench.base.recording import Recording
+from tsadbench.base.serialization.parts import require_packages
+from tsadbench.errors import ModelFileError, UsageError
+from tsadbench.execution.plan import Plan, Trial, Wanted, make_plan
+from tsadbench.execution.provenance import manifest
+from tsadbench.sandbox import Box, Limits
+from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.atomic_files import require_writable, write_file
+from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.progress import Listener
+
+# Training rows that the file's detector must score as the fitted one does.
+_COMPARED_ROWS = 500
+
+
+def fit_model(
+    detector: Wanted,
+    dataset: str | LabelledDataset,
+    out: Path | str,
+    *,
+    protocol: str = "strict",
+    settings: Sequence[str] = (),
+    seed: int = 0,
+    threads: int = 1,
+    data: DataOptions | None = None,
+    timeout: float | None = None,
+    memory_mib: float | None = None,
+    listener: Listener | None = None,
+) -> Model:
+    """Fit a detector in a box of its own, and write a model file.
+
+    It is the fit that `tsadbench run` makes with the same seed, on the same rows, and the same threshold.
+
+    Parameters
+    ----------
+    detector, dataset, protocol, settings, threads, data, timeout, memory_mib
+        As for `make_plan`. The protocol must fit one detector for the whole data set.
+    out
+        The file to write.
+    seed
+        Of a detector that is stochastic.
+    listener
+        Receives the detector's progress reports.
+
+    Returns
+    -------
+    Model
+        As read from the file.
+
+    Raises
+    ------
+    UsageError, DataError
+        Where anything asked for does not exist or is out of range.
+    ModelFileError
+        Where the detector cannot be kept in a file.
+    BoxFailure
+        Where the detector fails.
+    """
+    require_packages()
+    require_writable(Path(out))
+    plan = make_plan(
+        [detector],
+        dataset=dataset,
+        protocol=protocol,
+        seeds=1,
+        threads=threads,
+        settings=settings,
+        floors=False,
+        data=data,
+        timeout=timeout,
+        memory_mib=memory_mib,
+        contributions=False,
+    )
+    trial = Trial(plan.trials[0].contender, seed, threads)
+    trial.contender.seeded(seed).construct().check(plan.data.dataset.sensors)
+    episode = _only_episode(plan)
+    compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
+    started = datetime.now(UTC)
+    threshold, parts, expected = _fit_in_box(trial, plan, episode, compared, listener)
+    card = ModelCard(
+        detector=trial.contender.name,
+        label=trial.contender.label,
+        class_name=trial.contender.construction.cls.__qualname__,
+        code_hash=code_hash(trial.contender.construction.cls),
+        sensors=plan.data.dataset.sensors,
+        threshold=threshold,
+        protocol=plan.protocol_label,
+        dataset=plan.data.dataset.name,
+        n_rows=sum(recording.n_rows for recording in episode.train),
+        layout=plan.data.dataset.layout,
+        manifest=_without_labels(manifest(trial, plan, started)),
+        parts=checksums(parts),
+    )
+    content = model_bytes(card, parts)
+    model = from_bytes(content, detector=trial.contender.name)
+    if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
+        raise ModelFileError(
+            f"{trial.contender.label} cannot be kept in a file: read back from it, it scores otherwise; what it learns "
+            f"must lie in attributes, or _learned and _restore must see to it (docs/using-a-model.md)"
+        )
+    write_file(Path(out), content)
+    return model
+
+
+def _only_episode(plan: Plan) -> Episode:
+    if len(plan.episodes) != 1:
+        raise UsageError(
+            f"protocol {plan.protocol_label} fits a detector {len(plan.episodes)} times, but a model is one fit: "
+            f"choose strict or published"
+        )
+    return plan.episodes[0]
+
+
+def _fit_in_box(
+    trial: Trial, plan: Plan, episode: Episode, compared: Recording, listener: Listener | None
+) -> tuple[Threshold, dict[str, bytes], FloatArray]:
+    """Return the threshold, the fitted detector's parts, and its scores of the compared rows."""
+    folder = plan.data.dataset.folder
+    box = Box(
+        trial.contender.seeded(trial.seed),
+        threads=trial.threads,
+        limits=Limits(plan.timeout, plan.memory_mib),
+        listener=listener,
+        forbidden=() if folder is None else (folder,),
+    )
+    with box:
+        box.fit(episode.train)
+        scored = Scored(episode, box.training_scores(), (), trial.contender.traits.fixed_threshold)
+        return plan.protocol.threshold(scored), box.learned(), box.score(compared)
+
+
+def _without_labels(made: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a trial's manifest without what a model has nothing to do with."""
+    return {name: value for name, value in made.items() if name not in ("labels_hash", "fit_shared_with")}

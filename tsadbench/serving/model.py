@@ -1,0 +1,297 @@
+"""A model: a fitted detector with its threshold, its sensors, and how files with rows for it are written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tsadbench.base.detector import Detector
+from tsadbench.base.file_format import RowLayout
+from tsadbench.base.protocol import Threshold
+from tsadbench.base.recording import Series
+from tsadbench.base.serialization.archive import pack, unpack
+from tsadbench.base.serialization.parts import from_parts
+from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
+from tsadbench.execution.provenance import adapted_versions, library_versions
+from tsadbench.registry import is_registered, load_detector
+from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.parameters import JsonValue, parameters_of
+from tsadbench.utils.threads import limited_threads
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+SCHEMA = 1
+_CARD = "model.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard:
+    """What a model file says of itself.
+
+    Parameters
+    ----------
+    detector, label
+        Its name or reference, as `load_detector` takes it; the name with the parameters that differ from the defaults.
+    class_name
+        Name of its class.
+    code_hash
+        Of the detector's code when it was fitted.
+    sensors
+        In the order in which the detector takes them.
+    threshold
+        A row is flagged where its score lies above.
+    protocol
+        Under which it was fitted, and whose rule set the threshold.
+    dataset
+        Name of the data set that it was fitted on.
+    n_rows
+        How many rows it was fitted on.
+    layout
+        How files with rows of that data set are written.
+    manifest
+        Seed, threads, versions, hash of the data, when and on what machine.
+    parts
+        SHA-256 of each of the other parts.
+    schema
+        Number of the file format.
+    """
+
+    detector: str
+    label: str
+    class_name: str
+    code_hash: str
+    sensors: tuple[str, ...]
+    threshold: Threshold
+    protocol: str
+    dataset: str
+    n_rows: int
+    layout: RowLayout
+    manifest: Mapping[str, JsonValue]
+    parts: Mapping[str, str]
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What a model says of rows.
+
+    Parameters
+    ----------
+    scores
+        [n_rows], NaN where a row cannot be scored.
+    flagged
+        [n_rows], True where the score lies above the threshold.
+    contributions
+        [n_rows, n_sensors], of each sensor to the score; None where nobody asked.
+    """
+
+    scores: FloatArray
+    flagged: BoolArray
+    contributions: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A fitted detector with its threshold.
+
+    Parameters
+    ----------
+    detector
+        The fitted detector.
+    card
+        What its file says of it.
+    notes
+        What differs here from where it was fitted.
+    """
+
+    detector: Detector
+    card: ModelCard
+    notes: tuple[str, ...] = ()
+
+    def score(self, rows: Series, *, contributions: bool = False) -> Answers:
+        """Return scores and flags of one series.
+
+        Parameters
+        ----------
+        rows
+            A recording, a data frame or an array [n_rows, n_sensors].
+        contributions
+            Whether to ask for each sensor's contribution as well.
+
+        Raises
+        ------
+        DataError
+            Where it does not have the model's sensors.
+        UsageError
+            Where the detector does not tell contributions.
+        ModelFileError
+            Where the detector fails on them.
+        """
+        try:
+            split = self.detector.contributions(rows) if contributions else None
+            return self.judged(self.detector.score(rows), split)
+        except TsadbenchError:
+            raise
+        except Exception as error:  # a file that somebody made up may hold anything of the right types
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise ModelFileError(f"{self.card.label} fails on these rows ({reason}); fit it again") from error
+
+    def judged(self, scores: FloatArray, contributions: FloatArray | None) -> Answers:
+        """Return scores with their flags; a row without a score is not flagged."""
+        return Answers(scores, np.asarray(scores > self.card.threshold.value), contributions)
+
+
+def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:
+    """Return a model file's content."""
+    text = json.dumps(_adapter().dump_python(card, mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+    return pack({_CARD: f"{text}\n".encode(), **parts})
+
+
+def checksums(parts: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the SHA-256 of each part."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
+
+
+def load_model(
+    path: Path | str, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
+) -> Model:
+    """Read a model file. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    detector
+        The detector's class, as ``package.module:Class`` or ``path/file.py:Class``: needed where it is not registered
+        under a name, for a file must not choose which code is imported.
+    device
+        Where its network is to compute; None: where it was fitted.
+    allow_changed_code
+        Go on where the detector's code is another than when it was fitted.
+
+    Raises
+    ------
+    ModelFileError
+        Where it is no model, was cut off or changed, or the detector's code is another.
+    UsageError
+        Where the detector must be named, is another one, or has no such device.
+    PluginError, MissingExtraError
+        Where the detector cannot be imported.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path}: there is no such file; tsadbench fit  writes one") from error
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    try:
+        return from_bytes(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
+    except (ModelFileError, UsageError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def from_bytes(
+    content: bytes, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
+) -> Model:
+    """Read a model file's content; as `load_model`."""
+    card, parts = _card_and_parts(unpack(content))
+    cls = _detector_class(card, detector)
+    notes = list(_other_libraries(card))
+    changed = _changed_code(card, cls)
+    if changed:
+        if not allow_changed_code:
+            raise ModelFileError(
+                f"{changed}: its scores may be others, and the threshold may not fit them; fit it again, use the "
+                f"former version, or go on with --allow-changed-code"
+            )
+        notes.append(f"{changed}: its scores may be others")
+    changes = {} if device is None else {"device": device}
+    if device is not None and "device" not in {one.name for one in parameters_of(cls)}:
+        raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
+    threads = card.manifest.get("threads")
+    # Some are fitted again: they sum in the order of so many threads, and print what was told at the first fit.
+    with limited_threads(threads if isinstance(threads, int) and threads >= 1 else 1), redirect_stderr(io.StringIO()):
+        fitted = from_parts(cls, parts, changes)
+    if fitted.sensors_ != card.sensors:
+        raise ModelFileError("it is no model: its detector was fitted on other sensors than it says")
+    return Model(fitted, card, tuple(notes))
+
+
+def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, bytes]]:
+    parts = {name: content for name, content in members.items() if name != _CARD}
+    try:
+        content = json.loads(members[_CARD])
+        schema = content["schema"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"it is no model: its {_CARD} is missing or cannot be read") from error
+    if schema != SCHEMA:
+        raise ModelFileError(
+            f"expected a model of schema {SCHEMA}, found {schema!r}: another version of tsadbench wrote it; use that"
+        )
+    try:
+        card = _adapter().validate_python(content)
+    except ValueError as error:  # pydantic's is one
+        raise ModelFileError(f"it is no model: {_CARD} is not as it must be ({_first_line(error)})") from error
+    found = checksums(parts)
+    differing = sorted(name for name in {*found, *card.parts} if found.get(name) != card.parts.get(name))
+    if differing:
+        raise ModelFileError(f"it was changed: these parts are not those that were written: {differing}")
+    return card, parts
+
+
+def _detector_class(card: ModelCard, named: str | None) -> type[Detector]:
+    if named is None and not is_registered(card.detector):
+        raise UsageError(
+            f"it was fitted with {card.detector}, which is registered under no name here; a file must not choose what "
+            f"is imported: if you trust that code, name it yourself with --detector {card.detector}"
+        )
+    cls = load_detector(named or card.detector)
+    if cls.__qualname__ != card.class_name:
+        raise UsageError(f"it was fitted with a {card.class_name}, found {cls.__qualname__} ({named or card.detector})")
+    return cls
+
+
+def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
+    """Return what is another in the detector's code, or in the library that does its work; empty where nothing is."""
+    if code_hash(cls) != card.code_hash:
+        return f"the code of {card.detector} is another than when it was fitted"
+    other = _other_versions(card, "adapted", adapted_versions(cls))
+    return f"{card.detector} was fitted with {other}" if other else ""
+
+
+def _other_libraries(card: ModelCard) -> list[str]:
+    other = _other_versions(card, "versions", library_versions())
+    return [f"fitted with {other}: scores may differ in their last digits"] if other else []
+
+
+def _other_versions(card: ModelCard, entry: str, here: Mapping[str, JsonValue]) -> str:
+    """Return the versions in an entry of the manifest that are others here; empty where none is."""
+    made: Any = card.manifest.get(entry)
+    made = made if isinstance(made, dict) else {}
+    return ", ".join(
+        f"{name} {made[name]} (here {found})"
+        for name, found in here.items()
+        if made.get(name) is not None and made[name] != found
+    )
+
+
+def _first_line(error: ValueError) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+@cache
+def _adapter() -> TypeAdapter[ModelCard]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(ModelCard)

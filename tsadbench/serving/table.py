@@ -1,0 +1,118 @@
+"""Answers as tables: CSV line by line, or Parquet whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import TextIO
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.errors import DataError, MissingExtraError
+from tsadbench.serving.clock import written
+from tsadbench.serving.scoring import Answered
+
+_CONTRIBUTION = "contribution_"
+
+
+class CsvTable:
+    """Writes a line for each answered row: time or row, score, flagged, and the contributions where asked for.
+
+    Parameters
+    ----------
+    stream
+        Where to.
+    sensors
+        The model's.
+    contributions
+        Whether each sensor has a column.
+    named
+        Whether the first column is the file's name.
+    """
+
+    def __init__(self, stream: TextIO, sensors: Sequence[str], *, contributions: bool, named: bool = False) -> None:
+        self._writer = csv.writer(stream, lineterminator="\n")
+        self._sensors = sensors if contributions else ()
+        self._named = named
+        self._timed: bool | None = None
+
+    def add(self, answered: Answered, file: str = "") -> None:
+        """Write the rows' lines, and before the first of them the columns' names.
+
+        Raises
+        ------
+        DataError
+            Where one file has times and another has none.
+        """
+        n_rows = len(answered.answers.scores)
+        if n_rows == 0:
+            return
+        timed = answered.time is not None
+        if self._timed is None:
+            self._timed = timed
+            names = [*(["file"] if self._named else []), "time" if timed else "row", "score", "flagged"]
+            self._writer.writerow([*names, *(f"{_CONTRIBUTION}{sensor}" for sensor in self._sensors)])
+        if timed != self._timed:
+            raise DataError(f"{file}: some files have a column with times, some have none; score them one by one")
+        front = [[file]] * n_rows if self._named else [[]] * n_rows
+        when = _rows(answered) if answered.time is None else map(written, answered.time.tolist())
+        scores = map(_text, answered.answers.scores.tolist())
+        flags = map(int, answered.answers.flagged.tolist())
+        split = answered.answers.contributions
+        parts = [[]] * n_rows if split is None else ([_text(value) for value in row] for row in split.tolist())
+        for first, moment, score, flag, part in zip(front, when, scores, flags, parts, strict=True):
+            self._writer.writerow([*first, moment, score, flag, *part])
+
+
+def parquet_bytes(answers: Sequence[tuple[str, Answered]], sensors: Sequence[str]) -> bytes:
+    """Return the answers of several files as one Parquet file.
+
+    Parameters
+    ----------
+    answers
+        Each with its file's name.
+    sensors
+        The model's.
+
+    Raises
+    ------
+    DataError
+        Where one file has times and another has none.
+    MissingExtraError
+        Where pyarrow is not installed.
+    """
+    timed = {answered.time is not None for _, answered in answers}
+    if len(timed) > 1:
+        raise DataError("some files have a column with times, some have none; score them one by one")
+    table = pd.concat([_frame(answered, sensors) for _, answered in answers], ignore_index=True)
+    if len(answers) > 1:
+        counts = [len(answered.answers.scores) for _, answered in answers]
+        table.insert(0, "file", np.repeat([file for file, _ in answers], counts))
+    buffer = io.BytesIO()
+    try:
+        table.to_parquet(buffer, index=False)
+    except ImportError as error:
+        raise MissingExtraError("writing Parquet files", "parquet") from error
+    return buffer.getvalue()
+
+
+def _frame(answered: Answered, sensors: Sequence[str]) -> pd.DataFrame:
+    found = answered.answers
+    columns: dict[str, object] = {"row": np.fromiter(_rows(answered), dtype=np.int64)}
+    if answered.time is not None:
+        columns = {"time": pd.to_datetime(np.round(answered.time * 1e6).astype(np.int64), unit="us")}
+    columns |= {"score": found.scores, "flagged": found.flagged}
+    if found.contributions is not None:
+        columns |= {f"{_CONTRIBUTION}{sensor}": found.contributions[:, i] for i, sensor in enumerate(sensors)}
+    return pd.DataFrame(columns)
+
+
+def _rows(answered: Answered) -> range:
+    return range(answered.first_row, answered.first_row + len(answered.answers.scores))
+
+
+def _text(value: float) -> str:
+    return "" if math.isnan(value) else repr(value)

@@ -1,0 +1,1 @@
+"""Studies with pages of their own; only the command line imports them."""

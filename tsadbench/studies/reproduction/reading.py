@@ -1,0 +1,135 @@
+"""What the tables say when they are read honestly: thresholds that flag everything, floors, ranks, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scipy.stats import kendalltau
+
+from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
+from tsadbench.leaderboard.render import number
+
+Rows = Mapping[tuple[str, str], Row]
+
+# Of a split's rows: more than that is all but everything.
+_EVERYTHING = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a row cost on average over its seeds: seconds, fit and scoring together."""
+
+    wall: float
+    cpu: float
+
+
+def of_split(rows: Rows, split: str, labels: Sequence[str]) -> list[Row]:
+    """Return these labels' rows on a split, as far as they are ok."""
+    found = (rows.get((label, split)) for label in labels)
+    return [row for row in found if row is not None and row.ok]
+
+
+def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]:
+    """Return the labels whose threshold flags all but none of a split's rows, in every seed's mean."""
+    return [row.label for row in of_split(rows, split, labels) if _value(row, "flagged") > _EVERYTHING]
+
+
+def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> str:
+    """Return share of flagged rows and MCC of each detector on each split, as Markdown."""
+    titles = [f"{split} {what}" for split in splits for what in ("flagged", "MCC")]
+    lines = [_line(["detector", *titles]), _line(["---"] * (len(titles) + 1))]
+    for label in labels:
+        of_label = [rows.get((label, split)) for split in splits]
+        cells = [
+            number(_value(row, metric), 3) if row is not None and row.ok else "-"
+            for row in of_label
+            for metric in ("flagged", "mcc")
+        ]
+        lines.append(_line([f"`{label}`", *cells]))
+    return "\n".join(lines)
+
+
+def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
+    """Return, as Markdown, which of the floor metrics each detector beats the best floor in."""
+    lines = [_line(["detector", "AUROC", "AUPRC", "Prac-F1"]), _line(["---"] * 4)]
+    for row in of_split(rows, split, labels):
+        below = row.below_floor or ()
+        marks = ["no" if metric in below else "**yes**" for metric in FLOOR_METRICS]
+        lines.append(_line([f"`{row.label}`", *marks]))
+    return "\n".join(lines)
+
+
+def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
+    """Return for each floor metric the best floor and its value."""
+    floors = [row for (_, where), row in rows.items() if where == split and row.floor and row.ok]
+    return {
+        metric: (best.label, _value(best, metric))
+        for metric in FLOOR_METRICS
+        if (best := max(floors, key=_by(metric), default=None)) is not None
+    }
+
+
+def rank_changes(published: Rows, strict: Rows, split: str, labels: Sequence[str]) -> tuple[str, float] | None:
+    """Return ranks by AUPRC under both protocols as Markdown, and Kendall's tau between them.
+
+    None where fewer than two detectors have been run under both.
+    """
+    both = [
+        label
+        for label in labels
+        if all((row := rows.get((label, split))) is not None and row.ok for rows in (published, strict))
+    ]
+    if len(both) < 2:
+        return None
+    values = [[_value(rows[label, split], "auprc") for label in both] for rows in (published, strict)]
+    ranks = [{label: rank for rank, label in enumerate(_by_value(both, of), start=1)} for of in values]
+    lines = [_line(["detector", "published", "strict", "AUPRC published", "AUPRC strict"]), _line(["---"] * 5)]
+    for label in sorted(both, key=ranks[0].__getitem__):
+        place = both.index(label)
+        lines.append(
+            _line([f"`{label}`", str(ranks[0][label]), str(ranks[1][label])] + [number(of[place], 4) for of in values])
+        )
+    return "\n".join(lines), float(kendalltau(values[0], values[1]).statistic)
+
+
+def costs(row: Row) -> Costs | None:
+    """Return a row's costs; None where one of its trials did not measure them."""
+    wall, cpu = 0.0, 0.0
+    for record in row.records:
+        seconds = (record.fit_seconds, record.score_seconds, record.fit_cpu_seconds, record.score_cpu_seconds)
+        fit, score, fit_cpu, score_cpu = seconds
+        if fit is None or score is None or fit_cpu is None or score_cpu is None:
+            return None
+        wall += (fit + score) / len(row.records)
+        cpu += (fit_cpu + score_cpu) / len(row.records)
+    return Costs(wall, cpu)
+
+
+def costs_table(rows: Rows, split: str, labels: Sequence[str]) -> str:
+    """Return wall-clock and CPU seconds a seed of each row, as Markdown."""
+    lines = [_line(["detector", "wall clock, s", "CPU, s", "seeds", "fit shared with"]), _line(["---"] * 5)]
+    for row in of_split(rows, split, labels):
+        found = costs(row)
+        seconds = ["-", "-"] if found is None else [f"{found.wall:.1f}", f"{found.cpu:.1f}"]
+        shared = row.records[0].manifest.get("fit_shared_with") or []
+        names = ", ".join(f"`{label}`" for label in shared) if isinstance(shared, list) else ""
+        lines.append(_line([f"`{row.label}`", *seconds, str(len(row.seeds)), names or "-"]))
+    return "\n".join(lines)
+
+
+def _by(metric: str) -> Callable[[Row], float]:
+    return lambda row: _value(row, metric)
+
+
+def _by_value(labels: Sequence[str], values: Sequence[float]) -> list[str]:
+    return [label for _, label in sorted(zip(values, labels, strict=True), key=lambda pair: -pair[0])]
+
+
+def _value(row: Row, metric: str) -> float:
+    summary = row.metrics.get(metric)
+    return float("-inf") if summary is None or summary.mean is None else summary.mean
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,1 @@
+"""Does tuning without labels help? The comparison and its page."""

@@ -1,0 +1,124 @@
+"""Whether it keeps the contract."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+
+from tsadbench.base.detector import Detector
+from tsadbench.base.recording import Recording
+from tsadbench.testing import synthetic as material
+from tsadbench.testing.check import Failed, Group, Skipped
+from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import parameters_of
+
+group = Group("contract")
+
+_SEALED = (
+    "fit",
+    "score",
+    "training_scores",
+    "contributions",
+    "held_out_loss",
+    "check",
+    "_ready",
+    "_forget",
+    "_require",
+)
+
+
+@group.check("sealed", "The methods that check and sequence the calls are the base class's own.")
+def sealed(subject: Subject) -> None:
+    """Compare the class's methods with the base's."""
+    overridden = [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]
+    if overridden:
+        raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
+
+
+@group.check("constructor", "The constructor only stores its arguments, and neither fit nor score changes them.")
+def constructor(subject: Subject) -> None:
+    """Look at the attributes before and after a fit."""
+    detector = subject.make()
+    given = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
+    extra = sorted(set(vars(detector)) - set(given))
+    if extra:
+        raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
+    detector.fit(subject.train()).score(subject.test())
+    changed = [name for name, value in given.items() if getattr(detector, name) is not value]
+    if changed:
+        raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
+
+
+@group.check("learned-names", "What it learns lies in attributes whose names end in an underscore.")
+def learned_names(subject: Subject) -> None:
+    """Look at the attributes that a fit adds."""
+    detector = subject.fitted
+    odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
+    if odd:
+        raise Failed(f"learned attributes must end in _, these do not: {odd}")
+
+
+@group.check("scores", "Every recording gets one finite score a row, NaN only as one leading and one trailing run.")
+def scores(subject: Subject) -> None:
+    """Let the base class check what comes out for recordings of several lengths, and for the training recordings."""
+    detector = subject.fitted
+    for n_rows in (240, 101, subject.warm_up + 1):
+        detector.score(subject.test(n_rows=n_rows))
+    detector.training_scores(subject.train())
+    if np.isnan(detector.score(subject.test())).all():
+        raise Failed("no row of a recording of 240 rows has a score")
+
+
+@group.check(
+    "contributions",
+    "Contributions, where offered, blame the sensor that moved (mostly), in the rows that have a score.",
+)
+def contributions(subject: Subject) -> None:
+    """Compare their NaN with the scores'; move one sensor at a time."""
+    if not subject.cls.offers_contributions():
+        raise Skipped("it does not offer contributions")
+    detector = subject.fitted
+    missing = np.isnan(detector.contributions(subject.test())).any(axis=1)
+    rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
+    if len(rows):
+        raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
+    blamed = [_blamed(subject, sensor) for sensor in range(len(material.SENSORS))]
+    right = sum(found == sensor for sensor, found in enumerate(blamed))
+    # Half of them: contributions of correlated sensors smear, in principal components above all.
+    if right < len(material.SENSORS) / 2:
+        names = [material.SENSORS[found] for found in blamed]
+        raise Failed(f"of {list(material.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
+
+
+def _blamed(subject: Subject, sensor: int) -> int:
+    def move(values: FloatArray) -> None:
+        values[140:150, sensor] += 100.0 * material.SCALE[sensor]
+
+    moved = subject.fitted.contributions(material.changed(subject.test(), move))[140:150]
+    return int(np.nanargmax(np.nansum(np.abs(moved), axis=0)))
+
+
+@group.check("copies", "A copied or pickled detector gives the same scores, to the bit.", "scores")
+def copies(subject: Subject) -> None:
+    """Copy, pickle and score."""
+    detector = subject.make().fit(subject.train())
+    copies = (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector))))
+    expected = detector.score(subject.test())
+    for way, copied in copies:
+        row, largest = difference(copied.score(subject.test()), expected, exact=True)
+        if row is not None:
+            raise Failed(f"the {way} detector gives other scores", first_row=row, largest_difference=largest)
+
+
+@group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.", "scores")
+def anonymous(subject: Subject) -> None:
+    """Score the same rows under another name, a day later."""
+    known = subject.test()
+    time = None if known.time is None else known.time + 86_400.0
+    other = Recording("another name", known.values.copy(), known.sensors, time)
+    row, largest = difference(subject.fitted.score(other), subject.score(known), exact=True)
+    if row is not None:
+        raise Failed("the same rows under another name get other scores", first_row=row, largest_difference=largest)

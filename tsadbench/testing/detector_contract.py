@@ -1,0 +1,154 @@
+"""For the tests of plugin authors: the checks of ``tsadbench check`` from Python and as pytest tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, cast
+
+from tsadbench.base.detector import Detector
+from tsadbench.registry import registered_name
+from tsadbench.testing.check import CheckResult
+from tsadbench.testing.detector_under_test import Subject
+from tsadbench.testing.expected import EXPECTED_FAILURES
+from tsadbench.testing.suite import all_checks, run_checks
+from tsadbench.testing.synthetic import normal, with_fault
+from tsadbench.utils.parameters import parameters_of
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = [
+    "CheckFailedError",
+    "CheckResult",
+    "DetectorContract",
+    "check_detector",
+    "normal",
+    "parametrize_with_checks",
+    "with_fault",
+]
+
+T = TypeVar("T")
+
+
+class CheckFailedError(AssertionError):
+    """A detector failed checks; the message lists them."""
+
+
+def subject_of(detector: Detector | type[Detector], *, full: bool = False) -> Subject:
+    """Return the detector with its parameters as the checks want it.
+
+    Parameters
+    ----------
+    detector
+        A detector, or its class; its `test_params` make it cheap, unless ``full`` or where it sets another value.
+    full
+        Whether to use its own parameters and more rows.
+    """
+    if isinstance(detector, type):
+        return Subject(detector, {} if full else detector.test_params(), full=full)
+    given = cast("Detector", detector)  # mypy loses it: Detector's base has no types
+    cls = type(given)
+    defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+    own = {name: value for name, value in given.get_params(deep=False).items() if value is not defaults[name]}
+    return Subject(cls, own if full else {**cls.test_params(), **own}, full=full)
+
+
+def check_detector(
+    detector: Detector | type[Detector],
+    *,
+    full: bool = False,
+    only: Sequence[str] = (),
+    expected_failures: Mapping[str, str] | None = None,
+    on_fail: Literal["raise"] | None = "raise",
+) -> list[CheckResult]:
+    """Run the checks on a detector.
+
+    Parameters
+    ----------
+    detector
+        A detector, or its class.
+    full
+        Whether to use its own parameters and more rows instead of its `test_params`.
+    only
+        Ids of the checks to run; none given: all.
+    expected_failures
+        Reason by id, for failures that are known; beside those of the core's own table.
+    on_fail
+        "raise", or None to return failures like any other result.
+
+    Raises
+    ------
+    CheckFailedError
+        Where a check fails, or one that was expected to fail passes.
+    UsageError
+        Where there is no check of an id.
+
+    Examples
+    --------
+    >>> from tsadbench_detectors.max_z import MaxZ
+    >>> {result.status for result in check_detector(MaxZ, only=["prefix", "fault"])}
+    {'pass'}
+    """
+    subject = subject_of(detector, full=full)
+    known = EXPECTED_FAILURES.get(registered_name(subject.cls), {})
+    results = run_checks(subject, only=only, expected_failures={**known, **(expected_failures or {})})
+    failures = [f"{result.id}: {result.reason} {result.evidence}" for result in results if not result.good]
+    if failures and on_fail == "raise":
+        raise CheckFailedError(f"{subject.cls.__name__} fails {len(failures)} checks:\n" + "\n".join(failures))
+    return results
+
+
+def parametrize_with_checks(
+    detectors: Sequence[Detector | type[Detector]],
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Return a pytest decorator for a test that takes ``detector`` and ``check_id``: one test a detector and check.
+
+    Parameters
+    ----------
+    detectors
+        Detectors, or their classes.
+    """
+    import pytest
+
+    cases = [
+        pytest.param(detector, check.id, id=f"{_name(detector)}-{check.id}")
+        for detector in detectors
+        for check in all_checks()
+    ]
+    return pytest.mark.parametrize(("detector", "check_id"), cases)
+
+
+class DetectorContract:
+    """A test class to subclass: every check becomes a test of the detector.
+
+    ``detector`` is a detector or its class; ``expected_failures`` gives the reason for each check that is known to
+    fail. A check that does not apply is a skipped test.
+
+    Examples
+    --------
+    >>> from tsadbench_detectors.max_z import MaxZ
+    >>> class TestMaxZ(DetectorContract):
+    ...     detector = MaxZ()
+    """
+
+    detector: ClassVar[Detector | type[Detector]]
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+
+    def test_check(self, check_id: str) -> None:
+        """Run one check."""
+        import pytest
+
+        results = check_detector(self.detector, only=[check_id], expected_failures=self.expected_failures)
+        (result,) = (result for result in results if result.id == check_id)
+        if result.status == "skip":
+            pytest.skip(result.reason)
+        if result.status == "expected-failure":
+            pytest.xfail(result.reason)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make one test a check."""
+        metafunc.parametrize("check_id", [check.id for check in all_checks()])
+
+
+def _name(detector: Detector | type[Detector]) -> str:
+    return (detector if isinstance(detector, type) else type(detector)).__name__

@@ -1,0 +1,139 @@
+"""The detector under check: constructed and fitted as often as a check needs, but not more often."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pooch
+
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.recording import Recording
+from tsadbench.sandbox import Box, Construction
+from tsadbench.testing import synthetic as material
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import parameters_of
+
+
+class Subject:
+    """A detector class with parameters, and the data that it is checked on.
+
+    Parameters
+    ----------
+    cls
+        The detector's class.
+    parameters
+        Constructor arguments.
+    full
+        Whether to use more rows.
+    """
+
+    def __init__(self, cls: type[Detector], parameters: Mapping[str, object], *, full: bool = False) -> None:
+        self.cls = cls
+        self.parameters = dict(parameters)
+        if cls.traits.needs_prior and self.parameters.get("prior") is None:
+            self.parameters["prior"] = material.PRIOR
+        self._n_rows = 2000 if full else 300
+
+    @property
+    def traits(self) -> Traits:
+        """What the detector promises with these parameters."""
+        return self.make().declared_traits()
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its constructor has a parameter ``seed``."""
+        return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
+
+    def train(self, seed: int = 1) -> tuple[Recording, Recording]:
+        """Return two normal recordings, fresh copies at each call."""
+        return material.normal(self._n_rows, seed), material.normal(self._n_rows, seed + 100)
+
+    def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
+        """Return a normal recording that no fit has seen, a fresh copy at each call."""
+        return material.normal(n_rows, seed + 1000)
+
+    def make(self, **changes: object) -> Detector:
+        """Return a new detector."""
+        return self.cls(**{**self.parameters, **changes})
+
+    @cached_property
+    def _fitted(self) -> Detector:
+        return self.make().fit(self.train())
+
+    @property
+    def fitted(self) -> Detector:
+        """A detector fitted on `train`; a copy, so that a check cannot spoil another's."""
+        try:
+            return copy.deepcopy(self._fitted)
+        except Exception:  # the check of copies says so; the others go on
+            return self.make().fit(self.train())
+
+    def score(self, recording: Recording) -> FloatArray:
+        """Return the scores of a copy of the recording, by a copy of the detector: no check can spoil another's."""
+        return self.fitted.score(material.changed(recording, np.copy))
+
+    @cached_property
+    def repeats_scores(self) -> bool:
+        """Whether it gives the same scores twice; where it does not, comparing scores says nothing."""
+        return difference(self.score(self.test()), self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def repeats_fits(self) -> bool:
+        """Whether two fits give the same scores; where they do not, comparing fits says nothing."""
+        again = self.make().fit(self.train()).score(self.test())
+        return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def boxed_scores(self) -> FloatArray:
+        """Scores of `test` from a real box, in which folders that hold data sets are forbidden.
+
+        Raises
+        ------
+        BoxFailure
+            Where the detector reaches for one of them, or breaks down.
+        """
+        with tempfile.TemporaryDirectory() as decoy:
+            (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
+            forbidden = _data_folders(decoy)
+            with Box(Construction(self.cls, self.parameters), threads=1, forbidden=forbidden) as box:
+                box.fit(self.train())
+                return box.score(self.test())
+
+    @cached_property
+    def warm_up(self) -> int:
+        """How many rows at a recording's start it leaves unscored."""
+        return int(np.isnan(self.score(self.test())).cumprod().sum())
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether it gives every row the same score, be it faulty or not."""
+        faulty, _ = material.with_fault(self.test(), 120, 160)
+        scores = self.score(faulty)
+        present = scores[np.isfinite(scores)]
+        return len(present) == 0 or bool(np.ptp(present) == 0.0)
+
+
+def _data_folders(decoy: str) -> list[Path]:
+    named = os.environ.get("TSADBENCH_DATA")
+    return [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]
+
+
+def difference(found: FloatArray, expected: FloatArray, *, exact: bool = False) -> tuple[int | None, float]:
+    """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
+
+    Differences up to 1e-5 of the scores' size (1 + median absolute score) are rounding, unless ``exact``; a row that
+    is scored in one and not in the other differs infinitely.
+    """
+    apart = np.abs(found - expected)
+    missing = np.isnan(found) != np.isnan(expected)
+    apart = np.where(missing, np.inf, np.where(np.isnan(apart), 0.0, apart))
+    present = expected[np.isfinite(expected)]
+    size = 0.0 if exact or not len(present) else 1e-5 * (1.0 + float(np.median(np.abs(present))))
+    rows = np.flatnonzero(apart > size)
+    return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))

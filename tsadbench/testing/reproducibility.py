@@ -1,0 +1,163 @@
+"""Whether the same gives the same."""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+from typing import Any, get_args
+
+import numpy as np
+
+from tsadbench.base.recording import Recording
+from tsadbench.testing import synthetic as material
+from tsadbench.testing.check import Failed, Group, Skipped
+from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import Parameter, parameters_of
+
+group = Group("reproducibility")
+
+
+@group.check("repeat", "Two fits with the same seed give the same scores, to the bit.", "scores")
+def repeat(subject: Subject) -> None:
+    """Fit twice."""
+    row, largest = difference(_scores(subject), _scores(subject), exact=True)
+    if row is not None:
+        raise Failed("two fits with one seed give different scores", first_row=row, largest_difference=largest)
+
+
+@group.check("seed", "Another seed gives other scores where stochastic is declared, and only there.", "fits")
+def seed(subject: Subject) -> None:
+    """Fit with two seeds."""
+    declared = subject.traits.stochastic
+    if not subject.takes_seed:
+        if declared:
+            raise Failed("it declares stochastic, but has no parameter `seed`")
+        raise Skipped("it has no parameter `seed` and declares nothing stochastic")
+    row, largest = difference(_scores(subject, seed=1), _scores(subject, seed=2))
+    if declared and row is None:
+        raise Failed("it declares stochastic, but another seed changes nothing")
+    if not declared and row is not None:
+        raise Failed(
+            "another seed gives other scores, but stochastic is not declared", first_row=row, largest_difference=largest
+        )
+
+
+@group.check("global-random", "It neither uses nor moves the global random generators.", "fits")
+def global_random(subject: Subject) -> None:
+    """Fit and score under two states of the generators; look at them before and after."""
+    found = []
+    for start in (11, 12):
+        _scramble(start)
+        before = _random_states()
+        found.append(_scores(subject))
+        moved = [name for name, state in _random_states().items() if before.get(name, state) != state]
+        if moved:
+            raise Failed(f"it moves the global random generators of {moved}; use a generator of its own, seeded")
+    row, largest = difference(found[0], found[1], exact=True)
+    if row is not None:
+        raise Failed("its scores depend on the global random generators", first_row=row, largest_difference=largest)
+
+
+@group.check("refit", "A second fit forgets the first.", "fits")
+def refit(subject: Subject) -> None:
+    """Fit on A then on B; compare with a new detector fitted on B."""
+    again = subject.make().fit(subject.train(seed=31)).fit(subject.train()).score(subject.test())
+    row, largest = difference(again, _scores(subject), exact=True)
+    if row is not None:
+        raise Failed("an earlier fit leaves a trace in the scores", first_row=row, largest_difference=largest)
+
+
+@group.check("instances", "Another detector of its class, fitted on other data, changes nothing.", "fits")
+def instances(subject: Subject) -> None:
+    """Fit a second detector between two scorings of copies of the first."""
+    detector = subject.make().fit(subject.train())
+    twin = copy.deepcopy(detector)
+    expected = detector.score(subject.test())
+    subject.make().fit([material.changed(one, lambda values: 2.0 * values) for one in subject.train(seed=51)])
+    row, largest = difference(twin.score(subject.test()), expected, exact=True)
+    if row is not None:
+        raise Failed("another detector's fit changes its scores", first_row=row, largest_difference=largest)
+
+
+@group.check("scoring-parameters", "A parameter declared to matter in scoring only does not matter in fit.", "fits")
+def scoring_parameters(subject: Subject) -> None:
+    """Change each one after a fit; compare with a detector constructed with the new value."""
+    declared = subject.traits.scoring_parameters
+    if not declared:
+        raise Skipped("it declares no scoring parameter")
+    known = {parameter.name: parameter for parameter in parameters_of(subject.cls)}
+    tried = []
+    for name in declared:
+        if name not in known:
+            raise Failed(f"it declares the scoring parameter {name!r}, which its constructor does not take")
+        other = _another_value(known[name], getattr(subject.make(), name))
+        if other is None:
+            continue
+        tried.append(name)
+        changed = subject.make().fit(subject.train()).set_params(**{name: other})
+        fresh = subject.make(**{name: other}).fit(subject.train())
+        for found, expected in (
+            (changed.score(subject.test()), fresh.score(subject.test())),
+            (changed.training_scores(subject.train())[0], fresh.training_scores(subject.train())[0]),
+        ):
+            row, largest = difference(found, expected, exact=True)
+            if row is not None:
+                raise Failed(
+                    f"{name}={other} set after the fit gives other scores than a fit with it",
+                    first_row=row,
+                    largest_difference=largest,
+                )
+    if not tried:
+        raise Skipped(f"no other value is known for {list(declared)}")
+
+
+def _another_value(parameter: Parameter, value: object) -> object:
+    """Return a value that the parameter may have as well; None where only its author would know one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return 0.5 * value if value else 0.5
+    choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str) and choice != value]
+    return choices[0] if isinstance(value, str) and choices else None
+
+
+@group.check("inputs", "It leaves the recordings that it is given as they are.")
+def inputs(subject: Subject) -> None:
+    """Compare values and times before and after."""
+    train, test = subject.train(), subject.test()
+    before = [_bytes(one) for one in (*train, test)]
+    subject.make().fit(train).score(test)
+    for one, was in zip((*train, test), before, strict=True):
+        if _bytes(one) != was:
+            raise Failed("it writes into a recording that it was given")
+
+
+def _scores(subject: Subject, **changes: object) -> FloatArray:
+    return subject.make(**changes).fit(subject.train()).score(subject.test())
+
+
+def _bytes(recording: Recording) -> tuple[bytes, bytes]:
+    return recording.values.tobytes(), b"" if recording.time is None else recording.time.tobytes()
+
+
+def _scramble(start: int) -> None:
+    random.seed(start)
+    np.random.seed(start)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(start)
+
+
+def _random_states() -> dict[str, object]:
+    states: dict[str, object] = {
+        "random": random.getstate(),
+        "numpy": str(np.random.get_state()),
+    }
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        states["torch"] = torch.get_rng_state().numpy().tobytes()
+    return states

@@ -1,0 +1,117 @@
+"""Whether it stands what real data bring."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tsadbench.base.recording import Recording
+from tsadbench.testing import synthetic as material
+from tsadbench.testing.check import Failed, Group, Skipped
+from tsadbench.testing.detector_under_test import Subject
+from tsadbench.utils.arrays import FloatArray
+
+group = Group("robustness")
+
+
+@group.check("large-numbers", "Sensors with large offsets and tiny or huge spreads get finite scores.")
+def large_numbers(subject: Subject) -> None:
+    """Fit and score rows with offsets of a million and spreads from 1e-3 to 1e4."""
+    factors, offsets = np.array([1e-3, 1.0, 1e4, 1e3]), np.array([1e6, -1e6, 0.0, 1e5])
+    _fit_and_score(subject, lambda values: values * factors + offsets)
+
+
+@group.check("constant-sensor", "A sensor that never moves in training, and moves in the test, does no harm.")
+def constant_sensor(subject: Subject) -> None:
+    """Hold one sensor still in the training rows."""
+
+    def still(values: FloatArray) -> FloatArray:
+        values[:, 1] = 7.0
+        return values
+
+    train = [material.changed(one, still) for one in subject.train()]
+    _require_scored(subject, train, subject.test())
+    _require_scored(subject, train, material.changed(subject.test(), still))
+
+
+@group.check("duplicate-sensor", "Two sensors that say the same do no harm.")
+def duplicate_sensor(subject: Subject) -> None:
+    """Let one sensor repeat another."""
+
+    def repeat(values: FloatArray) -> FloatArray:
+        values[:, 1] = values[:, 0]
+        return values
+
+    _fit_and_score(subject, repeat)
+
+
+@group.check("single-sensor", "One sensor alone is enough.")
+def single_sensor(subject: Subject) -> None:
+    """Leave all sensors out but one."""
+    if subject.traits.needs_prior:
+        raise Skipped("it needs a prior: couplings between sensors")
+
+    def first(one: Recording) -> Recording:
+        return material.recording(one.values[:, :1], one.id, one.sensors[:1])
+
+    _require_scored(subject, [first(one) for one in subject.train()], first(subject.test()))
+
+
+@group.check("units", "A fault is found as well where all sensors are given in units a million times larger.")
+def units(subject: Subject) -> None:
+    """Fit and score rows times 1e-6."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    faulty, labels = material.with_fault(subject.test(), 120, 160)
+
+    def auroc(factor: float) -> float:
+        train = [material.changed(one, lambda values: values * factor) for one in subject.train()]
+        scores = subject.make().fit(train).score(material.changed(faulty, lambda values: values * factor))
+        return material.auroc(scores, labels)
+
+    usual, small = auroc(1.0), auroc(1e-6)
+    if usual - small > 0.1:
+        raise Failed("the fault is lost in other units", auroc=usual, auroc_in_other_units=small)
+
+
+@group.check("rounding", "Values rounded to seven digits get nearly the same scores.", "scores")
+def rounding(subject: Subject) -> None:
+    """Score float32 values."""
+    if subject.constant:
+        raise Skipped("its scores are constant anyway")
+    expected = subject.score(subject.test())
+    rounded = material.changed(subject.test(), lambda values: values.astype(np.float32).astype(np.float64))
+    moved = float(np.nanmedian(np.abs(subject.score(rounded) - expected)))
+    if moved > 0.05 * float(np.nanstd(expected)):
+        raise Failed("scores depend on the last bits of values", typical_difference=moved)
+
+
+@group.check("no-time", "Recordings without time are scored too: some protocols have none.")
+def no_time(subject: Subject) -> None:
+    """Fit and score without time."""
+
+    def timeless(one: Recording) -> Recording:
+        return Recording(one.id, one.values, one.sensors)
+
+    _require_scored(subject, [timeless(one) for one in subject.train()], timeless(subject.test()))
+
+
+@group.check("short-recordings", "Recordings shorter than a window are answered, if only with NaN.")
+def short_recordings(subject: Subject) -> None:
+    """Score recordings of one row and of lengths around the warm-up."""
+    detector = subject.fitted
+    for n_rows in sorted({1, 2, max(1, subject.warm_up - 1), max(1, subject.warm_up), subject.warm_up + 1}):
+        try:
+            detector.score(subject.test(n_rows=n_rows))
+        except Exception as error:
+            raise Failed(f"a recording of {n_rows} rows: {type(error).__name__}: {error}", n_rows=n_rows) from error
+
+
+def _fit_and_score(subject: Subject, change: material.Change) -> None:
+    train = [material.changed(one, change) for one in subject.train()]
+    _require_scored(subject, train, material.changed(subject.test(), change))
+
+
+def _require_scored(subject: Subject, train: list[Recording], test: Recording) -> None:
+    missing = np.isnan(subject.make().fit(train).score(test)) & ~np.isnan(subject.score(subject.test()))
+    if missing.any():
+        raise Failed("rows that have a score elsewhere have none", first_row=int(missing.argmax()))

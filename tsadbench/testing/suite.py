@@ -1,0 +1,72 @@
+"""Runs the checks on a detector, and holds what failed against what was expected to fail."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+
+from tsadbench.errors import UsageError
+from tsadbench.sandbox import default_launcher
+from tsadbench.testing import contract, leakage, learning, position, reproducibility, robustness
+from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped
+from tsadbench.testing.detector_under_test import Subject
+from tsadbench.utils.parameters import nearest
+from tsadbench.utils.threads import limit_threads
+
+# Leakage last: its last check runs a box, whose server imports in the meantime.
+_GROUPS = (contract.group, reproducibility.group, robustness.group, learning.group, position.group, leakage.group)
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Return every check, group by group."""
+    return tuple(check for group in _GROUPS for check in group.checks)
+
+
+def run_checks(
+    subject: Subject, *, only: Sequence[str] = (), expected_failures: Mapping[str, str] | None = None
+) -> list[CheckResult]:
+    """Run checks on a detector, with one thread.
+
+    Parameters
+    ----------
+    subject
+        The detector and the data.
+    only
+        Ids of the checks to run; none given: all.
+    expected_failures
+        Reason by id. Such a check has to fail: one that passes is a failure, so that no entry outlives its reason.
+
+    Raises
+    ------
+    UsageError
+        Where there is no check of an id.
+    """
+    expected = dict(expected_failures or {})
+    known = {check.id: check for check in all_checks()}
+    for name in (*only, *expected):
+        if name not in known:
+            raise UsageError(f"there is no check {name!r}{nearest(name, known)}")
+    limit_threads(1)
+    default_launcher().warm()
+    return [_run(check, subject, expected.get(check.id)) for check in known.values() if not only or check.id in only]
+
+
+def _run(check: Check, subject: Subject, expected: str | None) -> CheckResult:
+    def result(status: CheckStatus, reason: str, evidence: dict[str, object] | None = None) -> CheckResult:
+        return CheckResult(check.id, check.group, check.sentence, status, reason, evidence or {})  # type: ignore[arg-type]
+
+    failed: CheckStatus = "fail" if expected is None else "expected-failure"
+    try:
+        check.require_repetition(subject)
+        check.run(subject)
+    except Skipped as skipped:
+        return result("skip", str(skipped))
+    except Failed as failure:
+        return result(failed, expected or failure.reason, dict(failure.evidence))
+    except Exception as error:  # whatever a detector raises speaks against it
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        evidence = {"raised_in": f"{where.filename}:{where.lineno}"}
+        return result(failed, expected or f"{type(error).__name__}: {error}", dict(evidence))
+    if expected is not None:
+        return result("fail", f"expected to fail ({expected}), but it passes: take it off the table")
+    return result("pass", "")

@@ -1,0 +1,78 @@
+"""Small data with known answers: a stable system of four coupled sensors, and what can be done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy.stats import rankdata
+
+from tsadbench.base.prior import Edge, Prior
+from tsadbench.base.recording import Recording
+from tsadbench.utils.arrays import BoolArray, FloatArray
+
+# Changes values [n_rows, n_sensors] in place, or returns others.
+Change: TypeAlias = Callable[[FloatArray], FloatArray | None]
+
+SENSORS = ("drive", "flow", "pressure", "heat")
+# What drives what in `normal`: a detector that needs a prior gets this one.
+PRIOR = Prior((Edge("drive", "flow"), Edge("pressure", "heat"), Edge("flow", "heat")), origin="the checks' system")
+MEAN = np.array([10.0, 3.0, -2.0, 50.0])
+SCALE = np.array([1.0, 0.5, 2.0, 5.0])
+
+
+def normal(n_rows: int, seed: int, name: str = "normal") -> Recording:
+    """Return rows of the system in normal operation.
+
+    Two sensors are first-order autoregressive noise; a third follows the first one row later, the fourth follows
+    the other two. Means and spreads differ from sensor to sensor.
+    """
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(n_rows + 50, 4))
+    rows = np.zeros_like(noise)
+    for i in range(1, len(rows)):
+        before = rows[i - 1]
+        rows[i, 0] = 0.6 * before[0] + 0.8 * noise[i, 0]
+        rows[i, 1] = 0.8 * before[0] + 0.6 * noise[i, 1]
+        rows[i, 2] = 0.6 * before[2] + 0.8 * noise[i, 2]
+        rows[i, 3] = 0.6 * before[2] - 0.4 * before[1] + 0.6 * noise[i, 3]
+    return recording(MEAN + SCALE * rows[50:], name)
+
+
+def recording(values: FloatArray, name: str = "normal", sensors: tuple[str, ...] = SENSORS) -> Recording:
+    """Return values [n_rows, n_sensors] as a recording with one row a second."""
+    return Recording(name, np.array(values), sensors, time=np.arange(float(len(values))))
+
+
+def changed(original: Recording, change: Change) -> Recording:
+    """Return a copy with its values changed in place, or by what ``change`` returns."""
+    values = original.values.copy()
+    result = change(values)
+    return Recording(original.id, values if result is None else result, original.sensors, original.time)
+
+
+def with_fault(original: Recording, start: int, stop: int) -> tuple[Recording, BoolArray]:
+    """Return a copy with all sensors six standard deviations high from ``start`` to ``stop - 1``, and its labels."""
+    labels = np.zeros(original.n_rows, dtype=np.bool_)
+    labels[start:stop] = True
+
+    def shift(values: FloatArray) -> None:
+        values[start:stop] += 6.0 * SCALE[: values.shape[1]]
+
+    return changed(original, shift), labels
+
+
+def periodic(n_periods: int, seed: int) -> tuple[Recording, int]:
+    """Return a recording that repeats the same rows over and over, and how many rows a period has."""
+    block = normal(20, seed).values
+    return recording(np.tile(block, (n_periods, 1))), len(block)
+
+
+def auroc(scores: FloatArray, labels: BoolArray) -> float:
+    """Return how often an anomalous row scores higher than a normal one, over the rows that have a score."""
+    present = np.isfinite(scores)
+    ranks, truth = rankdata(scores[present]), labels[present]
+    positives = int(truth.sum())
+    wins = float(ranks[truth].sum()) - positives * (positives + 1) / 2
+    return wins / (positives * (len(truth) - positives))

@@ -1,0 +1,1 @@
+"""Small helpers that know no detector: arrays, files, TOML, Markdown, progress."""

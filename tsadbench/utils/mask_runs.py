@@ -1,0 +1,24 @@
+"""Runs of rows: where a mask is True without a break."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tsadbench.utils.arrays import BoolArray
+
+
+def segments(mask: BoolArray) -> list[tuple[int, int]]:
+    """Return the first row of each run of True and the row after its last, in order.
+
+    Parameters
+    ----------
+    mask
+        [n_rows].
+
+    Examples
+    --------
+    >>> segments(np.array([True, False, True, True]))
+    [(0, 1), (2, 4)]
+    """
+    edges = np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))
+    return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
