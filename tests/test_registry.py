@@ -97,17 +97,17 @@ def test_a_plugin_that_is_no_detector_is_refused(plugin):
 FAMILY = """
 import sys
 import numpy as np
-from tsadbench.base.detector_library import AdaptedDetector, Family, Member
+from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 
 class Adapted(AdaptedDetector):
     def _fit(self, recordings): pass
     def _score(self, recording): return np.zeros(recording.n_rows)
 
-class Mine(Family):
+class Mine(DetectorLibrary):
     description = "Somebody's."
 
     def members(self):
-        return (Member("Near"), Member("Odd", note="odd"), Member("Far", refusal="it is too far"), Member("Broken"))
+        return (LibraryDetector("Near"), LibraryDetector("Odd", note="odd"), LibraryDetector("Far", refusal="it is too far"), LibraryDetector("Broken"))
 
     def load(self, name):
         return getattr(sys.modules[__name__], name)
@@ -146,7 +146,9 @@ def test_a_strangers_family(plugin, tsadbench):
 
 def test_a_family_that_is_none(plugin):
     plugin("nolib", "[tsadbench.families]\nnone = nolib:value\n", "value = 3")
-    with pytest.raises(PluginError, match=r"family 'none': expected a tsadbench\.family\.Family, found 3"):
+    with pytest.raises(
+        PluginError, match=r"family 'none': expected a tsadbench\.base\.detector_library\.DetectorLibrary, found 3"
+    ):
         load_detector("none:Near")
 
 

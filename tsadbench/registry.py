@@ -18,7 +18,6 @@ from tsadbench.utils.parameters import nearest
 if TYPE_CHECKING:
     from tsadbench.base.dataset import Loader
     from tsadbench.base.detector import Detector
-    from tsadbench.base.detector_library import Family
     from tsadbench.base.protocol import Protocol
 
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
@@ -58,7 +57,7 @@ def parse_request(text: str) -> Request:
     Raises
     ------
     UsageError
-        Where the brackets or a ``key=value`` are malformed.
+        If the brackets or a ``key=value`` are malformed.
     """
     target, bracket, rest = text.partition("[")
     if not target.strip() or (bracket and not rest.endswith("]")):
@@ -98,11 +97,11 @@ def load_detector(target: str) -> type[Detector]:
     Raises
     ------
     UsageError
-        Where there is no such name, module, file or class, or the class is not a detector.
+        If there is no such name, module, file or class, or the class is not a detector.
     MissingExtraError
-        Where it needs packages that are not installed.
+        If it needs packages that are not installed.
     PluginError
-        Where the plugin cannot be imported, or two packages claim the name.
+        If the plugin cannot be imported, or two packages claim the name.
     """
     from tsadbench.base.detector import Detector
 
@@ -120,11 +119,13 @@ def load_detector(target: str) -> type[Detector]:
 
 def load_family(name: str) -> Family:
     """Return the family of this name; errors as `load_detector`'s."""
-    from tsadbench.base.detector_library import Family
+    from tsadbench.base.detector_library import DetectorLibrary
 
     found = _load_point("families", name)
-    if not isinstance(found, Family):
-        raise PluginError(f"family {name!r}: expected a tsadbench.base.detector_library.Family, found {found!r}")
+    if not isinstance(found, DetectorLibrary):
+        raise PluginError(
+            f"family {name!r}: expected a tsadbench.base.detector_library.DetectorLibrary, found {found!r}"
+        )
     return found
 
 

@@ -22,7 +22,7 @@ def needs_extra(feature: str, extra: str) -> Iterator[None]:
     Raises
     ------
     MissingExtraError
-        Where a package other than this project's own cannot be found.
+        If a package other than this project's own cannot be found.
     """
     try:
         yield

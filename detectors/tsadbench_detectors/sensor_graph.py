@@ -25,7 +25,7 @@ def random_graph(n_sensors: int, n_edges: int, seed: int) -> FloatArray:
     Raises
     ------
     ValueError
-        Where there are not so many pairs of sensors.
+        If there are not so many pairs of sensors.
     """
     pairs = np.argwhere(complete_graph(n_sensors))
     sources, targets = np.random.default_rng(seed).choice(pairs, size=n_edges, replace=False).T

@@ -53,9 +53,9 @@ def judge(
     Raises
     ------
     ContractError
-        Where none of the evaluated rows has a score, or none of the training rows that the threshold needs.
+        If none of the evaluated rows has a score, or none of the training rows that the threshold needs.
     DataError
-        Where a split names a recording that was not scored.
+        If a split names a recording that was not scored.
     """
     test_rows = _pooled(rows.scores for rows in evaluated.values())
     if len(test_rows) and np.isnan(test_rows).all():
@@ -125,7 +125,7 @@ def find_threshold(scored: Scored, calibration: Callable[[int], slice], level: f
     Raises
     ------
     ContractError
-        Where no calibration row has a score.
+        If no calibration row has a score.
     """
     if scored.fixed_threshold is not None:
         return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")

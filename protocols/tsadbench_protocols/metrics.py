@@ -59,7 +59,7 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
     Raises
     ------
     DataError
-        Where the two arrays differ in length or are empty.
+        If the two arrays differ in length or are empty.
 
     Examples
     --------

@@ -63,9 +63,9 @@ def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     Raises
     ------
     UsageError
-        Where ``level`` or ``q`` is out of range.
+        If ``level`` or ``q`` is out of range.
     DataError
-        Where there is no score, or one is not finite.
+        If there is no score, or one is not finite.
 
     Examples
     --------

@@ -73,9 +73,9 @@ class Published(Protocol):
         Raises
         ------
         ContractError
-            Where no evaluated row has a score, or no training row that the threshold needs.
+            If no evaluated row has a score, or no training row that the threshold needs.
         DataError
-            Where the labels are not those of the scored rows.
+            If the labels are not those of the scored rows.
         """
         self.check()
         one = only_episode(scored)

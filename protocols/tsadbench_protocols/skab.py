@@ -73,7 +73,7 @@ class Skab(Protocol):
         Raises
         ------
         DataError
-            Where no test recording is longer than ``train_rows``.
+            If no test recording is longer than ``train_rows``.
         """
         self.check()
         long_enough = [recording for recording in dataset.test if recording.n_rows > self.train_rows]
@@ -92,9 +92,9 @@ class Skab(Protocol):
         Raises
         ------
         ContractError
-            Where no evaluated row of a recording has a score, or no training row.
+            If no evaluated row of a recording has a score, or no training row.
         DataError
-            Where the labels are not those of the scored rows.
+            If the labels are not those of the scored rows.
         """
         self.check()
         files = {one.episode.id: self._judge_file(one, labels) for one in scored}

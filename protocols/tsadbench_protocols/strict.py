@@ -55,7 +55,7 @@ class Strict(Protocol):
         Raises
         ------
         DataError
-            Where every training row also occurs in a test recording.
+            If every training row also occurs in a test recording.
         """
         self.check()
         train = without_shared_rows(dataset.train, dataset.test)
@@ -72,9 +72,9 @@ class Strict(Protocol):
         Raises
         ------
         ContractError
-            Where no evaluated row has a score, or no training row that the threshold needs.
+            If no evaluated row has a score, or no training row that the threshold needs.
         DataError
-            Where the labels are not those of the scored rows.
+            If the labels are not those of the scored rows.
         """
         self.check()
         one = only_episode(scored)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.mask_runs import segments
+from tsadbench.utils.mask_runs import mask_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) ->
     Raises
     ------
     DataError
-        Where the arrays are not of the same rows.
+        If the arrays are not of the same rows.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def row_seconds(time: FloatArray | None) -> float | None:
 
 def runs(mask: BoolArray) -> IntArray:
     """Return the runs of True, [n_runs, 2]: first row, and the row after the last."""
-    return np.array(segments(mask), dtype=np.int64).reshape(-1, 2)
+    return np.array(mask_runs(mask), dtype=np.int64).reshape(-1, 2)
 
 
 def check_rows(*arrays: BoolArray | FloatArray) -> None:

@@ -10,7 +10,7 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.execution.plan import make_plan
 from tsadbench.registry import load_detector
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
 
@@ -49,7 +49,7 @@ class SensorGraph:
     node_weights: FloatArray | None = None
 
 
-def sensor_graph(result: Result) -> SensorGraph:
+def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
     Parameters
@@ -60,7 +60,7 @@ def sensor_graph(result: Result) -> SensorGraph:
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
-        Where the detector or a prior that its label names is not here any more.
+        If the detector or a prior that its label names is not here any more.
     """
     record = result.record
     plan = make_plan([record.label], dataset=result.data, floors=False, seeds=1)
@@ -83,6 +83,6 @@ def offers_sensor_graph(detector: str) -> bool:
     Raises
     ------
     UsageError, PluginError, MissingExtraError
-        Where it cannot be loaded.
+        If it cannot be loaded.
     """
     return callable(getattr(load_detector(detector), "sensor_graph", None))

@@ -121,9 +121,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         Raises
         ------
         UsageError
-            Where a parameter is out of range.
+            If a parameter is out of range.
         DataError
-            Where the recordings are not what they have to be.
+            If the recordings are not what they have to be.
         """
         training = as_recordings(recordings)
         sensors = training[0].sensors
@@ -142,9 +142,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         NotFittedError
             Before `fit`.
         DataError
-            Where the recording does not have the sensors of the training recordings.
+            If the recording does not have the sensors of the training recordings.
         ContractError
-            Where the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
+            If the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
         """
         ready = self._ready(recording)
         return checked_scores(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
@@ -184,7 +184,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         Raises
         ------
         UsageError
-            Where the detector does not offer contributions (`offers_contributions`).
+            If the detector does not offer contributions (`offers_contributions`).
         NotFittedError, DataError, ContractError
             As `score` does.
         """
@@ -217,9 +217,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         Raises
         ------
         UsageError
-            Where the detector has no such loss (`offers_held_out_loss`).
+            If the detector has no such loss (`offers_held_out_loss`).
         ContractError
-            Where it is not finite.
+            If it is not finite.
         NotFittedError, DataError
             As `score` does.
         """

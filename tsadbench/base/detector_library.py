@@ -69,7 +69,7 @@ class Family(ABC):
         Raises
         ------
         MissingExtraError
-            Where the library is not installed.
+            If the library is not installed.
         """
 
     @abstractmethod
@@ -79,5 +79,5 @@ class Family(ABC):
         Raises
         ------
         MissingExtraError
-            Where a package that this member needs is not installed.
+            If a package that this member needs is not installed.
         """

@@ -119,7 +119,7 @@ class Prior:
         Raises
         ------
         UsageError
-            Where an edge names a sensor that is not among these.
+            If an edge names a sensor that is not among these.
         """
         self.check(sensors)
         place = {name: i for i, name in enumerate(sensors)}
@@ -134,7 +134,7 @@ class Prior:
         Raises
         ------
         UsageError
-            Where an edge names a sensor that is not among these.
+            If an edge names a sensor that is not among these.
         """
         matrix = self.matrix(sensors)
         place = {name: i for i, name in enumerate(sensors)}
@@ -174,7 +174,7 @@ class Prior:
         Raises
         ------
         DataError
-            Where the file is missing, is not JSON or does not hold edges.
+            If the file is missing, is not JSON or does not hold edges.
         """
         path = Path(path)
         try:

@@ -205,7 +205,7 @@ class Protocol(ABC):
         Raises
         ------
         ContractError
-            Where nothing at all was scored.
+            If nothing at all was scored.
         """
 
     @abstractmethod
@@ -230,9 +230,9 @@ class Protocol(ABC):
         Raises
         ------
         UsageError
-            Where the protocol does not tell.
+            If the protocol does not tell.
         ContractError
-            Where no training row that the threshold needs has a score.
+            If no training row that the threshold needs has a score.
         """
         raise UsageError(
             f"protocol {type(self).__name__}: expected a method threshold(scored), which sets one fit's threshold; "

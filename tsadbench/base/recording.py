@@ -36,7 +36,7 @@ class Recording:
     Raises
     ------
     DataError
-        Where the shapes do not fit, a value is not finite or a sensor's name occurs twice.
+        If the shapes do not fit, a value is not finite or a sensor's name occurs twice.
     """
 
     id: str
@@ -105,7 +105,7 @@ class Recording:
         Raises
         ------
         DataError
-            Where a column is not numeric or a value is missing.
+            If a column is not numeric or a value is missing.
 
         Examples
         --------
@@ -140,7 +140,7 @@ def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A
     Raises
     ------
     DataError
-        Where it is none of them, or its values are not those of a recording.
+        If it is none of them, or its values are not those of a recording.
     """
     if isinstance(series, Recording):
         return series
@@ -162,7 +162,7 @@ def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
     Raises
     ------
     DataError
-        Where there is none, or their sensors differ.
+        If there is none, or their sensors differ.
     """
     several = list(series) if isinstance(series, Sequence) else [series]
     recordings = tuple(as_recording(one, id=f"recording-{i}") for i, one in enumerate(several))

@@ -14,7 +14,7 @@ def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatA
     Raises
     ------
     ContractError
-        Where dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
+        If dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
     """
     if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
         found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__

@@ -28,7 +28,7 @@ class Choice:
     Raises
     ------
     UsageError
-        Where there is no choice.
+        If there is no choice.
     """
 
     values: tuple[Value, ...]
@@ -64,7 +64,7 @@ class IntegerRange:
     Raises
     ------
     UsageError
-        Where the bounds hold fewer than two integers, or a logarithmic scale does not start above 0.
+        If the bounds hold fewer than two integers, or a logarithmic scale does not start above 0.
     """
 
     low: int

@@ -49,7 +49,9 @@ def _registered(kind: Kind, incomplete: str) -> _Offers:
 
 def _splits(dataset: str) -> Iterable[str]:
     """Return a data set's splits: from its card, or from the leaderboards over it that ship with the package."""
-    card = Path(dataset) if dataset.endswith(CARD_ENDING) else _PACKAGE / "cards" / f"{dataset}{CARD_ENDING}"
+    card = (
+        Path(dataset) if dataset.endswith(CARD_ENDING) else _PACKAGE / "datasets" / "cards" / f"{dataset}{CARD_ENDING}"
+    )
     try:
         return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tsadbench.leaderboard.selection import Selection
-    from tsadbench.results.trial_result import Result
+    from tsadbench.results.trial_result import TrialResult
 
 RunStore: TypeAlias = Annotated[
     Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run --out` has written.")
@@ -152,7 +152,7 @@ def _axes(page: Figure) -> Axes:
     return page.add_subplot()
 
 
-def _with_graph(chosen: Selection) -> Result:
+def _with_graph(chosen: Selection) -> TrialResult:
     """Return the trial of the best detector that says on which graph it works; the best one where none does."""
     from tsadbench.analysis.sensor_graph import offers_sensor_graph
 

@@ -213,7 +213,7 @@ def load_prior(text: str) -> Prior:
     Raises
     ------
     UsageError
-        Where it is neither.
+        If it is neither.
     """
     from importlib.resources import files
 

@@ -115,7 +115,7 @@ def _chosen(
     Raises
     ------
     UsageError
-        Where a name fits no trial, or only one is wanted and it fits several.
+        If a name fits no trial, or only one is wanted and it fits several.
     """
     from tsadbench.errors import UsageError
 

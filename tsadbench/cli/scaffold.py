@@ -45,7 +45,7 @@ def new_detector(name: str, folder: Path) -> list[Path]:
     Raises
     ------
     UsageError
-        Where the name is malformed or taken, the folder exists, or nothing can be written there.
+        If the name is malformed or taken, the folder exists, or nothing can be written there.
     """
     _check_name(name)
     target = folder / name

@@ -56,7 +56,7 @@ def read_csv(path: Path, layout: Layout) -> Table:
     Raises
     ------
     DataError
-        Where the file cannot be read or is not what the layout says. The message names the file, the first
+        If the file cannot be read or is not what the layout says. The message names the file, the first
         offending line (the header is line 1) and its column, and tells how many more there are.
     """
     content = _content(path)

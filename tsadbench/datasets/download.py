@@ -38,7 +38,7 @@ def download(source: Source, folder: Path) -> list[str]:
     Raises
     ------
     DataError
-        Where a file cannot be brought or written, or is not the published one.
+        If a file cannot be brought or written, or is not the published one.
     """
     fetched: list[str] = []
     for done, file in enumerate(source.sha256):

@@ -38,7 +38,7 @@ def find(source: Source, directory: Path | None) -> Path:
     Raises
     ------
     DataNotFoundError
-        Where there is no such folder. A folder that the user named and that lacks the data set is an error:
+        If there is no such folder. A folder that the user named and that lacks the data set is an error:
         the search does not go on elsewhere.
     """
     folder = place(source, directory)
@@ -66,7 +66,7 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
     Raises
     ------
     DataNotFoundError
-        Where a folder that the user named lacks the data set, or the files cannot be downloaded. Without a network
+        If a folder that the user named lacks the data set, or the files cannot be downloaded. Without a network
         it is raised within seconds.
     """
     if _named(directory) is not None:
@@ -96,7 +96,7 @@ def find_obtained(name: str, directory: Path | None, how: str) -> Path:
     Raises
     ------
     DataNotFoundError
-        Where there is no such folder.
+        If there is no such folder.
     """
     folder = _place(name, directory)
     if folder.is_dir():

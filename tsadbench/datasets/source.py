@@ -45,7 +45,7 @@ class Source:
         Raises
         ------
         UsageError
-            Where no data set of this name has published files.
+            If no data set of this name has published files.
         """
         known = published()
         if name not in known:
@@ -91,7 +91,7 @@ class Source:
         Raises
         ------
         DataError
-            Where files differ and are not accepted.
+            If files differ and are not accepted.
         """
         changed = self.differing(found)
         if not changed:
@@ -118,7 +118,7 @@ class Source:
         Raises
         ------
         DataError
-            Where the file cannot be read.
+            If the file cannot be read.
         """
         path = folder / file
         if not path.exists():

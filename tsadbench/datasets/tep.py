@@ -57,9 +57,9 @@ def load(options: DataOptions) -> LabelledDataset:
     Raises
     ------
     DataNotFoundError
-        Where the files are not on this machine and cannot be downloaded.
+        If the files are not on this machine and cannot be downloaded.
     DataError
-        Where a file is not what it has to be, or parses but differs from the published one.
+        If a file is not what it has to be, or parses but differs from the published one.
     """
     source = Source.load("tep")
     folder = find_or_download(source, options.directory)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from tsadbench.base.prior import Prior
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import CARD_ENDING, FLOORS, Request, load_dataset, load_detector, load_protocol, parse_request
-from tsadbench.utils.issues import Problems, listed
+from tsadbench.utils.issues import Issues, listed
 from tsadbench.utils.parameters import format_value, nearest, parameters_of, parse_arguments
 from tsadbench.utils.toml import TABLE, checked, dotted, line_of, read_toml
 
@@ -111,25 +111,25 @@ def read_config(path: Path, given: Mapping[str, object] | None = None) -> Config
     Raises
     ------
     UsageError
-        Where anything is wrong with the file; the message lists all of it, with lines.
+        If anything is wrong with the file; the message lists all of it, with lines.
     """
     given = given or {}
-    problems = Problems()
-    found = read_toml(path, problems, "docs/configuration.md shows one")
-    config = None if found is None else checked(RunConfig, *found, path.name, "the configuration", problems)
+    issues = Issues()
+    found = read_toml(path, issues, "docs/configuration.md shows one")
+    config = None if found is None else checked(RunConfig, *found, path.name, "the configuration", issues)
     if config is None or found is None:
-        raise _wrong(path, problems)
-    reader = _Reader(path, found[0], problems)
+        raise _wrong(path, issues)
+    reader = _Reader(path, found[0], issues)
     config = config.model_copy(update={**reader.own(config, given), **given})
-    whole = not problems and not given.keys() & {"detectors", "protocols", "against", "floors"}
+    whole = not issues and not given.keys() & {"detectors", "protocols", "against", "floors"}
     settings = reader.settings(config, whole=whole)
-    if problems:
-        raise _wrong(path, problems)
+    if issues:
+        raise _wrong(path, issues)
     return Configured(config, tuple(settings), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def _wrong(path: Path, problems: Problems) -> UsageError:
-    return UsageError(listed(f"configuration {path}", problems, len(problems)))
+def _wrong(path: Path, issues: Issues) -> UsageError:
+    return UsageError(listed(f"configuration {path}", issues, len(issues)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _Reader:
 
     path: Path
     text: str
-    problems: Problems
+    issues: Issues
 
     def own(self, config: RunConfig, given: Mapping[str, object]) -> dict[str, object]:
         """Return the values that hold names or paths, of the keys that are not given."""
@@ -229,7 +229,7 @@ class _Reader:
             self._note(keys, str(error))
 
     def _note(self, keys: tuple[str, ...], fault: str) -> None:
-        self.problems.add(self.path.name, f"{dotted(keys)}: {fault}", line_of(self.text, keys))
+        self.issues.add(self.path.name, f"{dotted(keys)}: {fault}", line_of(self.text, keys))
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:

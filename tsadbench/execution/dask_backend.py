@@ -96,12 +96,12 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
     Raises
     ------
     UsageError
-        Where the address is none, nobody answers there, or no worker has the GPU that a trial asks for.
+        If the address is none, nobody answers there, or no worker has the GPU that a trial asks for.
     ClusterError
-        Where the scheduler is gone, or a worker has another version of a library or other data; what had come back
+        If the scheduler is gone, or a worker has another version of a library or other data; what had come back
         is kept.
     MissingExtraError
-        Where dask is not installed.
+        If dask is not installed.
     """
     if plan.source is None:
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")

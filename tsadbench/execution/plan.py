@@ -169,9 +169,9 @@ def make_plan(
     Raises
     ------
     UsageError
-        Where a name, a parameter or a split does not exist, or a value is out of range.
+        If a name, a parameter or a split does not exist, or a value is out of range.
     DataError
-        Where the data set cannot be found or read.
+        If the data set cannot be found or read.
     """
     _require_at_least_one(seeds=seeds, threads=threads)
     _require_positive(timeout=timeout, memory=memory_mib)
@@ -265,7 +265,7 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     Raises
     ------
     UsageError
-        Where there is no such protocol or parameter, or a value is out of range.
+        If there is no such protocol or parameter, or a value is out of range.
     """
     cls = load_protocol(name)
     arguments = parse_arguments(cls, texts, name)

@@ -21,7 +21,7 @@ def make_plans(configured: Configured) -> tuple[Plan, ...]:
     Raises
     ------
     UsageError, DataError
-        Where one of them cannot be planned (`make_plan`), before anything runs.
+        If one of them cannot be planned (`make_plan`), before anything runs.
     """
     config = configured.config
     if not config.detectors:

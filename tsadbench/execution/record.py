@@ -109,7 +109,7 @@ class Record:
         Raises
         ------
         StoreError
-            Where it is not JSON, of another schema, or not a record.
+            If it is not JSON, of another schema, or not a record.
         """
         from pydantic import ValidationError
         from pydantic_core import from_json

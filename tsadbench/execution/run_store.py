@@ -55,9 +55,9 @@ class Store:
         Raises
         ------
         UsageError
-            Where the path cannot be written to, or is a folder of something else.
+            If the path cannot be written to, or is a folder of something else.
         StoreError
-            Where it is a store of another schema.
+            If it is a store of another schema.
         """
         store = cls(path)
         try:
@@ -83,9 +83,9 @@ class Store:
         Raises
         ------
         UsageError
-            Where there is none.
+            If there is none.
         StoreError
-            Where it is of another schema.
+            If it is of another schema.
         """
         if not (path / _MARKER).is_file():
             raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
@@ -99,7 +99,7 @@ class Store:
         Raises
         ------
         StoreError
-            Where it cannot be written (a full disk); nothing of it remains then.
+            If it cannot be written (a full disk); nothing of it remains then.
         """
         try:
             unfinished = self._new_folder()
@@ -118,7 +118,7 @@ class Store:
         Raises
         ------
         StoreError
-            Where one of them is not a record.
+            If one of them is not a record.
         """
         return _oldest_first(Record.from_json(file.read_bytes(), str(file)) for file in self._record_files())
 
@@ -138,7 +138,7 @@ class Store:
         Raises
         ------
         StoreError
-            Where it cannot be removed.
+            If it cannot be removed.
         """
         try:
             aside = self._new_folder()
@@ -160,7 +160,7 @@ class Store:
         Raises
         ------
         UsageError
-            Where the name of the file says no kind of archive, or it cannot be written.
+            If the name of the file says no kind of archive, or it cannot be written.
         """
         ending = next((one for one in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(one)), None)
         if ending is None:

@@ -82,9 +82,9 @@ def run_plan(
     Raises
     ------
     UsageError, ClusterError
-        Where the cluster cannot be had, or breaks down; what had come back is kept.
+        If the cluster cannot be had, or breaks down; what had come back is kept.
     KeyboardInterrupt
-        Where the user interrupts: trials in flight are ended, those that had ended are kept.
+        If the user interrupts: trials in flight are ended, those that had ended are kept.
     """
     watching = observer or Silent()
     records = {} if store is None else {one.trial: one for one in kept_records(plan, store, rerun=rerun)}

@@ -56,7 +56,7 @@ class Leaderboard:
         Raises
         ------
         UsageError
-            Where no record has one of these splits.
+            If no record has one of these splits.
         """
         newest = {(r.dataset, r.protocol, r.label, r.seed): r for r in records}
         made_here = {key[:3] for key in newest}
@@ -133,7 +133,7 @@ class Leaderboard:
         Raises
         ------
         UsageError
-            Where a file cannot be written.
+            If a file cannot be written.
         """
         written = []
         for (dataset, protocol, split), table in self.alone().items():

@@ -70,7 +70,7 @@ def groups_of(wanted: Iterable[str]) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        Where a group is not known.
+        If a group is not known.
 
     Examples
     --------

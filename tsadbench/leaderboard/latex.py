@@ -9,7 +9,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.render import Cell, Grid, failure_lines, grids, legend
 
-# One pass over the text, so that no replacement is replaced again. The marks are those of `tsadbench.leaderboard.render`.
+# One pass over the text, so that no replacement is replaced again. The marks are those of `leaderboard.render`.
 _ESCAPES = str.maketrans(
     {
         "\\": r"\textbackslash{}",

@@ -90,9 +90,9 @@ def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     Raises
     ------
     UsageError
-        Where there is none.
+        If there is none.
     StoreError
-        Where a line is no record.
+        If a line is no record.
     """
     found = []
     for file in sorted(folder.glob(f"*/*/{RECORDS}")):

@@ -12,7 +12,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, ranked_rows
 from tsadbench.registry import CARD_ENDING, load_dataset
-from tsadbench.results.trial_result import Result, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import nearest
 
 # Detectors that a figure shows where nobody says which.
@@ -54,7 +54,7 @@ class Selection:
         """Return the data set."""
         return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
 
-    def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[Result]:
+    def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
         """Return the trials that came out "ok", laid beside the data.
 
         Parameters
@@ -67,12 +67,12 @@ class Selection:
         Raises
         ------
         DataError, StoreError
-            As `Result` does.
+            As `TrialResult` does.
         """
         loaded = self.load() if data is None else data
         chosen = [record for row in self.rows for record in (_good(row)[:1] if one_each else _good(row))]
         episodes = tuple(protocol_of(chosen[0]).episodes(loaded.dataset))
-        return [Result(record, self.store, loaded, episodes) for record in chosen]
+        return [TrialResult(record, self.store, loaded, episodes) for record in chosen]
 
 
 def select(
@@ -109,7 +109,7 @@ def select(
     Raises
     ------
     UsageError
-        Where there is no store, data set, protocol, split, label or seed of this name, or no trial came out "ok".
+        If there is no store, data set, protocol, split, label or seed of this name, or no trial came out "ok".
     """
     store = Store.open(Path(runs))
     directory = None if data is None else Path(data)
@@ -143,7 +143,7 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
     Raises
     ------
     UsageError
-        Where the store holds none, or no trial of these.
+        If the store holds none, or no trial of these.
     """
     found: Sequence[Record] = store.records()
     if not found:

@@ -139,7 +139,7 @@ class Cache:
         Raises
         ------
         UsageError
-            Where it cannot be written.
+            If it cannot be written.
         """
         content = json.dumps({"question": asdict(question), "reply": asdict(reply)}, indent=1, ensure_ascii=False)
         try:
@@ -170,9 +170,9 @@ class Model:
     Raises
     ------
     UsageError
-        Where there is no key.
+        If there is no key.
     MissingExtraError
-        Where the SDK is not installed.
+        If the SDK is not installed.
     """
 
     def __init__(self, retries: int = 5, timeout: float = 300.0) -> None:
@@ -200,7 +200,7 @@ class Model:
         Raises
         ------
         ModelError
-            Where there is none after all repetitions, or the request is refused.
+            If there is none after all repetitions, or the request is refused.
         """
         import anthropic
 

@@ -41,9 +41,9 @@ def read_documents(paths: Sequence[Path]) -> tuple[Document, ...]:
     Raises
     ------
     UsageError
-        Where there is none, one cannot be read or holds no text, or they are longer than a model can read.
+        If there is none, one cannot be read or holds no text, or they are longer than a model can read.
     MissingExtraError
-        Where one is a PDF and pypdf is not installed.
+        If one is a PDF and pypdf is not installed.
     """
     if not paths:
         raise UsageError("--system: expected at least one document that says how the system is built")

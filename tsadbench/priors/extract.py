@@ -155,7 +155,7 @@ class Extraction:
         Raises
         ------
         ModelError
-            Where no answer counts, or no edge has so many votes.
+            If no answer counts, or no edge has so many votes.
         """
         named, n = self.counts()
         if n == 0:
@@ -190,9 +190,9 @@ def extract(request: Request, model: Model | None, cache: Cache) -> Extraction:
     Raises
     ------
     ModelError
-        Where a question is not answered. Answers that have been paid for are kept: the same request goes on from them.
+        If a question is not answered. Answers that have been paid for are kept: the same request goes on from them.
     UsageError
-        Where answers may not be asked for and one is not kept.
+        If answers may not be asked for and one is not kept.
     """
     request.check()
     questions = request.questions()

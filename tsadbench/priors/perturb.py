@@ -30,7 +30,7 @@ def perturbed(
     Raises
     ------
     UsageError
-        Where a share is out of range, no edge would be left, or there is no room for so many more.
+        If a share is out of range, no edge would be left, or there is no room for so many more.
     """
     for name, share in (("drop", drop), ("reverse", reverse)):
         if not 0 <= share <= 1:

@@ -20,7 +20,7 @@ def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
     Raises
     ------
     UsageError
-        Where none ships; those that do are named.
+        If none ships; those that do are named.
     """
     file = _SHIPPED / dataset / protocol / RECORDS
     if not file.is_file():
@@ -39,9 +39,9 @@ def stored_beside(plan: Plan) -> tuple[Record, ...]:
     Raises
     ------
     UsageError
-        Where no leaderboard of its data set and protocol ships.
+        If no leaderboard of its data set and protocol ships.
     DataError
-        Where the stored rows were made on other data.
+        If the stored rows were made on other data.
     """
     records = stored_records(plan.data.dataset.name, plan.protocol_label)
     here = (plan.data.dataset.content_hash, plan.data.labels.content_hash)

@@ -74,9 +74,9 @@ class Result:
     Raises
     ------
     DataError
-        Where the data or the labels are not those it was made on.
+        If the data or the labels are not those it was made on.
     StoreError
-        Where its scores cannot be read or are not of its recordings, or the trial has none since it failed.
+        If its scores cannot be read or are not of its recordings, or the trial has none since it failed.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Result:
         Raises
         ------
         UsageError
-            Where there is no such recording among those that the protocol scores.
+            If there is no such recording among those that the protocol scores.
         """
         known = tuple(self.recordings)
         if name not in known:
@@ -148,7 +148,7 @@ def judge_again(record: Record, store: Store, data: LabelledDataset) -> Judgemen
     Raises
     ------
     StoreError
-        Where the scores cannot be read or are not of the data set's recordings.
+        If the scores cannot be read or are not of the data set's recordings.
     """
     protocol = protocol_of(record)
     scored = scored_of(record, store.scores(record.trial), tuple(protocol.episodes(data.dataset)))
@@ -161,7 +161,7 @@ def scored_of(record: Record, scores: Mapping[str, FloatArray], episodes: Iterab
     Raises
     ------
     StoreError
-        Where they are not of the data set's recordings.
+        If they are not of the data set's recordings.
     """
     fixed = load_detector(record.detector).traits.fixed_threshold if record.floor else None
     scored = []

@@ -168,7 +168,7 @@ class Box:
         Raises
         ------
         ModelFileError
-            Where it cannot be kept in a file.
+            If it cannot be kept in a file.
         """
         reply, contents = self._exchange({"kind": "learned"}, (), max_bytes=None)
         if "refused" in reply:

@@ -103,9 +103,9 @@ class Watch:
         Raises
         ------
         BoxFailure
-            Where the time is up, or the memory or the log too large.
+            If the time is up, or the memory or the log too large.
         Interrupted
-            Where the run was told to stop.
+            If the run was told to stop.
         """
         now = time.monotonic()
         if now < self._next:

@@ -66,9 +66,9 @@ def receive(
     Raises
     ------
     EOFError
-        Where the other side is gone.
+        If the other side is gone.
     BrokenFrameError
-        Where it sent something else, or too much.
+        If it sent something else, or too much.
     """
     (length,) = _LENGTH.unpack(_receive_exactly(sock, _LENGTH.size, tick))
     if length > _MAX_HEADER:

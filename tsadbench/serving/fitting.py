@@ -64,11 +64,11 @@ def fit_model(
     Raises
     ------
     UsageError, DataError
-        Where anything asked for does not exist or is out of range.
+        If anything asked for does not exist or is out of range.
     ModelFileError
-        Where the detector cannot be kept in a file.
+        If the detector cannot be kept in a file.
     BoxFailure
-        Where the detector fails.
+        If the detector fails.
     """
     require_packages()
     require_writable(Path(out))

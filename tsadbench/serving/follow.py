@@ -66,7 +66,7 @@ def follow_file(path: Path, idle: float | None) -> Iterator[Piece]:
     Raises
     ------
     DataError
-        Where it cannot be opened.
+        If it cannot be opened.
     """
     file = _open(path)
     try:

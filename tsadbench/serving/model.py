@@ -132,11 +132,11 @@ class Model:
         Raises
         ------
         DataError
-            Where it does not have the model's sensors.
+            If it does not have the model's sensors.
         UsageError
-            Where the detector does not tell contributions.
+            If the detector does not tell contributions.
         ModelFileError
-            Where the detector fails on them.
+            If the detector fails on them.
         """
         try:
             split = self.detector.contributions(rows) if contributions else None
@@ -183,11 +183,11 @@ def load_model(
     Raises
     ------
     ModelFileError
-        Where it is no model, was cut off or changed, or the detector's code is another.
+        If it is no model, was cut off or changed, or the detector's code is another.
     UsageError
-        Where the detector must be named, is another one, or has no such device.
+        If the detector must be named, is another one, or has no such device.
     PluginError, MissingExtraError
-        Where the detector cannot be imported.
+        If the detector cannot be imported.
     """
     try:
         content = Path(path).read_bytes()

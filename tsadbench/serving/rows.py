@@ -82,7 +82,7 @@ class RowReader:
         Raises
         ------
         DataError
-            Where the header lacks a sensor.
+            If the header lacks a sensor.
         """
         rest = lines if self.header is not None else self._take_header(lines)
         if self.header is None:

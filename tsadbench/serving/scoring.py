@@ -63,7 +63,7 @@ def answer_file(model: Model, path: Path, layout: RowLayout, *, contributions: b
     Raises
     ------
     DataError
-        Where the file is not as it must be; the message names the line.
+        If the file is not as it must be; the message names the line.
     """
     reader = RowReader(str(path), layout, model.card.sensors)
     rows = (
@@ -101,7 +101,7 @@ def answer_stream(
     Raises
     ------
     DataError
-        Where a line is not as it must be; all rows before it have been answered as far as the look-ahead allows.
+        If a line is not as it must be; all rows before it have been answered as far as the look-ahead allows.
     """
     source = _Source(model, name, layout, contributions=contributions)
     for piece in pieces:

@@ -26,7 +26,7 @@ class Stream:
     Raises
     ------
     UsageError
-        Where a score depends on rows that are still to come, however many.
+        If a score depends on rows that are still to come, however many.
     """
 
     def __init__(self, model: Model, *, contributions: bool = False) -> None:

@@ -45,7 +45,7 @@ class CsvTable:
         Raises
         ------
         DataError
-            Where one file has times and another has none.
+            If one file has times and another has none.
         """
         n_rows = len(answered.answers.scores)
         if n_rows == 0:
@@ -80,9 +80,9 @@ def parquet_bytes(answers: Sequence[tuple[str, Answered]], sensors: Sequence[str
     Raises
     ------
     DataError
-        Where one file has times and another has none.
+        If one file has times and another has none.
     MissingExtraError
-        Where pyarrow is not installed.
+        If pyarrow is not installed.
     """
     timed = {answered.time is not None for _, answered in answers}
     if len(timed) > 1:

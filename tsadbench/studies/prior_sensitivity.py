@@ -45,7 +45,7 @@ def variants(dataset: Dataset, detector: str = "dprgm") -> list[Variant]:
     Raises
     ------
     UsageError
-        Where the data set has no prior, or the detector takes none.
+        If the data set has no prior, or the detector takes none.
     """
     prior = dataset.prior
     if prior is None:

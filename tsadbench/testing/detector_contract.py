@@ -79,9 +79,9 @@ def check_detector(
     Raises
     ------
     CheckFailedError
-        Where a check fails, or one that was expected to fail passes.
+        If a check fails, or one that was expected to fail passes.
     UsageError
-        Where there is no check of an id.
+        If there is no check of an id.
 
     Examples
     --------

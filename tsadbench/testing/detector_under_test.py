@@ -96,7 +96,7 @@ class Subject:
         Raises
         ------
         BoxFailure
-            Where the detector reaches for one of them, or breaks down.
+            If the detector reaches for one of them, or breaks down.
         """
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")

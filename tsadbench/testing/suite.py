@@ -39,7 +39,7 @@ def run_checks(
     Raises
     ------
     UsageError
-        Where there is no check of an id.
+        If there is no check of an id.
     """
     expected = dict(expected_failures or {})
     known = {check.id: check for check in all_checks()}

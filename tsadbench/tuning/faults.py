@@ -78,7 +78,7 @@ class Plant:
         Raises
         ------
         DataError
-            Where no sensor varies.
+            If no sensor varies.
         """
         rows = np.concatenate([recording.values for recording in train])
         scale = rows.std(axis=0)

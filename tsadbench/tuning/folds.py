@@ -63,7 +63,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     Raises
     ------
     DataError
-        Where no recording is long enough to be held out, or a fold would leave too little to train on.
+        If no recording is long enough to be held out, or a fold would leave too little to train on.
     """
     shortest = reach.before + _FEWEST_ROWS
     long_enough = {one.id for one in recordings if one.n_rows // n_folds >= shortest}

@@ -87,7 +87,7 @@ class HeldOut:
         Raises
         ------
         BoxFailure
-            Where the detector fails, or needs more than it may.
+            If the detector fails, or needs more than it may.
         """
         for number, fold in enumerate(self._folds):
             with self._boxes.fitted(construction, fold, limits) as box:
@@ -128,7 +128,7 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     Raises
     ------
     BoxFailure
-        Where no row has a score.
+        If no row has a score.
     """
     from sklearn.metrics import average_precision_score
 

@@ -16,9 +16,9 @@ def storage_of(task: Task, out: Path, storage: str | None) -> str:
     Raises
     ------
     UsageError
-        Where the URL is none, or the file would lie where the tuning process may not open anything.
+        If the URL is none, or the file would lie where the tuning process may not open anything.
     MissingExtraError
-        Where Optuna is not installed.
+        If Optuna is not installed.
     """
     try:
         from tsadbench.tuning.storage import local_file, shown_url

@@ -60,9 +60,9 @@ def search(task: Task, storage: str, observer: Observer) -> Outcome:
     Raises
     ------
     UsageError
-        Where the storage cannot be opened, or the tuning process reached for the data's folder.
+        If the storage cannot be opened, or the tuning process reached for the data's folder.
     KeyboardInterrupt
-        Where the user interrupts: the process is ended, the points that had ended are kept.
+        If the user interrupts: the process is ended, the points that had ended are kept.
     """
     ours, theirs = socket.socketpair()
     with ours:

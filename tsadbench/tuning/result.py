@@ -39,7 +39,7 @@ def write_tuned(path: Path, task: Task, plan: Plan, outcome: Outcome, storage: s
     Raises
     ------
     UsageError
-        Where it cannot be written, or no point is complete.
+        If it cannot be written, or no point is complete.
     """
     from tsadbench.tuning.storage import shown_url  # it needs Optuna, and reading a file does not
 
@@ -55,7 +55,7 @@ def provenance(path: Path) -> tuple[str, dict[str, JsonValue]]:
     Raises
     ------
     UsageError
-        Where the file cannot be read, or holds no such table.
+        If the file cannot be read, or holds no such table.
     """
     try:
         content = path.read_bytes()

@@ -30,7 +30,7 @@ def open_storage(url: str) -> BaseStorage:
     Raises
     ------
     UsageError
-        Where it is no such URL, its driver is not installed, or it cannot be opened.
+        If it is no such URL, its driver is not installed, or it cannot be opened.
     """
     shown = shown_url(url)
     try:
@@ -59,7 +59,7 @@ def shown_url(url: str) -> str:
     Raises
     ------
     UsageError
-        Where it is no URL.
+        If it is no URL.
 
     Examples
     --------

@@ -134,7 +134,7 @@ def run_study(task: Task, storage: str, tell: Tell) -> Outcome:
     Raises
     ------
     UsageError
-        Where the storage cannot be opened.
+        If the storage cannot be opened.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search = _Search(task, tell)

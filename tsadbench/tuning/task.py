@@ -138,9 +138,9 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     Raises
     ------
     UsageError
-        Where there is nothing to search, or the objective cannot be had of this detector.
+        If there is nothing to search, or the objective cannot be had of this detector.
     DataError
-        Where the training recordings are too short.
+        If the training recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     (episode,) = plan.episodes
@@ -173,7 +173,7 @@ def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
     Raises
     ------
     UsageError
-        Where that is nothing, or the class declares what its constructor does not take.
+        If that is nothing, or the class declares what its constructor does not take.
     """
     name, cls = contender.name, contender.construction.cls
     declared = cls.search_space()
@@ -207,7 +207,7 @@ def reach_of(
     Raises
     ------
     UsageError
-        Where the detector refuses one of them.
+        If the detector refuses one of them.
     """
     before, after = 1, 0
     for point in _extremes(space):

@@ -27,7 +27,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
     Raises
     ------
     UsageError
-        Where it cannot be written.
+        If it cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     with _told(file):
@@ -56,7 +56,7 @@ def open_text(file: Path) -> TextIO:
     Raises
     ------
     UsageError
-        Where it cannot be written.
+        If it cannot be written.
     """
     with _told(file):
         _make_folder(file.parent)
@@ -69,7 +69,7 @@ def append_text(file: Path, text: str) -> None:
     Raises
     ------
     UsageError
-        Where it cannot be written.
+        If it cannot be written.
     """
     with _told(file):
         _make_folder(file.parent)

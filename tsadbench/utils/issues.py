@@ -33,8 +33,8 @@ class Problem:
         return f"{self.file}{'' if self.line is None else f', line {self.line}'}: {self.text}"
 
 
-class Problems:
-    """Problems as they are found, in order; many of one kind in one file are shown as a few and a count."""
+class Issues:
+    """Issues as they are found, in order; many of one kind in one file are shown as a few and a count."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], list[Problem]] = {}
@@ -48,7 +48,7 @@ class Problems:
         file, text, line
             As `Problem`'s.
         kind
-            What makes problems alike; by default the text.
+            What makes issues alike; by default the text.
         count
             How many such there are from here on, this one included.
         """
@@ -75,7 +75,7 @@ class Problems:
             raise DataError(listed(what, self, len(self)))
 
 
-def listed(what: str, problems: Iterable[Problem], count: int) -> str:
+def listed(what: str, issues: Iterable[Problem], count: int) -> str:
     """Return a message with one problem a line."""
-    lines = "\n".join(f"  {problem}" for problem in problems)
-    return f"{what}: {count} {'problem' if count == 1 else 'problems'}\n{lines}"
+    lines = "\n".join(f"  {problem}" for problem in issues)
+    return f"{what}: {count} {'problem' if count == 1 else 'issues'}\n{lines}"

@@ -7,7 +7,7 @@ import numpy as np
 from tsadbench.utils.arrays import BoolArray
 
 
-def segments(mask: BoolArray) -> list[tuple[int, int]]:
+def mask_runs(mask: BoolArray) -> list[tuple[int, int]]:
     """Return the first row of each run of True and the row after its last, in order.
 
     Parameters
@@ -17,7 +17,7 @@ def segments(mask: BoolArray) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> segments(np.array([True, False, True, True]))
+    >>> mask_runs(np.array([True, False, True, True]))
     [(0, 1), (2, 4)]
     """
     edges = np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))

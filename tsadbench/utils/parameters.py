@@ -39,7 +39,7 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     Raises
     ------
     UsageError
-        Where a parameter has no default: a name alone must be enough to construct it.
+        If a parameter has no default: a name alone must be enough to construct it.
     """
     constructor = inspect.getattr_static(cls, "__init__")
     hints = get_type_hints(constructor)
@@ -70,7 +70,7 @@ def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str
     Raises
     ------
     UsageError
-        Where there is no such parameter (the nearest names are offered) or the text is not of its type.
+        If there is no such parameter (the nearest names are offered) or the text is not of its type.
     """
     known = {parameter.name: parameter for parameter in parameters_of(cls)}
     for name in texts:

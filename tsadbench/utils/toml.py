@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from tsadbench.utils.issues import Problems
+from tsadbench.utils.issues import Issues
 from tsadbench.utils.parameters import nearest
 
 # For the model of a table: no key but its fields, no value but of their types.
@@ -20,14 +20,14 @@ TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_toml(path: Path, problems: Problems, advice: str) -> tuple[str, dict[str, Any]] | None:
-    """Return a file's text and its content; None, and why among the problems, where it cannot be read.
+def read_toml(path: Path, issues: Issues, advice: str) -> tuple[str, dict[str, Any]] | None:
+    """Return a file's text and its content; None, and why among the issues, where it cannot be read.
 
     Parameters
     ----------
     path
         The file.
-    problems
+    issues
         Where to note what is wrong.
     advice
         What to do where there is no such file.
@@ -36,23 +36,23 @@ def read_toml(path: Path, problems: Problems, advice: str) -> tuple[str, dict[st
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except FileNotFoundError:
-        problems.add(str(path), f"there is no such file; {advice}")
+        issues.add(str(path), f"there is no such file; {advice}")
     except OSError as error:
-        problems.add(str(path), f"cannot be read ({error.strerror}); check the path and its permissions")
+        issues.add(str(path), f"cannot be read ({error.strerror}); check the path and its permissions")
     except UnicodeDecodeError:
-        problems.add(path.name, "expected UTF-8; save the file in that encoding")
+        issues.add(path.name, "expected UTF-8; save the file in that encoding")
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
-        problems.add(path.name, f"not TOML: {error}", int(at[1]) if at else None)
+        issues.add(path.name, f"not TOML: {error}", int(at[1]) if at else None)
     return None
 
 
 def checked(
-    model: type[_Model], text: str, content: dict[str, Any], file: str, whole: str, problems: Problems
+    model: type[_Model], text: str, content: dict[str, Any], file: str, whole: str, issues: Issues
 ) -> _Model | None:
-    """Return the content as a model; None, and every reason among the problems, where a value does not do.
+    """Return the content as a model; None, and every reason among the issues, where a value does not do.
 
-    Unknown keys are problems, but the rest is gone on with.
+    Unknown keys are issues, but the rest is gone on with.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def checked(
         As `read_toml` returns them.
     file, whole
         What messages call the file ("card.toml"), and all of it ("the card").
-    problems
+    issues
         Where to note what is wrong.
     """
     try:
@@ -74,10 +74,10 @@ def checked(
             if fault["type"] == "extra_forbidden":
                 unknown.append(keys)
                 known = _known(model, keys)
-                problems.add(file, f"unknown key {dotted(keys)}{nearest(keys[-1], known)}", line_of(text, keys))
+                issues.add(file, f"unknown key {dotted(keys)}{nearest(keys[-1], known)}", line_of(text, keys))
             else:
                 others += 1
-                problems.add(file, f"{dotted(keys)}: {_reason(fault)}", line_of(text, keys))
+                issues.add(file, f"{dotted(keys)}: {_reason(fault)}", line_of(text, keys))
     if others:
         return None
     for keys in unknown:

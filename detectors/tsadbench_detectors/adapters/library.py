@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import cast
 
 from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import Family, Member
+from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
 from tsadbench.errors import MissingExtraError, PluginError
 from tsadbench_detectors.adapters.constructor import constructor, documentation, seed_name
 from tsadbench_detectors.adapters.foreign import ForeignDetector
@@ -23,7 +23,7 @@ from tsadbench_detectors.adapters.surroundings import contained
 _DEEP = frozenset({"torch", "torch_geometric"})
 
 
-class LibraryFamily(Family):
+class LibraryFamily(DetectorLibrary):
     """The public classes of a library that derive from some of its bases, each made a detector when it is asked for.
 
     Parameters
@@ -71,7 +71,7 @@ class LibraryFamily(Family):
         Raises
         ------
         MissingExtraError
-            Where the library is not installed.
+            If the library is not installed.
         """
         try:
             found = classes_derived_from(self.bases, self.package)
@@ -79,9 +79,9 @@ class LibraryFamily(Family):
             raise MissingExtraError(f"the family {self.name!r}", self.extra or self.name) from error
         return {name: found[name] for name in sorted(found.keys() - self.bases, key=str.lower)}
 
-    def members(self) -> tuple[Member, ...]:  # noqa: D102
+    def members(self) -> tuple[LibraryDetector, ...]:  # noqa: D102
         known = {name: self.known.get(name, UNKNOWN) for name in self.modules}
-        return tuple(Member(name, one.summary, one.refusal) for name, one in known.items())
+        return tuple(LibraryDetector(name, one.summary, one.refusal) for name, one in known.items())
 
     def load(self, name: str) -> type[ForeignDetector]:  # noqa: D102
         if name not in self._made:
@@ -94,7 +94,7 @@ class LibraryFamily(Family):
         Raises
         ------
         AttributeError
-            Where there is no such member.
+            If there is no such member.
         """
         if name.startswith("_") or name not in self.modules or self.known.get(name, UNKNOWN).refusal:
             raise AttributeError(f"module {self.adapter.__module__!r} has no attribute {name!r}")

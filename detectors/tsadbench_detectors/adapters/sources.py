@@ -23,7 +23,7 @@ def classes_derived_from(bases: frozenset[str], package: str) -> dict[str, str]:
     Raises
     ------
     ModuleNotFoundError
-        Where it is not installed.
+        If it is not installed.
     """
     folder = _folder(package)
     found: dict[str, str] = {}

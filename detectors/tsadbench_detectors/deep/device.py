@@ -18,7 +18,7 @@ def find_device(name: str) -> torch.device:
     Raises
     ------
     UsageError
-        Where this machine has no such device.
+        If this machine has no such device.
     """
     here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
     if name == "auto":

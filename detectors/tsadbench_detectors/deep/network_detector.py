@@ -128,9 +128,9 @@ class NetworkDetector(Detector):
         Raises
         ------
         DataError
-            Where no recording holds a window with its full horizon.
+            If no recording holds a window with its full horizon.
         UsageError
-            Where the loss runs away.
+            If the loss runs away.
         """
         length = self.window + self.horizon
         longest = max(recording.n_rows for recording in recordings)

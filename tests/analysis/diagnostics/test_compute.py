@@ -11,13 +11,13 @@ from tsadbench.analysis.diagnostics.affiliation import affiliation
 from tsadbench.analysis.diagnostics.vus import vus_pr
 from tsadbench.analysis.events import Event
 from tsadbench.errors import UsageError
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 
 @pytest.fixture
-def result(add, store) -> Result:
+def result(add, store) -> TrialResult:
     data = make_dataset()
-    return Result(add(data), store, data)
+    return TrialResult(add(data), store, data)
 
 
 def test_operational_numbers_are_pooled_over_recordings(result):
@@ -53,13 +53,13 @@ def test_each_split_has_its_own(result):
 def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
     data = make_dataset()
     # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
-    found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
+    found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
     assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
 
 
 def test_without_time_there_are_rows_only(add, store):
     data = make_dataset(timeless=("a", "b", "c"))
-    found = of_result(Result(add(data), store, data), "overall")
+    found = of_result(TrialResult(add(data), store, data), "overall")
     assert found.delay_seconds is found.false_alarms_per_hour is None
     assert found.delay_rows == 3
     assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
@@ -67,13 +67,13 @@ def test_without_time_there_are_rows_only(add, store):
 
 def test_delays_without_seconds_leave_the_mean_in_seconds_undefined(add, store):
     data = make_dataset(timeless=("a",))
-    found = of_result(Result(add(data, {**FLAGGED, "b": ".........x"}), store, data), "overall")
+    found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "overall")
     assert (found.n_delays, found.delay_rows, found.delay_seconds) == (2, 2, None)
 
 
 def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store):
     data = make_dataset(timeless=("c",))
-    found = of_splits(Result(add(data), store, data), ["overall", "a", "c"])
+    found = of_splits(TrialResult(add(data), store, data), ["overall", "a", "c"])
     assert found["overall"].false_alarms_per_hour is None
     assert found["overall"].delay_seconds == 180  # c has no delay that would lack seconds
     assert found["a"].false_alarms_per_hour == pytest.approx(3 / 7 * 60)
@@ -86,7 +86,7 @@ def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store)
 def test_all_flagged_none_flagged_and_nothing_scored(add, store, character, found, share, already_on):
     data = make_dataset()
     flagged = {name: character * len(text) for name, text in FLAGGED.items()}
-    one = of_result(Result(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
+    one = of_result(TrialResult(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
     assert (one.found, one.false_alarm_share, one.already_on) == (found, share, already_on)
     # Flagged everywhere, a alarms before and after its event, b between its two, c all along.
     assert one.n_false_alarms == 4 * share
@@ -95,9 +95,9 @@ def test_all_flagged_none_flagged_and_nothing_scored(add, store, character, foun
     assert (one.affiliation_precision is None) == (found == 0)
     # Nothing is ranked: what the ranks are worth is the same, flagged or not.
     same = of_result(
-        Result(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
+        TrialResult(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
     )
-    assert of_result(Result(add(data, flagged), store, data), "a", ["vus"]).vus_pr == same.vus_pr
+    assert of_result(TrialResult(add(data, flagged), store, data), "a", ["vus"]).vus_pr == same.vus_pr
 
 
 def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
@@ -122,7 +122,7 @@ def test_where_no_recording_has_both_classes_vus_and_affiliation_are_undefined(r
 
 def test_recordings_without_evaluated_rows_take_no_part(add, store):
     data = make_dataset(timeless=("b", "c"))
-    found = of_splits(Result(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
+    found = of_splits(TrialResult(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
     # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
     assert (found["overall"].n_recordings, found["overall"].n_events) == (2, 1)
     assert (found["overall"].n_false_alarms, found["overall"].false_alarm_share) == (1, pytest.approx(1 / 3))
@@ -135,7 +135,7 @@ def test_recordings_without_evaluated_rows_take_no_part(add, store):
 
 def test_an_immeasurably_fast_detector_has_no_speed(add, store):
     data = make_dataset()
-    assert of_result(Result(add(data, score_seconds=0.0), store, data), "a").rows_per_second is None
+    assert of_result(TrialResult(add(data, score_seconds=0.0), store, data), "a").rows_per_second is None
 
 
 def test_events_of_a_recording(result):

@@ -17,7 +17,7 @@ from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.render import grids, legend, terminal
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 OPERATIONAL = [one.name for one in DIAGNOSTICS if one.group == "operational"]
 
@@ -45,7 +45,7 @@ def board(add, store, data):
 
 def test_they_are_means_and_deviations_over_seeds(board, store, data):
     row = next(row for row in board.rows if row.split == "a")
-    each = [of_result(Result(record, store, data), "a", GROUPS, vus_buffer=3) for record in row.records]
+    each = [of_result(TrialResult(record, store, data), "a", GROUPS, vus_buffer=3) for record in row.records]
     for name in (one.name for one in DIAGNOSTICS):
         values = [getattr(one, name) for one in each]
         assert row.diagnostics[name].mean == pytest.approx(statistics.fmean(values))

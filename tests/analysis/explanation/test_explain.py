@@ -16,8 +16,8 @@ from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import EpisodeThreshold, Threshold
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.trial import run_trial
-from tsadbench.results.trial_result import Result, ScoredRecording
-from tsadbench.utils.mask_runs import segments
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
+from tsadbench.utils.mask_runs import mask_runs
 
 PRIOR = Prior((Edge("flow", "heat", mechanism="water carries heat"), Edge("speed", "flow"), Edge("heat", "speed")))
 # Rows:      0    1    2    3    4    5    6    7    8    9   10   11
@@ -26,7 +26,7 @@ ANOMALOUS = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1]
 TIME = 100.0 + 5.0 * np.arange(12)
 
 
-class Written(Result):
+class Written(TrialResult):
     """A result that no store holds."""
 
     def __init__(self, record, recordings, data):
@@ -188,4 +188,4 @@ def test_durations(seconds, text):
     ("mask", "expected"), [([], []), ([0, 0], []), ([1], [(0, 1)]), ([1, 1, 0, 1], [(0, 2), (3, 4)])]
 )
 def test_segments(mask, expected):
-    assert segments(np.array(mask, dtype=bool)) == expected
+    assert mask_runs(np.array(mask, dtype=bool)) == expected

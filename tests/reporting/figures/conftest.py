@@ -14,7 +14,7 @@ from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.reporting.figures.style import new_page, style
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 SENSORS = ("flow", "_pressure", "cost $x$")
 WARM_UP = 30
@@ -66,23 +66,23 @@ class Made:
     def __init__(self, store, data, records):
         self.store, self.data, self.records = store, data, records
 
-    def of(self, label: str, *, n_seeds: int | None = None) -> list[Result]:
+    def of(self, label: str, *, n_seeds: int | None = None) -> list[TrialResult]:
         chosen = [record for record in self.records if record.label == label]
-        return [Result(record, self.store, self.data) for record in chosen[:n_seeds]]
+        return [TrialResult(record, self.store, self.data) for record in chosen[:n_seeds]]
 
     def arrays(self, label: str, seed: int = 0) -> dict:
         """What lies on the disk, read without the code under test."""
         (trial,) = (one.trial for one in self.records if (one.label, one.seed) == (label, seed))
         return dict(np.load(self.store.path / trial / "scores.npz"))
 
-    def altered(self, label: str, change, *, threshold=None, contributions=None) -> Result:
+    def altered(self, label: str, change, *, threshold=None, contributions=None) -> TrialResult:
         """Return a trial's result with other scores, and another threshold where one is given."""
         record = next(one for one in self.records if one.label == label)
         scores = {name: change(name, values.copy()) for name, values in self.store.scores(record.trial).items()}
         if threshold is not None:
             (one,) = record.thresholds
             record = replace(record, thresholds=(replace(one, threshold=threshold),))
-        return Result(record, Altered(scores, contributions or {}), self.data)
+        return TrialResult(record, Altered(scores, contributions or {}), self.data)
 
 
 def made(folder, protocol: str, settings=()) -> Made:

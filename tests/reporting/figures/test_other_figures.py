@@ -14,7 +14,7 @@ from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import Threshold
 from tsadbench.leaderboard.ranking import ranked_rows
 from tsadbench.reporting.figures import densities, density, graph, prior, seeds, threshold
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 GROUPS = ("training", "normal test rows", "anomalous test rows")
 
@@ -188,7 +188,7 @@ class TestGraph:
         from dataclasses import replace
 
         record = replace(plant.of("t2")[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
-        found = sensor_graph(Result(record, plant.store, plant.data))
+        found = sensor_graph(TrialResult(record, plant.store, plant.data))
         assert found.adjacency[0, 0] == 0.5, "two training recordings"
         assert found.prior is plant.data.dataset.prior
 

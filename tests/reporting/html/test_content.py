@@ -23,7 +23,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting.html import tables
 from tsadbench.reporting.html.build import report_content, write_report
 from tsadbench.reporting.html.curves import densities, ranking_curves, tail
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 PROTOCOLS = ("strict", "published", "skab[train_rows=60]")
 
@@ -51,10 +51,10 @@ def stores(tmp_path_factory):
 
 
 @pytest.fixture(params=PROTOCOLS)
-def result(request, stores) -> Result:
+def result(request, stores) -> TrialResult:
     data, found = stores
     store = found[request.param]
-    return Result(next(record for record in store.records() if record.label == "t2"), store, data)
+    return TrialResult(next(record for record in store.records() if record.label == "t2"), store, data)
 
 
 class TestResult:
@@ -90,7 +90,7 @@ class TestResult:
 
         store = next(store for store in stores[1].values() if store.find(result.record.trial))
         with pytest.raises(DataError, match="not those it was made with"):
-            Result(result.record, store, make_data(seed=1))
+            TrialResult(result.record, store, make_data(seed=1))
 
 
 class TestCurves:
@@ -113,7 +113,7 @@ class TestCurves:
     def test_several_fits_are_averaged(self, stores):
         data, found = stores
         store = found[PROTOCOLS[2]]
-        result = Result(store.records()[0], store, data)
+        result = TrialResult(store.records()[0], store, data)
         curves = ranking_curves(result, tuple(result.recordings))
         x, y = map(numbers, curves["roc"])
         areas = [result.judged[name].metrics["auroc"] for name in result.recordings]
@@ -122,7 +122,7 @@ class TestCurves:
 
     def test_one_class_has_no_curve(self, hostile_store, hostile):
         record = next(one for one in hostile_store.records() if one.status == "ok")
-        result = Result(record, hostile_store, hostile)
+        result = TrialResult(record, hostile_store, hostile)
         assert ranking_curves(result, hostile.dataset.splits["one class"]) is None
         assert ranking_curves(result, hostile.dataset.splits["no rows"]) is None
 
@@ -141,7 +141,7 @@ class TestDensities:
 
     def test_a_split_without_a_row_still_shows_the_training_scores(self, hostile_store, hostile):
         record = next(one for one in hostile_store.records() if one.status == "ok")
-        found = densities(Result(record, hostile_store, hostile), ("short",))
+        found = densities(TrialResult(record, hostile_store, hostile), ("short",))
         assert found["n"] == {"training": found["n"]["training"], "normal": 0, "anomalous": 0}
 
 

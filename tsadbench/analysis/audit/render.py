@@ -90,9 +90,9 @@ def draw(found: Audit, file: Path) -> None:
     Raises
     ------
     MissingExtraError
-        Where matplotlib is not installed.
+        If matplotlib is not installed.
     UsageError
-        Where the file cannot be written.
+        If the file cannot be written.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

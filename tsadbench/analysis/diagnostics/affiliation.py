@@ -83,7 +83,7 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> tuple[Zone, ...]:
     Raises
     ------
     DataError
-        Where the arrays are not of the same rows.
+        If the arrays are not of the same rows.
 
     Examples
     --------

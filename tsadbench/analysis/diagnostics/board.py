@@ -14,7 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
-from tsadbench.results.trial_result import Result, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.progress import progress
 
 
@@ -44,11 +44,11 @@ def with_diagnostics(
     Raises
     ------
     DataError
-        Where a data set is not at hand, or is not the one that a trial was made on.
+        If a data set is not at hand, or is not the one that a trial was made on.
     StoreError
-        Where a trial's scores cannot be read.
+        If a trial's scores cannot be read.
     UsageError
-        Where a group is not known, or the buffer is not an integer of at least 0.
+        If a group is not known, or the buffer is not an integer of at least 0.
     """
     wanted: dict[str, tuple[Record, list[str]]] = {}
     for row in board.rows:
@@ -62,7 +62,7 @@ def with_diagnostics(
         of_record, table = data[record.dataset], (record.dataset, record.protocol)
         if table not in episodes:
             episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
-        result = Result(record, store, of_record, episodes[table])
+        result = TrialResult(record, store, of_record, episodes[table])
         found[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
     rows = [replace(row, diagnostics=_averaged(row, found, groups)) if _has_scores(row) else row for row in board.rows]
     return Leaderboard(rows, [*board.notes, *_notes(board, found)])

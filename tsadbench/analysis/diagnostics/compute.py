@@ -19,7 +19,7 @@ from tsadbench.analysis.diagnostics.vus import VUS_BUFFER, check_buffer, vus_pr
 from tsadbench.analysis.events import Event, delay_rows, events_of, false_alarms_of, row_seconds
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.parameters import nearest
 
 
@@ -82,7 +82,7 @@ class Diagnostics:
 
 
 def of_result(
-    result: Result, split: str, groups: Collection[str] = ("operational",), *, vus_buffer: int = VUS_BUFFER
+    result: TrialResult, split: str, groups: Collection[str] = ("operational",), *, vus_buffer: int = VUS_BUFFER
 ) -> Diagnostics:
     """Return the diagnostics of a trial on one split; `of_splits` is cheaper for several.
 
@@ -100,13 +100,17 @@ def of_result(
     Raises
     ------
     UsageError
-        Where the split or a group is not known, or the buffer is not an integer of at least 0.
+        If the split or a group is not known, or the buffer is not an integer of at least 0.
     """
     return of_splits(result, (split,), groups, vus_buffer=vus_buffer)[split]
 
 
 def of_splits(
-    result: Result, splits: Sequence[str], groups: Collection[str] = ("operational",), *, vus_buffer: int = VUS_BUFFER
+    result: TrialResult,
+    splits: Sequence[str],
+    groups: Collection[str] = ("operational",),
+    *,
+    vus_buffer: int = VUS_BUFFER,
 ) -> dict[str, Diagnostics]:
     """Return the diagnostics of a trial by split; each recording is looked at once. Parameters as for `of_result`."""
     _check_names("group of diagnostics", groups, GROUPS)
@@ -202,7 +206,7 @@ def _normal_hours(looks: Sequence[_Look]) -> float | None:
     return sum(known) if len(known) == len(hours) else None
 
 
-def _rows_per_second(result: Result) -> float | None:
+def _rows_per_second(result: TrialResult) -> float | None:
     n_rows = sum(len(scores) for one in result.scored for scores in (*one.train, *one.test))
     return _ratio(n_rows, result.record.score_seconds)
 

@@ -65,9 +65,9 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     Raises
     ------
     UsageError
-        Where the buffer is not an integer of at least 0.
+        If the buffer is not an integer of at least 0.
     DataError
-        Where the arrays are not of the same rows.
+        If the arrays are not of the same rows.
 
     Examples
     --------

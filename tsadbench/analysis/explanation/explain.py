@@ -12,9 +12,9 @@ from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
 from tsadbench.registry import load_detector, parse_request
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray
-from tsadbench.utils.mask_runs import segments
+from tsadbench.utils.mask_runs import mask_runs
 from tsadbench.utils.parameters import JsonValue, as_json
 
 SCHEMA = 1
@@ -152,7 +152,7 @@ class Explanation:
         return {"schema": SCHEMA, **_as_json(dataclasses.asdict(self))}
 
 
-def explain(result: Result, recording: str, prior: Prior | None = None) -> Explanation:
+def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
     """Explain what a trial's detector made of one test recording.
 
     Parameters
@@ -168,14 +168,14 @@ def explain(result: Result, recording: str, prior: Prior | None = None) -> Expla
     Raises
     ------
     UsageError
-        Where there is no such recording among those that the protocol scores.
+        If there is no such recording among those that the protocol scores.
     DataError
-        Where the prior that the label names cannot be read.
+        If the prior that the label names cannot be read.
     """
     scored = result.recording(recording)
     record = result.record
     (threshold,) = (one.threshold for one in record.thresholds if one.episode == scored.episode)
-    spans = segments(scored.anomalous)
+    spans = mask_runs(scored.anomalous)
     ends_before = [0, *(stop for _, stop in spans)]
     ahead = record.look_ahead
     events = tuple(_event(scored, *span, before, ahead) for span, before in zip(spans, ends_before, strict=False))
@@ -197,7 +197,7 @@ def explain(result: Result, recording: str, prior: Prior | None = None) -> Expla
     )
 
 
-def _prior(result: Result) -> Prior | None:
+def _prior(result: TrialResult) -> Prior | None:
     named = parse_request(result.record.label).arguments.get("prior")
     return result.data.dataset.prior if named is None else Prior.load(named)
 
@@ -254,7 +254,7 @@ def _shares(scored: ScoredRecording, row: int) -> tuple[Share, ...]:
 def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
     normal: BoolArray = (~scored.anomalous & scored.evaluated)[rows]
     wrong = scored.flagged[rows] & normal
-    return FalseAlarms(alarms=len(segments(wrong)), rows=int(wrong.sum()), normal_rows=int(normal.sum()))
+    return FalseAlarms(alarms=len(mask_runs(wrong)), rows=int(wrong.sum()), normal_rows=int(normal.sum()))
 
 
 def _seconds(scored: ScoredRecording, start: int, row: int) -> float | None:

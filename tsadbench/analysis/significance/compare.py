@@ -66,11 +66,11 @@ def compare(
     Raises
     ------
     UsageError
-        Where a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
+        If a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
     DataError, StoreError
-        Where the data are not those of the trials, or a trial cannot be read.
+        If the data are not those of the trials, or a trial cannot be read.
     MissingExtraError
-        Where there are more than two detectors and statsmodels is not installed.
+        If there are more than two detectors and statsmodels is not installed.
 
     Examples
     --------

@@ -77,10 +77,10 @@ def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope
     Raises
     ------
     UsageError
-        Where there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each
+        If there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each
         recording once.
     MissingExtraError
-        Where there are more than two detectors and statsmodels is not installed.
+        If there are more than two detectors and statsmodels is not installed.
     """
     if len(matrix.detectors) < 2 or len(matrix.units) == 0 or not matrix.defined.all():
         raise UsageError(

@@ -37,7 +37,7 @@ class Matrix:
     Raises
     ------
     UsageError
-        Where names occur twice or the shape is another one.
+        If names occur twice or the shape is another one.
     """
 
     units: tuple[str, ...]

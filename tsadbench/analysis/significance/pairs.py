@@ -134,7 +134,7 @@ def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = RO
     Raises
     ------
     MissingExtraError
-        Where there are more than two detectors and statsmodels is not installed.
+        If there are more than two detectors and statsmodels is not installed.
     """
     pairs = [
         compare_pair(first, second, matrix.column(first), matrix.column(second), better=better, rope=rope)
@@ -179,7 +179,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Raises
     ------
     MissingExtraError
-        Where there are several and statsmodels is not installed.
+        If there are several and statsmodels is not installed.
     """
     if len(p_values) < 2:
         return list(p_values)

@@ -14,7 +14,7 @@ from tsadbench.analysis.significance.selection import Selection
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +71,9 @@ def judge(selection: Selection) -> Judged:
     Raises
     ------
     UsageError
-        Where fewer than two detectors are left, for the others have trials that failed.
+        If fewer than two detectors are left, for the others have trials that failed.
     DataError, StoreError
-        As `tsadbench.results.Result`'s.
+        As `tsadbench.results.trial_result.TrialResult`'s.
     """
     failures = selection.failures
     if len(selection.records) - len(failures) < 2:
@@ -83,7 +83,7 @@ def judge(selection: Selection) -> Judged:
     for label, records in selection.records.items():
         if label in failures:
             continue
-        per_seed = [Result(record, selection.store, selection.data).judged for record in records]
+        per_seed = [TrialResult(record, selection.store, selection.data).judged for record in records]
         means[label] = {recording: _means([judged[recording] for judged in per_seed]) for recording in per_seed[0]}
         rows |= {recording: (one.n_rows, one.n_anomalous) for recording, one in per_seed[0].items()}
     return Judged(means, rows)

@@ -65,7 +65,7 @@ class Selection:
         Raises
         ------
         UsageError
-            Where there is none, or a higher value is neither better nor worse.
+            If there is none, or a higher value is neither better nor worse.
         """
         if name not in self.metrics:
             raise UsageError(f"protocol {self.first.protocol} has no metric {name!r}{nearest(name, self.metrics)}")
@@ -82,7 +82,7 @@ class Selection:
         Raises
         ------
         UsageError
-            Where there is no such split.
+            If there is no such split.
         """
         everything = tuple(recording.id for recording in self.data.dataset.test)
         if split is None:

@@ -33,7 +33,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
     Raises
     ------
     ModelFileError
-        Where it is something else, was cut off, or was changed.
+        If it is something else, was cut off, or was changed.
     """
     if not content.startswith(_MAGIC):
         raise ModelFileError("it is no model: expected a file that tsadbench fit has written")

@@ -62,7 +62,7 @@ def encode(value: object, owner: type) -> Encoded:
     Raises
     ------
     ModelFileError
-        Where there is anything else; the message names its path.
+        If there is anything else; the message names its path.
     """
     encoder = _Encoder(owner)
     try:
@@ -85,7 +85,7 @@ def decode(encoded: Encoded, owner: type) -> object:
     Raises
     ------
     ModelFileError
-        Where it is not what `encode` gives for this class.
+        If it is not what `encode` gives for this class.
     """
     try:
         return _Decoder(encoded, owner).decode(encoded.tree)

@@ -29,9 +29,9 @@ def dump_estimator(estimator: BaseEstimator, what: str) -> bytes:
     Raises
     ------
     ModelFileError
-        Where `load_estimator` would refuse it.
+        If `load_estimator` would refuse it.
     MissingExtraError
-        Where skops is not installed.
+        If skops is not installed.
     """
     data: bytes = _skops().dumps(estimator)
     untrusted = _untrusted(data, estimator)
@@ -49,9 +49,9 @@ def load_estimator(data: bytes) -> BaseEstimator:
     Raises
     ------
     ModelFileError
-        Where it is none, or holds types that are not trusted, or trees whose nodes lead nowhere.
+        If it is none, or holds types that are not trusted, or trees whose nodes lead nowhere.
     MissingExtraError
-        Where skops is not installed.
+        If skops is not installed.
     """
     skops = _skops()
     try:

@@ -19,9 +19,9 @@ def to_parts(detector: Detector) -> dict[str, bytes]:
     Raises
     ------
     ModelFileError
-        Where it holds what cannot be kept.
+        If it holds what cannot be kept.
     MissingExtraError
-        Where safetensors or skops is not installed.
+        If safetensors or skops is not installed.
     """
     content = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
     encoded = encode(content, type(detector))
@@ -47,11 +47,11 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     Raises
     ------
     ModelFileError
-        Where the parts are not those of a fitted detector of this class.
+        If the parts are not those of a fitted detector of this class.
     UsageError
-        Where a parameter is out of range.
+        If a parameter is out of range.
     MissingExtraError
-        Where safetensors or skops is not installed.
+        If safetensors or skops is not installed.
     """
     content = decode(_encoded(parts), cls)
     try:

@@ -26,9 +26,9 @@ def load_swat(options: DataOptions) -> LabelledDataset:
     Raises
     ------
     DataNotFoundError
-        Where there is no such folder.
+        If there is no such folder.
     DataError
-        Where a file is not what it has to be; the message lists all that is wrong.
+        If a file is not what it has to be; the message lists all that is wrong.
     """
     return _load("swat", options)
 
@@ -46,9 +46,9 @@ def load_wadi(options: DataOptions) -> LabelledDataset:
     Raises
     ------
     DataNotFoundError
-        Where there is no such folder.
+        If there is no such folder.
     DataError
-        Where a file is not what it has to be; the message lists all that is wrong.
+        If a file is not what it has to be; the message lists all that is wrong.
     """
     return _load("wadi", options)
 

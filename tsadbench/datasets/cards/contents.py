@@ -16,7 +16,7 @@ from tsadbench.datasets.cards.files import File
 from tsadbench.datasets.cards.parquet import Parquet
 from tsadbench.datasets.cards.schema import Columns, Missing, canonical
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.issues import SHOWN, Problems
+from tsadbench.utils.issues import SHOWN, Issues
 
 Open: TypeAlias = Csv | Parquet
 
@@ -48,16 +48,16 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """Problems of one file, told by row."""
+    """Issues of one file, told by row."""
 
     file: File
     opened: Open
-    problems: Problems
+    issues: Issues
 
     def note(self, column: str, text: str, row: int, kind: str | None = None, count: int = 1) -> None:
         """Note what is wrong with a column at a row; a file without lines is told the row instead."""
         where = "" if isinstance(self.opened, Csv) else f" (row {row}, counted from 0)"
-        self.problems.add(self.file.name, f"column {column!r}: {text}{where}", self.opened.line(row), kind, count)
+        self.issues.add(self.file.name, f"column {column!r}: {text}{where}", self.opened.line(row), kind, count)
 
     def note_all(self, column: str, texts: Sequence[str], rows: Sequence[int], kind: str, count: int) -> None:
         """Note the first of many alike; ``count`` says how many there are in all."""
@@ -71,7 +71,7 @@ def read(
     sensors: Sequence[str],
     columns: Columns,
     missing: Missing,
-    problems: Problems,
+    issues: Issues,
 ) -> Contents:
     """Read a file whose header is as it must be, and note everything that is wrong with its rows.
 
@@ -85,10 +85,10 @@ def read(
         The data set's sensors.
     columns, missing
         What the card says of columns and of missing values.
-    problems
+    issues
         Where to note what is wrong.
     """
-    report = _Report(file, opened, problems)
+    report = _Report(file, opened, issues)
     places = places_of(opened.header, sensors, columns)
     n_rows = opened.n_rows
     values = np.empty((n_rows, len(sensors)))
@@ -110,7 +110,7 @@ def read(
         text = (
             f"expected {n_rows} rows, one a line, found another number; has a quoted cell a line break in it? remove it"
         )
-        problems.add(file.name, text)
+        issues.add(file.name, text)
         values[start:] = 0.0
     filled = _settle(values, sensors, missing, report)
     time: FloatArray | None = None

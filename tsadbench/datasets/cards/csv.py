@@ -16,7 +16,7 @@ import pandas as pd
 from tsadbench.datasets.cards.columns import cleaned
 from tsadbench.datasets.cards.files import CHUNK_CELLS, File
 from tsadbench.datasets.cards.schema import FileFormat
-from tsadbench.utils.issues import Problems
+from tsadbench.utils.issues import Issues
 
 SEARCHED_LINES = 10
 SEPARATORS = ",;\t|"
@@ -83,8 +83,8 @@ class Csv:
             yield from reader
 
 
-def open_csv(file: File, written: FileFormat, header_line: int, header: str, problems: Problems) -> Csv | None:
-    """Return how a file is read, its lines counted and measured; None, and why among the problems, if they do not do.
+def open_csv(file: File, written: FileFormat, header_line: int, header: str, issues: Issues) -> Csv | None:
+    """Return how a file is read, its lines counted and measured; None, and why among the issues, if they do not do.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def open_csv(file: File, written: FileFormat, header_line: int, header: str, pro
         The file, and how it is written.
     header_line, header
         Number of the line that names the columns, and that line.
-    problems
+    issues
         Where to note what is wrong.
     """
-    n_rows = measure(file.path, file.name, written, header_line, problems)
+    n_rows = measure(file.path, file.name, written, header_line, issues)
     return None if n_rows is None else Csv(file.path, written, header_line, tuple(names_in(header, written)), n_rows)
 
 
@@ -105,7 +105,7 @@ def header_lines(path: Path, written: FileFormat, count: int) -> list[str]:
     Raises
     ------
     OSError, UnicodeDecodeError
-        Where it cannot be read, or is not written in the encoding.
+        If it cannot be read, or is not written in the encoding.
     """
     with path.open(encoding=_with_mark(written.encoding), newline=None) as file:
         return [line.rstrip("\n") for line in itertools.islice(file, count)]
@@ -121,8 +121,8 @@ def names_in(line: str, written: FileFormat) -> list[str]:
     return cleaned(split(line, written.separator), written.remove_prefix)
 
 
-def measure(path: Path, name: str, written: FileFormat, header_line: int, problems: Problems) -> int | None:
-    """Return how many rows follow the header; None, and why among the problems, if lines are not as long as it.
+def measure(path: Path, name: str, written: FileFormat, header_line: int, issues: Issues) -> int | None:
+    """Return how many rows follow the header; None, and why among the issues, if lines are not as long as it.
 
     pandas would fill up a line that has been cut off, and nobody would know.
 
@@ -134,7 +134,7 @@ def measure(path: Path, name: str, written: FileFormat, header_line: int, proble
         How it is written.
     header_line
         Number of the header's line.
-    problems
+    issues
         Where to note what is wrong.
     """
     separator = written.separator
@@ -152,7 +152,7 @@ def measure(path: Path, name: str, written: FileFormat, header_line: int, proble
                     blank.append(number)
                     continue
                 elif cells != expected:
-                    problems.add(
+                    issues.add(
                         name,
                         f"expected {expected} cells separated by {separator!r}, found {cells}; correct the line",
                         number,
@@ -160,20 +160,20 @@ def measure(path: Path, name: str, written: FileFormat, header_line: int, proble
                     )
                     sound = False
                 elif "\x00" in line:
-                    problems.add(name, "found a NUL character; the file seems damaged, copy it again", number, "NUL")
+                    issues.add(name, "found a NUL character; the file seems damaged, copy it again", number, "NUL")
                     sound = False
                 for gap in blank:
-                    problems.add(name, "the line is empty, but others follow; remove it", gap, kind="empty")
+                    issues.add(name, "the line is empty, but others follow; remove it", gap, kind="empty")
                     sound = False
                 blank.clear()
                 last = number
     except UnicodeDecodeError:
-        note_encoding(path, name, written, problems)
+        note_encoding(path, name, written, issues)
         return None
     return last - header_line if sound else None
 
 
-def note_encoding(path: Path, name: str, written: FileFormat, problems: Problems) -> None:
+def note_encoding(path: Path, name: str, written: FileFormat, issues: Issues) -> None:
     """Note the first line that is not written in the encoding."""
     encoding = written.encoding
     with path.open("rb") as file:
@@ -182,9 +182,9 @@ def note_encoding(path: Path, name: str, written: FileFormat, problems: Problems
                 line.decode(encoding)
             except UnicodeDecodeError as error:
                 text = f"not {encoding}: found the byte 0x{line[error.start]:02x}; set encoding (often cp1252)"
-                problems.add(name, text, number)
+                issues.add(name, text, number)
                 return
-    problems.add(name, f"not {encoding}; set encoding")
+    issues.add(name, f"not {encoding}; set encoding")
 
 
 def _with_mark(encoding: str) -> str:

@@ -18,7 +18,7 @@ from tsadbench.datasets.cards.parquet import open_parquet
 from tsadbench.datasets.cards.schema import NAME, FileFormat, canonical
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.issues import Problems
+from tsadbench.utils.issues import Issues
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
@@ -81,9 +81,9 @@ def draft_card(folder: Path) -> str:
     Raises
     ------
     UsageError
-        Where there is no such folder, or no such file in it.
+        If there is no such folder, or no such file in it.
     DataError
-        Where a file cannot be read, or none is a table of numbers.
+        If a file cannot be read, or none is a table of numbers.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV or Parquet files; there is none")
@@ -111,7 +111,7 @@ def _look(file: File) -> _Look:
             written = sniff(file.path)
             line = int(written.header_line)
             lines = header_lines(file.path, written, line)
-            found = open_csv(file, written, line, lines[-1], Problems()) if len(lines) == line else None
+            found = open_csv(file, written, line, lines[-1], Issues()) if len(lines) == line else None
             opened = found or Csv(file.path, written, line, header=(), n_rows=0)
         look = _Look(file, written, opened)
         first = next(iter(opened.chunks(range(len(opened.header)), ())), None)

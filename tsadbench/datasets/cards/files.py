@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tsadbench.utils.issues import Problems
+from tsadbench.utils.issues import Issues
 
 PARQUET = (".parquet", ".pq")
 # Cells in memory at a time: few enough to be small beside a long file, enough for its reader to be fast.
@@ -47,7 +47,7 @@ class File:
         return self.path.suffix.lower() in PARQUET
 
 
-def find_files(folder: Path, patterns: Sequence[str], card: str, problems: Problems) -> list[File]:
+def find_files(folder: Path, patterns: Sequence[str], card: str, issues: Issues) -> list[File]:
     """Return the files that any pattern names, each once: patterns in their order, the files of one as people count.
 
     Parameters
@@ -58,43 +58,41 @@ def find_files(folder: Path, patterns: Sequence[str], card: str, problems: Probl
         File names or patterns (``*``, ``?``, ``[...]``, ``**``), relative to it.
     card
         The card's file name, for messages.
-    problems
+    issues
         Where to note patterns without files and files that lie outside.
     """
     found: dict[str, File] = {}
     for pattern in patterns:
         if not _stays_inside(pattern):
-            problems.add(
-                card, f"files {pattern!r}: expected a path below the card's folder, without '..'; move the file"
-            )
+            issues.add(card, f"files {pattern!r}: expected a path below the card's folder, without '..'; move the file")
             continue
         paths = [path for path in folder.glob(pattern) if path.is_file()]
         if not paths:
-            problems.add(card, f"files {pattern!r}: there is no such file in {folder}; correct the name or pattern")
+            issues.add(card, f"files {pattern!r}: there is no such file in {folder}; correct the name or pattern")
         for path in sorted(paths, key=lambda path: as_counted(str(path))):
             name = path.relative_to(folder).as_posix()
-            if inside(folder, path, card, name, problems):
+            if inside(folder, path, card, name, issues):
                 found.setdefault(name, File(path, name))
     return list(found.values())
 
 
-def find_file(folder: Path, name: str, card: str, key: str, problems: Problems) -> Path | None:
-    """Return a single file that the card names, or None, and why among the problems."""
+def find_file(folder: Path, name: str, card: str, key: str, issues: Issues) -> Path | None:
+    """Return a single file that the card names, or None, and why among the issues."""
     path = folder / name
     if not _stays_inside(name):
-        problems.add(card, f"{key} {name!r}: expected a path below the card's folder, without '..'; move the file")
+        issues.add(card, f"{key} {name!r}: expected a path below the card's folder, without '..'; move the file")
     elif not path.is_file():
-        problems.add(card, f"{key} {name!r}: there is no such file in {folder}; correct the name")
-    elif inside(folder, path, card, name, problems):
+        issues.add(card, f"{key} {name!r}: there is no such file in {folder}; correct the name")
+    elif inside(folder, path, card, name, issues):
         return path
     return None
 
 
-def inside(folder: Path, path: Path, card: str, name: str, problems: Problems) -> bool:
+def inside(folder: Path, path: Path, card: str, name: str, issues: Issues) -> bool:
     """Whether a file really lies in the folder, links followed."""
     if path.resolve().is_relative_to(folder.resolve()):
         return True
-    problems.add(
+    issues.add(
         card, f"files {name!r}: is a link out of the card's folder, to {path.resolve()}; put the file itself there"
     )
     return False

@@ -63,9 +63,9 @@ def open_parquet(path: Path, prefix: str) -> Parquet:
     Raises
     ------
     MissingExtraError
-        Where pyarrow is not installed.
+        If pyarrow is not installed.
     ValueError, OSError
-        Where it is no such file, or cannot be read.
+        If it is no such file, or cannot be read.
     """
     try:
         import pyarrow.parquet

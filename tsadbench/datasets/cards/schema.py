@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tsadbench.utils.issues import Problems
+from tsadbench.utils.issues import Issues
 from tsadbench.utils.toml import TABLE, checked, read_toml
 
 # A name becomes a folder of leaderboards and stands in every table's title.
@@ -213,18 +213,18 @@ class Card(_Table):
         return FileFormat(**self.files.model_dump(exclude_none=True) | own)
 
 
-def read_card(path: Path, problems: Problems) -> Card | None:
-    """Read a card; None, and every reason among the problems, where its files cannot be looked for.
+def read_card(path: Path, issues: Issues) -> Card | None:
+    """Read a card; None, and every reason among the issues, where its files cannot be looked for.
 
     Parameters
     ----------
     path
         The card.
-    problems
+    issues
         Where to note what is wrong.
     """
-    found = read_toml(path, problems, "tsadbench data new FOLDER  writes a card")
-    return None if found is None else checked(Card, *found, path.name, "the card", problems)
+    found = read_toml(path, issues, "tsadbench data new FOLDER  writes a card")
+    return None if found is None else checked(Card, *found, path.name, "the card", issues)
 
 
 def canonical(value: object) -> str:

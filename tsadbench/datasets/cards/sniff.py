@@ -23,7 +23,7 @@ def sniff(path: Path) -> FileFormat:
     Raises
     ------
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     encoding = "utf-8"
     try:

@@ -13,7 +13,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.rows import FitRows, about, by_label, fits_of, mean_and_spread
 from tsadbench.reporting.figures.style import GREY, Look, looks, own_axes, plain
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Kind:
     drawstyle: str
 
 
-def roc(results: Sequence[Result], split: str = "overall", *, axes: Axes | None = None) -> Axes:
+def roc(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw receiver operating characteristics: recall against the share of normal rows flagged.
 
     A line is the mean over seeds, its band reaches from the lowest to the highest; floors are dashed; a marker a seed
@@ -63,14 +63,14 @@ def roc(results: Sequence[Result], split: str = "overall", *, axes: Axes | None 
     Raises
     ------
     UsageError
-        Where there is no result, or the split's evaluated rows are of one class.
+        If there is no result, or the split's evaluated rows are of one class.
     """
     drawn = _draw(results, split, own_axes(axes), _ROC)
     drawn.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
     return drawn
 
 
-def precision_recall(results: Sequence[Result], split: str = "overall", *, axes: Axes | None = None) -> Axes:
+def precision_recall(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw precision against recall, in steps, since nothing lies between two thresholds; all else as `roc`."""
     drawn = _draw(results, split, own_axes(axes), _PRECISION_RECALL)
     rows = fits_of(results[0], split)
@@ -79,7 +79,7 @@ def precision_recall(results: Sequence[Result], split: str = "overall", *, axes:
     return drawn
 
 
-def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axes:
+def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -> Axes:
     labels = by_label(results)
     all_looks = looks([of_label[0].record.floor for of_label in labels.values()])
     names = []
@@ -115,7 +115,7 @@ def _draw(results: Sequence[Result], split: str, axes: Axes, kind: _Kind) -> Axe
     return axes
 
 
-def _averaged(result: Result, split: str) -> str:
+def _averaged(result: TrialResult, split: str) -> str:
     n = len(fits_of(result, split))
     return f"\nlines: the mean of {n} fits' curves" if n > 1 else ""
 

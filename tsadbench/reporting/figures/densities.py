@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.rows import about, by_label, fits_of, recordings_of, spans_orders
 from tsadbench.reporting.figures.style import BLUE, VERMILLION, own_axes, own_figure, plain
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _COLUMNS = 2
 _GROUPS = (("training", "0.55"), ("normal test rows", BLUE), ("anomalous test rows", VERMILLION))
 
 
-def densities(results: Sequence[Result], split: str = "overall", *, figure: FigureBase | None = None) -> list[Axes]:
+def densities(
+    results: Sequence[TrialResult], split: str = "overall", *, figure: FigureBase | None = None
+) -> list[Axes]:
     """Draw the score densities of every detector, one panel each (`density`).
 
     Parameters
@@ -58,7 +60,7 @@ def densities(results: Sequence[Result], split: str = "overall", *, figure: Figu
     return every[: len(shown)]
 
 
-def density(result: Result, split: str = "overall", *, axes: Axes | None = None) -> Axes:
+def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw a detector's scores as three histograms: what share of the training, normal and anomalous rows is where.
 
     The training rows are those that set the threshold, the test rows those that the protocol evaluates. The axis is
@@ -77,7 +79,7 @@ def density(result: Result, split: str = "overall", *, axes: Axes | None = None)
     Raises
     ------
     UsageError
-        Where there is no such split, or none of its evaluated rows has a score.
+        If there is no such split, or none of its evaluated rows has a score.
     """
     axes = own_axes(axes)
     groups, threshold, unit = _scores(result, split)
@@ -110,7 +112,7 @@ def density(result: Result, split: str = "overall", *, axes: Axes | None = None)
     return axes
 
 
-def _scores(result: Result, split: str) -> tuple[list[FloatArray], float, str]:
+def _scores(result: TrialResult, split: str) -> tuple[list[FloatArray], float, str]:
     """Return the scores of training, normal and anomalous rows, the threshold, and what the axis shows."""
     fits = fits_of(result, split)
     episodes = list(dict.fromkeys(one.episode for one in recordings_of(result, split)))
@@ -144,7 +146,7 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
     return np.linspace(low - margin, high + margin, _BINS + 1)
 
 
-def _flagged(result: Result, split: str) -> str:
+def _flagged(result: TrialResult, split: str) -> str:
     """Say which share of the normal and of the anomalous rows lies above the threshold."""
     fits = fits_of(result, split)
     flagged = np.concatenate([fit.flagged for fit in fits])

@@ -20,9 +20,9 @@ def draw(prior: Prior, file: Path) -> None:
     Raises
     ------
     UsageError
-        Where the ending is another, or the file cannot be written.
+        If the ending is another, or the file cannot be written.
     MissingExtraError
-        Where matplotlib is not installed.
+        If matplotlib is not installed.
     """
     from tsadbench.reporting.figures.graph import prior as draw_prior
     from tsadbench.reporting.figures.style import check_ending, new_page, save, style

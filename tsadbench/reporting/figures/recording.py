@@ -15,9 +15,9 @@ from tsadbench.analysis.explanation.narrative import duration
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.figures.rows import by_label, spans_orders
 from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, own_figure, plain
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.mask_runs import segments
+from tsadbench.utils.mask_runs import mask_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ _SATURATED = 5.0
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 
 
-def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None = None) -> list[Axes]:
+def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase | None = None) -> list[Axes]:
     """Draw one test recording: the sensors, then each detector's score, threshold and flags, below one another.
 
     The label is shaded, rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
@@ -55,7 +55,7 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
     Raises
     ------
     UsageError
-        Where there is no result or no such recording.
+        If there is no result or no such recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     scored = [result.recording(name) for result in shown]
@@ -83,7 +83,7 @@ def recording(results: Sequence[Result], name: str, *, figure: FigureBase | None
     return every
 
 
-def explanation(result: Result, found: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
+def explanation(result: TrialResult, found: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
     """Draw a recording as one detector saw it, a line at each event's first alarm that says how late it came.
 
     Parameters
@@ -194,9 +194,9 @@ def contributions(scored: ScoredRecording, *, axes: Axes) -> Axes:
 def shade(scored: ScoredRecording, axes: Axes) -> None:
     """Shade the label, and in grey the rows that the protocol does not evaluate."""
     edges = _edges(scored.recording)
-    for start, stop in segments(scored.anomalous):
+    for start, stop in mask_runs(scored.anomalous):
         axes.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
-    for start, stop in segments(~scored.evaluated):
+    for start, stop in mask_runs(~scored.evaluated):
         axes.axvspan(edges[start], edges[stop], color="0.9", linewidth=0, zorder=0.5, gid="not evaluated")
     axes.set_xlim(edges[0], edges[-1])
 
@@ -220,7 +220,7 @@ def _edges(one: Recording) -> FloatArray:
 def _strip(axes: Axes, scored: ScoredRecording, rows: BoolArray, colour: str, name: str) -> None:
     """Draw where rows are flagged, in a strip above the axes."""
     edges = _edges(scored.recording)
-    spans = [(edges[start], edges[stop] - edges[start]) for start, stop in segments(rows)]
+    spans = [(edges[start], edges[stop] - edges[start]) for start, stop in mask_runs(rows)]
     if spans:
         axes.broken_barh(
             spans,
@@ -281,7 +281,7 @@ def _heights(one: Recording) -> tuple[float, float]:
     return 0.4 + 0.22 * one.n_sensors, 0.2 + 0.12 * one.n_sensors
 
 
-def _training(result: Result) -> FloatArray:
+def _training(result: TrialResult) -> FloatArray:
     return np.concatenate([one.values for one in result.data.dataset.train])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.render import number
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import nearest
 
@@ -46,13 +46,13 @@ class FitRows:
         return np.where(np.isnan(self.scores), lowest, self.scores)
 
 
-def fits_of(result: Result, split: str) -> list[FitRows]:
+def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     """Return a split's evaluated rows by the fit that scored them; one under most protocols.
 
     Raises
     ------
     UsageError
-        Where the data set has no such split.
+        If the data set has no such split.
     """
     by_episode: dict[str, list[ScoredRecording]] = {}
     for one in recordings_of(result, split):
@@ -68,7 +68,7 @@ def fits_of(result: Result, split: str) -> list[FitRows]:
     ]
 
 
-def recordings_of(result: Result, split: str) -> list[ScoredRecording]:
+def recordings_of(result: TrialResult, split: str) -> list[ScoredRecording]:
     """Return a split's recordings that the protocol scores; a UsageError where there is no such split."""
     splits = result.data.labels.splits
     if split not in splits:
@@ -76,11 +76,11 @@ def recordings_of(result: Result, split: str) -> list[ScoredRecording]:
     return [result.recordings[name] for name in splits[split] if name in result.recordings]
 
 
-def by_label(results: Sequence[Result]) -> dict[str, list[Result]]:
+def by_label(results: Sequence[TrialResult]) -> dict[str, list[TrialResult]]:
     """Return the results of each detector, in the order of its first."""
     if not results:
         raise UsageError("expected at least one result, found none: there is nothing to draw")
-    found: dict[str, list[Result]] = {}
+    found: dict[str, list[TrialResult]] = {}
     for result in results:
         found.setdefault(result.record.label, []).append(result)
     return found
@@ -96,7 +96,7 @@ def mean_and_spread(values: Iterable[float | None]) -> str:
     return f"{number(statistics.fmean(defined), 3)}{spread}"
 
 
-def about(result: Result, split: str) -> str:
+def about(result: TrialResult, split: str) -> str:
     """Return what a figure's title says of its data."""
     record = result.record
     judged = record.splits.get(split)

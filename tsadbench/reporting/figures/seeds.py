@@ -37,7 +37,7 @@ def seeds(rows: Sequence[Row], metrics: Sequence[str] = (), *, figure: FigureBas
     Raises
     ------
     UsageError
-        Where there is no row, or no metric of this name.
+        If there is no row, or no metric of this name.
     """
     if not rows:
         raise UsageError("expected at least one row, found none: there is nothing to draw")

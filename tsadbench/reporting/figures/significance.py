@@ -35,9 +35,9 @@ def draw(found: Comparison, file: Path) -> None:
     Raises
     ------
     MissingExtraError
-        Where matplotlib or scikit-posthocs is not installed.
+        If matplotlib or scikit-posthocs is not installed.
     UsageError
-        Where the file cannot be written, or units are too few for mean ranks.
+        If the file cannot be written, or units are too few for mean ranks.
     """
     try:
         import matplotlib as mpl
@@ -87,9 +87,9 @@ def draw_ranks(axes: Axes, found: Comparison) -> None:
     Raises
     ------
     MissingExtraError
-        Where scikit-posthocs is not installed.
+        If scikit-posthocs is not installed.
     UsageError
-        Where there are fewer than ten units.
+        If there are fewer than ten units.
     """
     n = len(found.inference.units.units)
     if n < LEAST_FOR_DIAGRAM:

@@ -157,7 +157,7 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     Raises
     ------
     UsageError
-        Where the ending is another, or the file cannot be written.
+        If the ending is another, or the file cannot be written.
     """
     check_ending(file)
     ending = file.suffix.lower()

@@ -13,7 +13,7 @@ from scipy.stats import genpareto
 from tsadbench.base.protocol import Threshold
 from tsadbench.reporting.figures.rows import by_label
 from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, VERMILLION, blank, own_figure, plain
-from tsadbench.results.trial_result import Result
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Tail:
 
 
 def threshold(
-    results: Sequence[Result], recording: str | None = None, *, figure: FigureBase | None = None
+    results: Sequence[TrialResult], recording: str | None = None, *, figure: FigureBase | None = None
 ) -> list[list[Axes]]:
     """Draw the diagnostics of Peaks-over-Threshold, three panels a detector: excesses, quantiles, return levels.
 
@@ -75,7 +75,7 @@ def threshold(
     Raises
     ------
     UsageError
-        Where there is no result or no such recording.
+        If there is no result or no such recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     figure = own_figure(figure, 7.4, 0.4 + 2.05 * len(shown))
@@ -85,7 +85,7 @@ def threshold(
     return drawn
 
 
-def _draw(result: Result, recording: str | None, figure: FigureBase) -> list[Axes]:
+def _draw(result: TrialResult, recording: str | None, figure: FigureBase) -> list[Axes]:
     name = next(iter(result.recordings)) if recording is None else recording
     episode = result.recording(name).episode
     (found,) = (one.threshold for one in result.record.thresholds if one.episode == episode)

@@ -16,7 +16,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.render import legend, summary_of
 from tsadbench.reporting.html import curves, page, series, tables
-from tsadbench.results.trial_result import Result, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.parameters import JsonValue
 
@@ -47,9 +47,9 @@ def write_report(
     Raises
     ------
     UsageError
-        Where the store holds no trial, a label is none of its own, or the file cannot be written.
+        If the store holds no trial, a label is none of its own, or the file cannot be written.
     MissingExtraError
-        Where plotly is not installed.
+        If plotly is not installed.
     """
     html = page.render(report_content(store, load, labels))
     return write_file(folder / "index.html", html)
@@ -126,17 +126,17 @@ def _board(
 
 def _results(
     records: Sequence[Record], store: Store, data: LabelledDataset, labels: Sequence[str]
-) -> Mapping[str, list[Result]]:
+) -> Mapping[str, list[TrialResult]]:
     """Return each detector's trials that came out ok, by label, in the order of seeds."""
     episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
-    results: dict[str, list[Result]] = {}
+    results: dict[str, list[TrialResult]] = {}
     for record in records:
         if record.status == "ok" and (not labels or record.label in labels):
-            results.setdefault(record.label, []).append(Result(record, store, data, episodes))
+            results.setdefault(record.label, []).append(TrialResult(record, store, data, episodes))
     return results
 
 
-def _detector(label: str, results: Sequence[Result], data: LabelledDataset) -> JsonValue:
+def _detector(label: str, results: Sequence[TrialResult], data: LabelledDataset) -> JsonValue:
     shown = results[0]
     return {
         "label": label,
@@ -162,7 +162,7 @@ def _detector(label: str, results: Sequence[Result], data: LabelledDataset) -> J
     }
 
 
-def _graphs(results: Mapping[str, Sequence[Result]]) -> Iterator[SensorGraph]:
+def _graphs(results: Mapping[str, Sequence[TrialResult]]) -> Iterator[SensorGraph]:
     """Yield the graphs of the detectors that work on one."""
     for of_label in results.values():
         try:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.mask_runs import segments
+from tsadbench.utils.mask_runs import mask_runs
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -83,7 +83,7 @@ class Buckets:
         """Return the runs of buckets in which a row is True, as rows: [first, end), the last one excluded."""
         any_in = np.logical_or.reduceat(rows, self.starts)
         ends = np.append(self.starts, self.n_rows)
-        return [[int(ends[first]), int(ends[end])] for first, end in segments(any_in)]
+        return [[int(ends[first]), int(ends[end])] for first, end in mask_runs(any_in)]
 
 
 def packed(values: ArrayLike) -> str:

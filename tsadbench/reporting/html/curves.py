@@ -10,7 +10,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
 from tsadbench.reporting.html.compact import packed, thinned
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import JsonValue
 
@@ -21,7 +21,7 @@ _TAIL_POINTS = 60
 _GRID = np.linspace(0.0, 1.0, 101)
 
 
-def ranking_curves(result: Result, members: Sequence[str]) -> dict[str, JsonValue] | None:
+def ranking_curves(result: TrialResult, members: Sequence[str]) -> dict[str, JsonValue] | None:
     """Return the ROC and the precision-recall curve over a split's evaluated rows, and where the threshold lies.
 
     Rows without a score rank last, as for the metrics. Where each recording has a fit of its own, the scores of
@@ -57,7 +57,7 @@ def ranking_curves(result: Result, members: Sequence[str]) -> dict[str, JsonValu
     }
 
 
-def densities(result: Result, members: Sequence[str]) -> dict[str, JsonValue] | None:
+def densities(result: TrialResult, members: Sequence[str]) -> dict[str, JsonValue] | None:
     """Return how training scores and those of normal and anomalous test rows are spread.
 
     The axis is ``asinh(score / scale)`` with the threshold's size as the scale: near it almost linear, far from it

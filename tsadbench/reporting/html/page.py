@@ -24,7 +24,7 @@ def render(content: Mapping[str, JsonValue]) -> str:
     Raises
     ------
     MissingExtraError
-        Where plotly is not installed.
+        If plotly is not installed.
     """
     try:
         from plotly.offline import get_plotlyjs

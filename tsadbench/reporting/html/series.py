@@ -9,7 +9,7 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.html.compact import Buckets, packed, packed_shares
-from tsadbench.results.trial_result import Result, ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
@@ -22,7 +22,7 @@ _FEWEST_BUCKETS = 20
 _MOST_BUCKETS = 240
 
 
-def recordings(results: Mapping[str, Result], data: LabelledDataset) -> list[JsonValue]:
+def recordings(results: Mapping[str, TrialResult], data: LabelledDataset) -> list[JsonValue]:
     """Return every test recording as a page holds it.
 
     Parameters
@@ -45,7 +45,7 @@ def recordings(results: Mapping[str, Result], data: LabelledDataset) -> list[Jso
 
 
 def _recording(
-    recording: Recording, results: Mapping[str, Result], data: LabelledDataset, n_points: int, n_buckets: int
+    recording: Recording, results: Mapping[str, TrialResult], data: LabelledDataset, n_points: int, n_buckets: int
 ) -> JsonValue:
     buckets = Buckets.at_most(n_points, recording.n_rows)
     scored = {label: r.recordings[recording.id] for label, r in results.items() if recording.id in r.recordings}

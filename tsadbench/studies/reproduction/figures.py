@@ -32,7 +32,7 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
     Raises
     ------
     MissingExtraError
-        Where matplotlib is not installed.
+        If matplotlib is not installed.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -40,7 +40,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
     Raises
     ------
     UsageError
-        Where a folder cannot be written to.
+        If a folder cannot be written to.
     """
     board = Leaderboard.from_records(records)
     rows = _rows(board)

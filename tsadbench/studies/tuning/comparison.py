@@ -122,7 +122,7 @@ def compare(
     Raises
     ------
     UsageError
-        Where a study has no complete point, or a run fails.
+        If a study has no complete point, or a run fails.
     """
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
     tasks = [make_task(plan, _with_objective(settings, one)) for one in _offered(detector, objectives)]
@@ -164,7 +164,7 @@ def value_on_test(record: Record, metric: str) -> float:
     Raises
     ------
     UsageError
-        Where the trial failed, or the metric is undefined.
+        If the trial failed, or the metric is undefined.
     """
     value = record.splits[SPLIT].metrics[metric] if record.status == "ok" else None
     if value is None:
