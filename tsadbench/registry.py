@@ -18,6 +18,7 @@ from tsadbench.utils.parameters import nearest
 if TYPE_CHECKING:
     from tsadbench.base.dataset import Loader
     from tsadbench.base.detector import Detector
+    from tsadbench.base.detector_library import DetectorLibrary
     from tsadbench.base.protocol import Protocol
 
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
@@ -117,15 +118,13 @@ def load_detector(target: str) -> type[Detector]:
     return found
 
 
-def load_family(name: str) -> Family:
+def load_family(name: str) -> DetectorLibrary:
     """Return the family of this name; errors as `load_detector`'s."""
     from tsadbench.base.detector_library import DetectorLibrary
 
     found = _load_point("families", name)
     if not isinstance(found, DetectorLibrary):
-        raise PluginError(
-            f"family {name!r}: expected a tsadbench.base.detector_library.DetectorLibrary, found {found!r}"
-        )
+        raise PluginError(f"family {name!r}: expected a DetectorLibrary (tsadbench.base), found {found!r}")
     return found
 
 

@@ -1,7 +1,7 @@
 """Families: another library's detectors, each under the name ``FAMILY:CLASS``.
 
 A package offers one by an entry point of the group ``tsadbench.families``: its name is what stands before the colon,
-its value a `Family`. The core knows no library: which classes there are, and how they become detectors, is the
+its value a `DetectorLibrary`. The core knows no library: which classes there are, and how they become detectors, is the
 package's business.
 """
 
@@ -15,7 +15,7 @@ from tsadbench.base.detector import Detector
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class LibraryDetector:
     """One class of the library, as ``tsadbench list --family`` shows it.
 
     Parameters
@@ -48,7 +48,7 @@ class AdaptedDetector(Detector):
     note: ClassVar[str] = ""
 
 
-class Family(ABC):
+class DetectorLibrary(ABC):
     """Makes detectors of a library's classes.
 
     What `load` returns must be an attribute of the module that the entry point names, under the member's name, or no
@@ -63,7 +63,7 @@ class Family(ABC):
     description: str = ""
 
     @abstractmethod
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[LibraryDetector, ...]:
         """Return every class there is, those that cannot be run included, without importing them.
 
         Raises

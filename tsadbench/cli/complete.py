@@ -11,6 +11,7 @@ import typer
 from tsadbench.registry import CARD_ENDING, Kind, entries
 
 _PACKAGE = Path(__file__).parents[1]
+_CARDS = _PACKAGE / "datasets" / "cards"
 
 _Offers = list[tuple[str, str]]
 
@@ -49,9 +50,7 @@ def _registered(kind: Kind, incomplete: str) -> _Offers:
 
 def _splits(dataset: str) -> Iterable[str]:
     """Return a data set's splits: from its card, or from the leaderboards over it that ship with the package."""
-    card = (
-        Path(dataset) if dataset.endswith(CARD_ENDING) else _PACKAGE / "datasets" / "cards" / f"{dataset}{CARD_ENDING}"
-    )
+    card = Path(dataset) if dataset.endswith(CARD_ENDING) else _CARDS / f"{dataset}{CARD_ENDING}"
     try:
         return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
     except (OSError, ValueError):

@@ -57,7 +57,7 @@ class ScoredRecording:
         return flagged
 
 
-class Result:
+class TrialResult:
     """What a trial that came out "ok" left behind, laid beside its data.
 
     Parameters

@@ -28,6 +28,9 @@ _PASSED_ON = frozenset(
         "LD_LIBRARY_PATH",
         "DYLD_LIBRARY_PATH",
         "VIRTUAL_ENV",
+        # Which kernels the linear algebra uses: set on processors on which OpenBLAS chooses wrong ones.
+        "OPENBLAS_CORETYPE",
+        "OPENBLAS_L2_SIZE",
         "CUDA_VISIBLE_DEVICES",
         "CUDA_HOME",
         "CUBLAS_WORKSPACE_CONFIG",
