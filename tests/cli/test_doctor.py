@@ -12,9 +12,9 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from packaging.requirements import Requirement
 
 from tests.test_plugins import write_package
-from tsadbench.cli.doctor import Finding, packages
+from tsadbench.cli.doctor import packages
 from tsadbench.cli.doctor.data import cache, cluster, datasets, store
-from tsadbench.cli.doctor.finding import redacted
+from tsadbench.cli.doctor.finding import Finding, redacted
 from tsadbench.cli.doctor.machine import devices, tools
 from tsadbench.execution.run_store import Store
 

@@ -78,4 +78,4 @@ class Issues:
 def listed(what: str, issues: Iterable[Problem], count: int) -> str:
     """Return a message with one problem a line."""
     lines = "\n".join(f"  {problem}" for problem in issues)
-    return f"{what}: {count} {'problem' if count == 1 else 'issues'}\n{lines}"
+    return f"{what}: {count} {'problem' if count == 1 else 'problems'}\n{lines}"

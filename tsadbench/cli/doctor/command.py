@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tsadbench.cli.doctor import Finding
+    from tsadbench.cli.doctor.finding import Finding
 
 _STYLES = {"ok": "green", "missing": "yellow", "broken": "bold red"}
 
@@ -36,7 +36,7 @@ def doctor(
 
     Exit code 1 if anything is broken; what is only missing does not count. Keys and tokens are never shown.
     """
-    from tsadbench.cli.doctor import examine, to_json
+    from tsadbench.cli.doctor.examine import examine, to_json
 
     found = examine(directory=data, runs=runs, cluster=cluster)
     findings = list(found if form is Format.json else _shown(found))
