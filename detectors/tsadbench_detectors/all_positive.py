@@ -20,7 +20,7 @@ class AllPositive(Detector):
     array([1., 1., 1.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", memory=0, fixed_threshold=0.0)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0, fixed_threshold=0.0)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         pass

@@ -25,7 +25,7 @@ class MaxZ(Detector):
     array([0., 3.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", memory=0)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)

@@ -35,7 +35,7 @@ class NearestNeighbour(Detector):
     array([0., 5.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", memory=0)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
     def __init__(self, *, max_rows: int = 20_000) -> None:
         self.max_rows = max_rows

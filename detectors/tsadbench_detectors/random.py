@@ -24,7 +24,7 @@ class Random(Detector):
         Of the random numbers, at least 0.
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", memory=None, stochastic=True)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=None, stochastic=True)
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed

@@ -25,7 +25,7 @@ class SensorRange(Detector):
     array([0., 3.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", memory=0)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         rows = pooled_rows(recordings)

@@ -56,7 +56,7 @@ def test_scores_by_hand(floor: type[Detector]) -> None:
 @pytest.mark.parametrize("floor", FLOORS)
 def test_declares_what_it_is(floor: type[Detector]) -> None:
     traits = floor().declared_traits()
-    assert (traits.family, traits.look_ahead) == ("floor", 0)
+    assert (traits.family, traits.floor, traits.look_ahead) == ("floor", True, 0)
     assert traits.stochastic == (floor is Random)
     assert traits.memory == (None if floor is Random else 0)
     assert traits.fixed_threshold == (0.0 if floor is AllPositive else None)

@@ -51,8 +51,10 @@ class Traits:
         The pip extra that it needs ("deep"), if any.
     paper
         Where the method is published.
+    floor
+        Whether it is a floor: what can be had without learning. `tsadbench run` adds every floor that is registered.
     fixed_threshold
-        Floors only: the threshold that takes the place of the protocol's.
+        Floors only: the threshold to use instead of the protocol's.
     """
 
     family: str = "other"
@@ -66,6 +68,7 @@ class Traits:
     scoring_parameters: tuple[str, ...] = ()
     extra: str | None = None
     paper: str = ""
+    floor: bool = False
     fixed_threshold: float | None = None
 
 

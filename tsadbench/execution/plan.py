@@ -281,7 +281,7 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
     detector = cls(**arguments)
     detector.check(dataset.sensors)
     traits = detector.declared_traits()
-    if traits.fixed_threshold is not None and name not in FLOORS:
+    if traits.fixed_threshold is not None and not traits.floor:
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
