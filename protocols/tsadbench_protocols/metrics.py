@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.base.protocol import Metric
+from tsadbench.base.scores import comparable
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -190,9 +191,9 @@ def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:
     negatives = len(anomalous) - positives
     if positives == 0 or negatives == 0:
         return Ranking(None, None, None)
-    comparable = np.where(np.isnan(scores), -np.inf, scores)
-    order = np.argsort(comparable)[::-1]
-    ranked = comparable[order]
+    values = comparable(scores)
+    order = np.argsort(values)[::-1]
+    ranked = values[order]
     # A threshold lies below the last of equal scores or not at all: rows that tie cannot be told apart.
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
     tp = np.cumsum(anomalous[order], dtype=np.int64)[last]

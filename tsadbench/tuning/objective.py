@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from tsadbench.base.scores import comparable
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
 from tsadbench.tuning.folds import Fold
@@ -132,11 +133,9 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """
     from sklearn.metrics import average_precision_score
 
-    missing = np.isnan(scores)
-    if missing.all():
+    if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")
-    lowest = np.nextafter(np.nanmin(scores), -np.inf)
-    return float(average_precision_score(faulty, np.where(missing, lowest, scores)))
+    return float(average_precision_score(faulty, comparable(scores)))
 
 
 def _planted(fold: Fold, number: int, seed: int) -> tuple[tuple[Faulty, ...], ...]:

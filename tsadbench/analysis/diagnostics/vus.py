@@ -31,6 +31,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tsadbench.analysis.events import check_rows, runs
+from tsadbench.base.scores import comparable
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
@@ -125,10 +126,10 @@ def _ramps(anomalous: BoolArray, largest: int) -> Iterator[_Ramps]:
 
 def _ranks(scores: FloatArray) -> IntArray:
     """Return for each row the first threshold that flags it, [n_rows]; thresholds fall."""
-    comparable = np.where(np.isnan(scores), -np.inf, scores)
-    descending = np.sort(comparable)[::-1]
+    values = comparable(scores)
+    descending = np.sort(values)[::-1]
     thresholds = descending[np.linspace(0, len(scores) - 1, _THRESHOLDS, dtype=np.int64)]
-    return np.searchsorted(-thresholds, -comparable).astype(np.int64)
+    return np.searchsorted(-thresholds, -values).astype(np.int64)
 
 
 def _existence(ranks: IntArray, anomalous: BoolArray, largest: int) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from sklearn.metrics import precision_recall_curve, roc_curve
 
+from tsadbench.base.scores import comparable
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.rows import FitRows, about, by_label, fits_of, mean_and_spread
 from tsadbench.reporting.figures.style import GREY, Look, looks, own_axes, plain
@@ -159,12 +160,12 @@ def _judged(fits: Sequence[FitRows], split: str) -> list[FitRows]:
 
 
 def _roc_points(rows: FitRows) -> Points:
-    false_alarms, recall, _ = roc_curve(rows.anomalous, rows.comparable, drop_intermediate=False)
+    false_alarms, recall, _ = roc_curve(rows.anomalous, comparable(rows.scores), drop_intermediate=False)
     return false_alarms, recall
 
 
 def _precision_points(rows: FitRows) -> Points:
-    precision, recall, _ = precision_recall_curve(rows.anomalous, rows.comparable)
+    precision, recall, _ = precision_recall_curve(rows.anomalous, comparable(rows.scores))
     return recall[::-1], precision[::-1]
 
 

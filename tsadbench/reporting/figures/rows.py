@@ -38,13 +38,6 @@ class FitRows:
     flagged: BoolArray
     threshold: float
 
-    @property
-    def comparable(self) -> FloatArray:
-        """The scores, rows without one below all others, as protocols rank them."""
-        present = self.scores[~np.isnan(self.scores)]
-        lowest = present.min() - 1.0 if len(present) else 0.0
-        return np.where(np.isnan(self.scores), lowest, self.scores)
-
 
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     """Return a split's evaluated rows by the fit that scored them; one under most protocols.

@@ -9,6 +9,7 @@ from scipy.stats import genpareto
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
+from tsadbench.base.scores import comparable
 from tsadbench.reporting.html.compact import packed, thinned
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -132,9 +133,7 @@ def tail(scores: FloatArray, threshold: Threshold) -> dict[str, JsonValue] | Non
 def _pooled(group: Sequence[ScoredRecording]) -> tuple[FloatArray, BoolArray]:
     scores = np.concatenate([one.scores[one.evaluated] for one in group])
     truth = np.concatenate([one.anomalous[one.evaluated] for one in group])
-    present = _finite(scores)
-    lowest = present.min() if len(present) else 0.0
-    return np.where(np.isnan(scores), np.nextafter(lowest, -np.inf), scores), truth
+    return comparable(scores), truth
 
 
 def _roc(scores: FloatArray, truth: BoolArray) -> tuple[FloatArray, FloatArray]:
