@@ -1,14 +1,14 @@
-"""The graph over sensors on which a detector worked, found again from the training recordings of its trial."""
+"""The graph over sensors on which a detector worked, derived again from the training recordings of its trial."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.execution.plan import make_plan
+from tsadbench.execution.plan import contender_from_label
 from tsadbench.registry import load_detector
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
@@ -16,7 +16,7 @@ from tsadbench.utils.arrays import FloatArray
 
 @runtime_checkable
 class OffersSensorGraph(Protocol):
-    """What a detector may have that passes messages over a graph which its fit derives before it learns."""
+    """A detector that passes messages over a graph, which its fit derives before it learns."""
 
     def sensor_graph(self, recordings: Sequence[Recording]) -> tuple[FloatArray, FloatArray]:
         """Return, of training recordings, A [n_sensors, n_sensors] ([i, j] for i -> j) and node weights [n_sensors]."""
@@ -25,20 +25,20 @@ class OffersSensorGraph(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensorGraph:
-    """A prior, and what a detector made of it.
+    """A prior, and the graph that a detector derived from it.
 
     Parameters
     ----------
     label
         The detector's.
     title
-        What a figure says of it.
+        For a figure: the trial, and the fit if there are several.
     sensors
         The order of rows and columns.
     prior
-        The detector's own, else the data set's; None where there is none.
+        The detector's own, else the data set's; None without either.
     adjacency, node_weights
-        [n_sensors, n_sensors] and [n_sensors]; None where the detector does not offer them (`OffersSensorGraph`).
+        [n_sensors, n_sensors] and [n_sensors]; None if the detector does not offer them (`OffersSensorGraph`).
     """
 
     label: str
@@ -60,25 +60,28 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
-        If the detector or a prior that its label names is not here any more.
+        If the detector or a prior that its label names is no longer available.
     """
-    record = result.record
-    plan = make_plan([record.label], dataset=result.data, floors=False, seeds=1)
-    construction = plan.trials[0].contender.seeded(record.seed)
+    record, dataset = result.record, result.data.dataset
+    construction = contender_from_label(record.label, dataset).seeded(record.seed)
     detector = construction.construct()
-    given = construction.arguments.get("prior")
-    prior = given if isinstance(given, Prior) else result.data.dataset.prior
-    place = f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.protocol}"
+    argument = construction.arguments.get("prior")
+    graph = SensorGraph(
+        label=record.label,
+        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.protocol}",
+        sensors=dataset.sensors,
+        prior=argument if isinstance(argument, Prior) else dataset.prior,
+    )
     if not isinstance(detector, OffersSensorGraph):
-        return SensorGraph(record.label, place, result.data.dataset.sensors, prior)
+        return graph
     episode = result.scored[0].episode
-    matrix, weights = detector.sensor_graph(episode.train)
-    several = "" if len(result.scored) == 1 else f" · fit of {episode.id}"
-    return SensorGraph(record.label, place + several, result.data.dataset.sensors, prior, matrix, weights)
+    adjacency, node_weights = detector.sensor_graph(episode.train)
+    title = graph.title if len(result.scored) == 1 else f"{graph.title} · fit of {episode.id}"
+    return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 
 def offers_sensor_graph(detector: str) -> bool:
-    """Return whether the detector of this name says on which graph it works.
+    """Return whether the detector of this name reports the graph it works on.
 
     Raises
     ------

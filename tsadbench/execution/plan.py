@@ -303,6 +303,24 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
     )
 
 
+def contender_from_label(label: str, dataset: Dataset) -> Contender:
+    """Return the contender that a label names, checked against a data set; no protocol takes part.
+
+    Parameters
+    ----------
+    label
+        As records and tables hold it.
+    dataset
+        Its sensors are checked, its prior is the default.
+
+    Raises
+    ------
+    UsageError, DataError, PluginError, MissingExtraError
+        If the detector cannot be loaded, or a prior that the label names cannot be read.
+    """
+    return _contender(*_named(label), dataset)
+
+
 def _n_values(episodes: Sequence[Episode]) -> int:
     return sum(recording.values.size for episode in episodes for recording in episode.test)
 

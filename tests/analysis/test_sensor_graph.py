@@ -1,0 +1,48 @@
+"""A detector's graph is derived from its label and the training recordings, whatever the protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_data
+from tsadbench import Detector, Labels
+from tsadbench.analysis.sensor_graph import sensor_graph
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import DataError
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.trial_result import TrialResult
+
+
+class OwnGraph(Detector):
+    """Reports how many training rows it was given."""
+
+    def _fit(self, recordings):
+        raise AssertionError("a graph needs no training")
+
+    def _score(self, recording):
+        return np.zeros(recording.n_rows)
+
+    def sensor_graph(self, recordings):
+        return np.full((3, 3), float(sum(one.n_rows for one in recordings))), np.full(3, 1 / 3)
+
+
+def test_data_that_strict_refuses_do_not_matter(tmp_path):
+    data = make_data()
+    copies = tuple(replace(one, id=f"copy of {one.id}") for one in data.dataset.train)
+    test = (*data.dataset.test, *copies)
+    splits = {"overall": tuple(one.id for one in test)}
+    labels = Labels({**data.labels.rows, **{one.id: np.zeros(one.n_rows, dtype=bool) for one in copies}}, splits)
+    data = LabelledDataset(replace(data.dataset, test=test, splits=splits), labels)
+    with pytest.raises(DataError, match="every training row also occurs"):
+        make_plan(["t2"], dataset=data, protocol="strict", floors=False)
+    store = Store.create(tmp_path / "runs")
+    (record,) = run_plan(make_plan(["t2"], dataset=data, protocol="published", floors=False), store)
+    label = f"{__name__}:OwnGraph"
+    graph = sensor_graph(TrialResult(replace(record, label=label, detector=label), store, data))
+    assert graph.adjacency[0, 0] == 400.0
+    assert graph.title == f"{label}, seed 0 · small · protocol published"
