@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import Detector, FloatArray, Recording, Traits
 
 
 class AllPositive(Detector):

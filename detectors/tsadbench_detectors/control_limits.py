@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 
 
 def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:

@@ -14,17 +14,12 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.errors import UsageError
-from tsadbench.utils.arrays import FloatArray
+from tsadbench import UsageError
+from tsadbench.base import Choice, FloatArray, IntegerRange, Prior, RealRange, Recording, Space, Traits, extra
 from tsadbench_detectors import sensor_graph
-from tsadbench_detectors.extras import needs_extra
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
-with needs_extra("dprgm", "deep"):
+with extra("dprgm", "deep"):
     import torch
     from torch import Tensor, nn
 

@@ -8,15 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.extras import needs_extra
+from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
-with needs_extra("gdn", "deep"):
+with extra("gdn", "deep"):
     import torch
     from torch import Tensor, nn
 

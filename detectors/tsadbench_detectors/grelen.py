@@ -9,14 +9,10 @@ from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.utils.arrays import FloatArray, IntArray
-from tsadbench_detectors.extras import needs_extra
+from tsadbench.base import Choice, FloatArray, IntArray, IntegerRange, RealRange, Recording, Space, Traits, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
-with needs_extra("grelen", "deep"):
+with extra("grelen", "deep"):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional

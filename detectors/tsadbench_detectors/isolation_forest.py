@@ -8,10 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import IntegerRange, Space
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 

@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench_detectors.extras import needs_extra
+from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
 
-with needs_extra("lstm-ae", "deep"):
+with extra("lstm-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.reconstructor import Reconstructor

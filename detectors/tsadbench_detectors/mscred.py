@@ -8,13 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.extras import needs_extra
+from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
 
-with needs_extra("mscred", "deep"):
+with extra("mscred", "deep"):
     import torch
     from torch import Tensor, nn
 

@@ -11,11 +11,8 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.errors import DataError
-from tsadbench.utils.arrays import FloatArray, IntArray
+from tsadbench import DataError
+from tsadbench.base import Choice, Detector, FloatArray, IntArray, IntegerRange, RealRange, Recording, Space, Traits
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 

@@ -8,10 +8,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError
-from tsadbench.utils.arrays import FloatArray, IntArray
+from tsadbench import DataError
+from tsadbench.base import Detector, FloatArray, IntArray, Recording, Traits
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 

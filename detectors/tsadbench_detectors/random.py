@@ -7,9 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import Detector, FloatArray, Recording, Traits
 
 
 class Random(Detector):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 from tsadbench_detectors.standardise import Standardiser
 
 _EPSILON = 1e-8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 
 
 def trailing_median(values: FloatArray, rows: int) -> FloatArray:

@@ -8,9 +8,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench import DataError
+from tsadbench.base import BoolArray, FloatArray, Recording
 
 
 class Scaler(Protocol):

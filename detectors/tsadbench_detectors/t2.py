@@ -9,10 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import pinvh
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import IntegerRange, Space
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 

@@ -8,10 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, RealRange, Recording, Space, Traits
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser, pooled_rows

@@ -7,12 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench_detectors.extras import needs_extra
+from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
 
-with needs_extra("vanilla-ae", "deep"):
+with extra("vanilla-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.base.dataset import Labels
-from tsadbench.base.protocol import EpisodeThreshold, Judgement, Place, Scored, SplitJudgement, Threshold
-from tsadbench.errors import ContractError, DataError, UsageError
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench import ContractError, DataError, UsageError
+from tsadbench.base import (
+    BoolArray,
+    EpisodeThreshold,
+    FloatArray,
+    Judgement,
+    Labels,
+    Place,
+    Scored,
+    SplitJudgement,
+    Threshold,
+)
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 

@@ -28,10 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.base.protocol import Metric
-from tsadbench.base.scores import comparable
-from tsadbench.errors import DataError
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench import DataError
+from tsadbench.base import BoolArray, FloatArray, Metric, comparable
 
 METRICS: tuple[Metric, ...] = (
     Metric("precision", "Precision"),

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.base import BoolArray, FloatArray, Recording
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads neighbouring bit patterns
 _HALF = np.uint64(32)

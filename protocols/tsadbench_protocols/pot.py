@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from tsadbench.base.protocol import Threshold
-from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.arrays import FloatArray
+from tsadbench import DataError, UsageError
+from tsadbench.base import FloatArray, Threshold
 
 ENOUGH_EXCESSES = 30
 LOWEST_LEVEL = 0.90

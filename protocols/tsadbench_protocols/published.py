@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tsadbench.base.dataset import Dataset, Labels
-from tsadbench.base.protocol import Episode, Judgement, Place, Protocol, Scored, Threshold
-from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError
+from tsadbench import DataError
+from tsadbench.base import Dataset, Episode, Judgement, Labels, Place, Protocol, Recording, Scored, Threshold
 from tsadbench_protocols import pot
 from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
 from tsadbench_protocols.metrics import METRICS

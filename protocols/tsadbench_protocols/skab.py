@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tsadbench.base.dataset import Dataset, Labels
-from tsadbench.base.protocol import (
+from tsadbench import ContractError, DataError
+from tsadbench.base import (
+    Dataset,
     Episode,
     EpisodeThreshold,
     Judgement,
+    Labels,
     Metric,
     Place,
     Protocol,
@@ -18,7 +20,6 @@ from tsadbench.base.protocol import (
     SplitJudgement,
     Threshold,
 )
-from tsadbench.errors import ContractError, DataError
 from tsadbench_protocols import pot
 from tsadbench_protocols.judging import Evaluated, find_threshold, require_integer, require_whole
 from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, rank

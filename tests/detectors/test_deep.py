@@ -14,12 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from tsadbench import DataError, MissingExtraError, Recording, UsageError
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray, extra
 from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
 from tsadbench_detectors.deep.gru import GRU
-from tsadbench_detectors.extras import needs_extra
 
 
 class LevelNetwork(nn.Module):
@@ -230,12 +229,12 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_package_names_the_extra() -> None:
     message = r"^dprgm needs .* pip install 'tsadbench\[deep\]'$"
-    with pytest.raises(MissingExtraError, match=message), needs_extra("dprgm", "deep"):
+    with pytest.raises(MissingExtraError, match=message), extra("dprgm", "deep"):
         importlib.import_module("a_package_that_nobody_has")
 
 
 def test_a_missing_module_of_our_own_is_a_defect_not_an_extra() -> None:
-    with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), needs_extra("dprgm", "deep"):
+    with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), extra("dprgm", "deep"):
         importlib.import_module("tsadbench_detectors.nothing")
 
 

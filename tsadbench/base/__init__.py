@@ -1,1 +1,70 @@
-"""The contracts: what the author of a detector, a protocol or a data set imports."""
+"""The contracts: all that the author of a detector, a protocol, a data set or a detector library imports.
+
+Errors and `progress` come from `tsadbench` itself. Everything here is imported at once, so that a plugin has one line
+of imports; the command line keeps this package out of ``--help`` and ``list``.
+"""
+
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
+from tsadbench.base.prior import Edge, Prior
+from tsadbench.base.protocol import (
+    Episode,
+    EpisodeThreshold,
+    Judgement,
+    Metric,
+    Place,
+    Protocol,
+    Scored,
+    SplitJudgement,
+    Threshold,
+)
+from tsadbench.base.recording import Recording, Series, as_recording, as_recordings
+from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.scores import comparable
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tsadbench.utils.extras import extra
+from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.mask_runs import mask_runs
+
+__all__ = [
+    "AdaptedDetector",
+    "BoolArray",
+    "Choice",
+    "DataOptions",
+    "Dataset",
+    "Detector",
+    "DetectorLibrary",
+    "Edge",
+    "Episode",
+    "EpisodeThreshold",
+    "Float32Array",
+    "FloatArray",
+    "IntArray",
+    "IntegerRange",
+    "Judgement",
+    "LabelledDataset",
+    "Labels",
+    "LibraryDetector",
+    "Loader",
+    "Metric",
+    "Place",
+    "Prior",
+    "Protocol",
+    "RealRange",
+    "Recording",
+    "Scored",
+    "Series",
+    "Space",
+    "SplitJudgement",
+    "Threshold",
+    "Traits",
+    "as_recording",
+    "as_recordings",
+    "checked_scores",
+    "comparable",
+    "extra",
+    "find_package",
+    "mask_runs",
+]

@@ -22,7 +22,8 @@ def extra(feature: str, name: str) -> Iterator[None]:
     Raises
     ------
     MissingExtraError
-        If an import inside the ``with`` statement fails.
+        If an import inside the ``with`` statement fails. One of tsadbench's own packages is no extra: if it cannot
+        be imported, that is a defect, and its error is left as it is.
 
     Examples
     --------
@@ -32,4 +33,6 @@ def extra(feature: str, name: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
+        if (error.name or "").startswith("tsadbench"):
+            raise
         raise MissingExtraError(feature, name) from error

@@ -13,11 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import AdaptedDetector
-from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.arrays import FloatArray
+from tsadbench import DataError, UsageError
+from tsadbench.base import AdaptedDetector, FloatArray, Recording, Traits
 from tsadbench_detectors.adapters.constructor import seed_name
 from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.surroundings import contained

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

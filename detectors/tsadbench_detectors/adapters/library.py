@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import cast
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
-from tsadbench.errors import MissingExtraError, PluginError
+from tsadbench import MissingExtraError, PluginError
+from tsadbench.base import DetectorLibrary, LibraryDetector, Traits
 from tsadbench_detectors.adapters.constructor import constructor, documentation, seed_name
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.known import UNKNOWN, Known

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.library import LibraryFamily
 from tsadbench_detectors.adapters.pyod_classes import CLASSES

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.known import Known
 from tsadbench_detectors.adapters.library import LibraryFamily

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.base import find_package
 
 _CLASS = re.compile(r"^class (\w+)\(([\w\s,.]*)\):", re.MULTILINE)
 

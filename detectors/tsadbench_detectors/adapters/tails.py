@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray
 
 
 def ecod(train: FloatArray, rows: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tsadbench.errors import UsageError
+from tsadbench import UsageError
 
 
 def find_device(name: str) -> torch.device:

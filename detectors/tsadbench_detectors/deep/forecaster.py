@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray, Recording
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 

@@ -20,11 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tsadbench.base.detector import Detector
-from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.arrays import IntArray
-from tsadbench.utils.progress import progress
+from tsadbench import DataError, UsageError, progress
+from tsadbench.base import Detector, IntArray, Recording
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.windows import Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser

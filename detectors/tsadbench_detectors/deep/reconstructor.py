@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
-from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base import FloatArray, Recording
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 
