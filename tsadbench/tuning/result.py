@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.task import Task, training_hash
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.parameters import JsonValue, as_json, format_label
+from tsadbench.utils.toml import toml_lines, toml_value
 
 
 def label_at(task: Task, parameters: Mapping[str, object]) -> str:
@@ -83,11 +83,11 @@ def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) 
     defaults = outcome.at(task.defaults)
     dataset = plan.source[0] if plan.source else task.dataset
     yield "# Written by tsadbench tune. Takes it:  tsadbench run --config THIS_FILE"
-    yield f"detectors = [{_toml(_request(task, best.parameters))}]"
-    yield f"datasets = [{_toml(str(Path(dataset).resolve()) if dataset.endswith(CARD_ENDING) else dataset)}]"
+    yield f"detectors = [{toml_value(_request(task, best.parameters))}]"
+    yield f"datasets = [{toml_value(str(Path(dataset).resolve()) if dataset.endswith(CARD_ENDING) else dataset)}]"
     yield ""
     yield "[tuned]"
-    yield from _table(
+    yield from toml_lines(
         {
             "label": label,
             "detector": task.name,
@@ -111,16 +111,4 @@ def _lines(task: Task, plan: Plan, outcome: Outcome, best: Point, storage: str) 
     for name, table in (("parameters", best.parameters), ("parts", best.parts), ("states", outcome.counts)):
         yield ""
         yield f"[tuned.{name}]"
-        yield from _table(table)
-
-
-def _table(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield a line a key; TOML has no null, so what is None is left out."""
-    for key, value in values.items():
-        if value is not None:
-            yield f"{key if key.replace('-', '').replace('_', '').isalnum() else _toml(key)} = {_toml(as_json(value))}"
-
-
-def _toml(value: JsonValue) -> str:
-    """Return a text, number or truth value as TOML, which writes them as JSON does but for one control character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        yield from toml_lines({key: as_json(value) for key, value in table.items()})

@@ -1,10 +1,12 @@
-"""TOML files that people write: read, held against the keys that they may have, every fault told with its line."""
+"""Read hand-written TOML files and validate them, reporting every error with its line; write values as TOML."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -151,3 +153,34 @@ def _reason(fault: ErrorDetails) -> str:
     kind = re.sub(r"^(?=greater|less)", "number ", kind)
     article = "" if not kind[0].isalpha() else "an " if kind[0] in "aeiou" else "a "
     return f"expected {article}{kind}{found}"
+
+
+def toml_lines(table: Mapping[str, object]) -> Iterator[str]:
+    """Yield ``key = value`` for each key of a table. TOML has no null: a value of None is left out.
+
+    Examples
+    --------
+    >>> list(toml_lines({"name": "t2", "t2.smoothing": 5, "prior": None, "seeds": [0, 1]}))
+    ['name = "t2"', '"t2.smoothing" = 5', 'seeds = [0, 1]']
+    """
+    for key, value in table.items():
+        if value is not None:
+            yield f"{key if re.fullmatch('[A-Za-z0-9_-]+', key) else toml_value(key)} = {toml_value(value)}"
+
+
+def toml_value(value: object) -> str:
+    """Return a text, number, truth value or list of them as TOML; a list of more than 100 characters by the line.
+
+    Examples
+    --------
+    >>> print(toml_value(["a", 1.5, True]), toml_value(float("-inf")))
+    ["a", 1.5, true] -inf
+    """
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        items = [toml_value(item) for item in value]
+        line = f"[{', '.join(items)}]"
+        return line if len(line) <= 100 else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    # JSON writes texts, finite numbers and truth values as TOML does, but for one control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from tsadbench.datasets.cards.schema import NAME, FileFormat, canonical
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.issues import Issues
+from tsadbench.utils.toml import toml_value
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
@@ -181,7 +181,7 @@ def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Itera
     yield "# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it."
     yield "# Then:  tsadbench data validate CARD   and   tsadbench run --dataset CARD --detector t2"
     yield "schema = 1"
-    yield f"name = {_text(_name(folder))}"
+    yield f"name = {toml_value(_name(folder))}"
     yield '# citation = ""    licence = ""'
     yield "# The system in words, and its physical couplings (docs/priors.md), as files beside this card:"
     yield '# description = "system.md"'
@@ -203,7 +203,7 @@ def _files(tables: Sequence[_Look]) -> Iterable[str]:
     yield "[files]"
     for key in ("separator", "decimal", "encoding", "header_line"):
         values = list(dict.fromkeys(getattr(look.written, key) for look in texts))
-        yield f"{key} = {_text(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
+        yield f"{key} = {toml_value(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
     yield ""
 
 
@@ -215,12 +215,12 @@ def _parts(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
             if role == "train":
                 yield "# Normal rows only: a training file whose label says otherwise is refused."
             yield f"[{role}]"
-            yield f"files = {_list(_patterns(looks, tables))}"
+            yield f"files = {toml_value(_patterns(looks, tables))}"
             yield ""
         return
     yield "# No file seems to be for training alone: each gives its first rows for training, the others for testing."
     yield "[single]"
-    yield f"files = {_list(_patterns(tables, tables))}"
+    yield f"files = {toml_value(_patterns(tables, tables))}"
     if all(look.file.train_rows is not None for look in tables):
         yield 'train_rows = "file name"  # the number after tr_'
     else:
@@ -238,16 +238,16 @@ def _columns(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
     times = first.of_role("time")
     yield "[columns]"
     if len(sensors) <= 100:
-        yield f"sensors = {_list(sensors)}"
+        yield f"sensors = {toml_value(sensors)}"
     else:
         yield f'sensors = ["*"]  # all {len(sensors)} that have no other use'
     if ignored:
         reasons = {"label": "another label", "counter": "counts rows", "text": "text", "empty": "empty"}
         why = "; ".join(f"{name}: {reasons[roles[name]]}" for name in ignored[:10])
-        yield f"ignore = {_list(ignored)}  # {' '.join(why.split())}"
+        yield f"ignore = {toml_value(ignored)}  # {' '.join(why.split())}"
     if times:
-        yield f"time = {_text(times[0])}"
-        yield f"time_format = {_text(first.time_format)}"
+        yield f"time = {toml_value(times[0])}"
+        yield f"time_format = {toml_value(first.time_format)}"
     else:
         yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
         yield "# period = 1"
@@ -255,9 +255,9 @@ def _columns(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
         yield 'label = "label"  # NOT FOUND: name the column that tells anomalous rows'
         return
     anomalous = [value for value in dict.fromkeys(v for look in tables for v in look.labels) if value != normal]
-    yield f"label = {_text(label)}"
-    yield f"anomalous = {_list(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
-    yield f"normal = {_list([normal or '0'])}"
+    yield f"label = {toml_value(label)}"
+    yield f"anomalous = {toml_value(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
+    yield f"normal = {toml_value([normal or '0'])}"
 
 
 def _missing(tables: Sequence[_Look]) -> Iterable[str]:
@@ -280,7 +280,7 @@ def _splits(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
     yield "# Groups of test recordings that tables show apart."
     yield "[splits]"
     for folder in folders:
-        yield f"{_text(PurePosixPath(folder).name)} = {_list([folder + '/*'])}"
+        yield f"{toml_value(PurePosixPath(folder).name)} = {toml_value([folder + '/*'])}"
 
 
 def _is_training(look: _Look, normal: str | None) -> bool:
@@ -317,15 +317,3 @@ def _patterns(looks: Sequence[_Look], all_looks: Sequence[_Look]) -> list[str]:
 def _name(folder: Path) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")
     return name if re.fullmatch(NAME, name) else "my-plant"
-
-
-def _text(value: object) -> str:
-    """Return a value as TOML: JSON's strings and numbers are TOML's too."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _list(values: Sequence[str]) -> str:
-    line = f"[{', '.join(map(_text, values))}]"
-    if len(line) <= 100:
-        return line
-    return "[\n" + "".join(f"    {_text(value)},\n" for value in values) + "]"

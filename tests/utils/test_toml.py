@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import math
+import tomllib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsadbench.utils.toml import toml_lines
+
+SCALARS = st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans()
+
+
+@given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS, max_size=30)))
+def test_what_is_written_is_read_back(table):
+    assert tomllib.loads("\n".join(toml_lines(table))) == table
+
+
+def test_nan_and_none():
+    (line,) = toml_lines({"a": None, "b": math.nan})
+    assert math.isnan(tomllib.loads(line)["b"])
