@@ -6,8 +6,6 @@ import hashlib
 import tomllib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tsadbench
 from tests.conftest import make_data
@@ -17,7 +15,7 @@ from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.place import result_file, storage_of
-from tsadbench.tuning.result import _toml, label_at, provenance, write_tuned
+from tsadbench.tuning.result import label_at, provenance, write_tuned
 from tsadbench.tuning.task import Settings, make_task
 
 POINTS = (
@@ -118,18 +116,6 @@ def test_another_file_is_refused(tmp_path, text):
         provenance(file)
     with pytest.raises(UsageError, match="cannot be read"):
         provenance(tmp_path / "none.toml")
-
-
-@given(
-    st.one_of(st.text(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False))
-)
-def test_values_are_written_as_toml_reads_them(value):
-    text = f"value = {_toml(value)}"
-    if isinstance(value, str) and any(0xD800 <= ord(character) < 0xE000 for character in value):
-        return  # half a character: no text in UTF-8
-    found = tomllib.loads(text)["value"]
-    assert found == value
-    assert type(found) is type(value)
 
 
 def test_a_study_lies_below_the_folder_by_default_and_never_among_the_data(task, tmp_path):

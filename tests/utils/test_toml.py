@@ -13,7 +13,9 @@ SCALARS = st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=Fal
 
 @given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS, max_size=30)))
 def test_what_is_written_is_read_back(table):
-    assert tomllib.loads("\n".join(toml_lines(table))) == table
+    found = tomllib.loads("\n".join(toml_lines(table)))
+    assert found == table
+    assert {key: type(value) for key, value in found.items()} == {key: type(value) for key, value in table.items()}
 
 
 def test_nan_and_none():
