@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import Prior, Recording
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Edge
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.serialization.archive import unpack
@@ -68,7 +68,7 @@ def as_model(detector) -> bytes:
         protocol="strict",
         dataset="small",
         n_rows=240,
-        layout=RowLayout(),
+        layout=FileFormat(),
         manifest={},
         parts=checksums(parts),
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.serving.conftest import HEADER, lines
 from tsadbench import DataError
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.contents import time_in_seconds
 from tsadbench.datasets.cards.reader import load_card
 from tsadbench.serving.clock import parse, written
@@ -21,10 +21,10 @@ from tsadbench.serving.lines import Lines
 from tsadbench.serving.rows import MISSING, RowReader
 
 SENSORS = ("Pressure [bar]", "Flow")
-PLAIN = RowLayout(time=("t",), time_formats=("seconds",))
+PLAIN = FileFormat(time=("t",), time_formats=("seconds",))
 
 
-def read(text: str | bytes, layout: RowLayout, sensors=SENSORS, cuts=()):
+def read(text: str | bytes, layout: FileFormat, sensors=SENSORS, cuts=()):
     data = text.encode() if isinstance(text, str) else text
     cutter, reader = Lines("x.csv", layout.encoding), RowReader("x.csv", layout, sensors)
     borders = [0, *sorted(cuts), len(data)]
@@ -66,7 +66,7 @@ def test_it_does_not_matter_where_the_bytes_are_cut(plant_layout, cuts):
 
 
 @pytest.fixture(scope="module")
-def plant_layout(plant) -> RowLayout:
+def plant_layout(plant) -> FileFormat:
     return load_card(plant / "card.toml").dataset.layout
 
 
@@ -79,7 +79,7 @@ def test_the_missing_values_are_those_of_pandas():
 @given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_numbers_are_the_nearest_float64(number, comma):
     cell = repr(number).replace(".", ",") if comma else repr(number)
-    layout = RowLayout(separator=";", decimal="," if comma else ".")
+    layout = FileFormat(separator=";", decimal="," if comma else ".")
     values, _, _ = read(f"a;b\n{cell};1\n", layout, ("a", "b"))
     assert values[0].tolist() == [number, 1.0]
 
@@ -111,11 +111,11 @@ def test_what_is_wrong_is_told_with_its_line(text, message):
 
 def test_another_unit_is_told_as_one():
     with pytest.raises(DataError, match=r"fitted on 'Pressure \[bar\]', found 'Pressure \[psi\]': the units differ"):
-        read("Pressure [psi],Flow\n1,2\n", RowLayout())
+        read("Pressure [psi],Flow\n1,2\n", FileFormat())
 
 
 def test_other_orders_are_taken_by_name_and_said():
-    values, time, header = read("x,Flow,,Pressure [bar]\n9,1,8,2\n", RowLayout(time=("t",)))
+    values, time, header = read("x,Flow,,Pressure [bar]\n9,1,8,2\n", FileFormat(time=("t",)))
     assert values.tolist() == [[2.0, 1.0]]
     assert time is None
     order, times, unused = header.notes
@@ -141,7 +141,7 @@ def test_rows_before_a_wrong_one_are_given():
 def test_gaps_are_filled_as_pandas_fills_them(gaps, at_most, cuts):
     values = np.arange(2.0 * len(gaps)).reshape(-1, 2)
     values[np.array(gaps)] = math.nan
-    layout = RowLayout(fill="forward-fill", fill_at_most=at_most)
+    layout = FileFormat(fill="forward-fill", fill_at_most=at_most)
     text = [",".join("" if math.isnan(value) else repr(value) for value in row) or "," for row in values.tolist()]
     reader, found = RowReader("x", layout, ("a", "b")), []
     text = [f"{line},." for line in text]
@@ -179,8 +179,8 @@ def test_times_are_the_cards(moment):
 
 
 def test_a_header_can_be_searched_for():
-    values, _, header = read("report\nmade by Ann\na,b\n1,2\n", RowLayout(header_line="search"), ("a", "b"))
+    values, _, header = read("report\nmade by Ann\na,b\n1,2\n", FileFormat(header_line="search"), ("a", "b"))
     assert values.tolist() == [[1.0, 2.0]]
     assert header.line == 3
     with pytest.raises(DataError, match="none of its first 2 lines names all sensors"):
-        read("report\n1,2\n", RowLayout(header_line="search"), ("a", "b"))
+        read("report\n1,2\n", FileFormat(header_line="search"), ("a", "b"))

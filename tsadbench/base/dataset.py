@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording, check_sensors
 from tsadbench.errors import DataError
@@ -56,7 +56,7 @@ class Dataset:
     licence: str = ""
     notes: tuple[str, ...] = ()
     folder: Path | None = None
-    layout: RowLayout = field(default_factory=RowLayout)
+    layout: FileFormat = field(default_factory=FileFormat)
 
     def __post_init__(self) -> None:
         if not self.train or not self.test:

@@ -1,4 +1,4 @@
-"""How a file with rows of sensor values is written: what a model keeps of its data set, to read new files alike."""
+"""How a file with rows of sensor values is written. A model keeps its data set's format, to read new files alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowLayout:
-    """How a file with rows is written.
+class FileFormat:
+    """How a file with rows of sensor values is written.
 
     Parameters
     ----------
@@ -17,22 +17,22 @@ class RowLayout:
     header_line
         Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all.
     remove_prefix
-        Text that is taken off the front of columns' names.
+        Text to remove from the front of column names.
     time
-        The column with the times, or several whose texts make up a time; none: rows have no time.
+        The column with the times, or several whose texts make up a time; empty if rows have no time.
     time_formats
-        As a card has them: "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`, of which the first
-        that fits a file's first row must fit the others.
+        "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`. A data set's file is read with the first
+        that fits all of its rows; rows that arrive one by one, with the first that fits the first row.
     period
-        Seconds from row to row, where no column holds times; None: not known.
+        Seconds from row to row if no column holds times; None if unknown.
     unused
         Names or patterns of columns that are neither sensors nor times, the label among them.
     fill
-        Whether a missing value is an error, or filled with the sensor's last one.
+        Whether a missing value is an error or is replaced by the sensor's last value.
     fill_at_most
-        The longest run of missing values of a sensor that may be filled, in rows; None: any.
+        The longest run of missing values of a sensor that may be filled, in rows; None for any.
     missing
-        Texts that mean a missing value, beside the empty cell, NaN, NA, NULL and the like.
+        Texts that mean a missing value, in addition to the empty cell, NaN, NA, NULL and the like.
     """
 
     separator: str = ","

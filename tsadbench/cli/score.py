@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from tsadbench.base.file_format import RowLayout
+    from tsadbench.base.file_format import FileFormat
     from tsadbench.serving import Model
     from tsadbench.serving.follow import Piece
 
@@ -107,7 +107,7 @@ def _checked(
 
 def _layout(
     model: Model, separator: str | None, decimal: str | None, time: str | None, time_format: str | None
-) -> RowLayout:
+) -> FileFormat:
     """Return how new files are written: as the training files, but for what the user says."""
     from dataclasses import replace
 
@@ -131,7 +131,7 @@ def _layout(
 
 
 def _follow(
-    model: Model, file: str, idle: float | None, layout: RowLayout, out: Path | None, *, contributions: bool
+    model: Model, file: str, idle: float | None, layout: FileFormat, out: Path | None, *, contributions: bool
 ) -> None:
     from tsadbench.serving.scoring import answer_stream
     from tsadbench.serving.stream import Stream
@@ -156,7 +156,7 @@ def _pieces(file: str, idle: float | None) -> Iterable[Piece]:
 
 
 def _write(
-    model: Model, files: Sequence[str], layout: RowLayout, out: Path | None, form: Format, *, contributions: bool
+    model: Model, files: Sequence[str], layout: FileFormat, out: Path | None, form: Format, *, contributions: bool
 ) -> None:
     from tsadbench.serving.scoring import answer_file
     from tsadbench.serving.table import CsvTable, parquet_bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.csv_file import Table, read_csv
@@ -48,7 +48,7 @@ _TEST = Layout(
     label="anomaly",
     unread=("changepoint",),
 )
-_LAYOUT = RowLayout(
+_LAYOUT = FileFormat(
     separator=_TEST.separator,
     time=("datetime",),
     time_formats=(_TIME_FORMAT,),

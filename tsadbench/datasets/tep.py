@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.location import find_or_download
@@ -82,7 +82,7 @@ def load(options: DataOptions) -> LabelledDataset:
         licence="University of Illinois (free use with notice)",
         notes=source.notes(found, folder, allow_changed=options.allow_changed),
         folder=folder.resolve(),
-        layout=RowLayout(period=_SECONDS),
+        layout=FileFormat(period=_SECONDS),
     )
     row = np.arange(_TEST_ROWS)
     labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.serving.row_error import Flaw
 from tsadbench.utils.arrays import FloatArray
 
@@ -25,7 +25,7 @@ class Clock:
         Says how they are written.
     """
 
-    def __init__(self, layout: RowLayout) -> None:
+    def __init__(self, layout: FileFormat) -> None:
         self._layout = layout
         self._form: str | None = None
         self._last = -np.inf

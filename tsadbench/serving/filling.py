@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.serving.row_error import Flaw
 from tsadbench.utils.arrays import FloatArray
 
@@ -22,7 +22,7 @@ class Filling:
         Names of the values' columns.
     """
 
-    def __init__(self, layout: RowLayout, sensors: Sequence[str]) -> None:
+    def __init__(self, layout: FileFormat, sensors: Sequence[str]) -> None:
         self._layout = layout
         self._sensors = tuple(sensors)
         self._last = np.full(len(sensors), np.nan)

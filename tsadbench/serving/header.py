@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.columns import cleaned, matches
 from tsadbench.datasets.cards.csv import SEPARATORS, split
 
@@ -44,7 +44,7 @@ class Header:
 
 
 def read_header(
-    lines: Sequence[str], layout: RowLayout, sensors: Sequence[str], *, last: bool = False
+    lines: Sequence[str], layout: FileFormat, sensors: Sequence[str], *, last: bool = False
 ) -> Header | None:
     """Return the header that the first lines hold; None where more lines are needed to tell.
 
@@ -76,7 +76,7 @@ def read_header(
     )
 
 
-def match(names: Sequence[str], layout: RowLayout, sensors: Sequence[str], line: int) -> Header:
+def match(names: Sequence[str], layout: FileFormat, sensors: Sequence[str], line: int) -> Header:
     """Return where columns of these names have what a model needs.
 
     Parameters
@@ -97,7 +97,7 @@ def match(names: Sequence[str], layout: RowLayout, sensors: Sequence[str], line:
     return Header(line, len(names), found, time, notes=tuple(_notes(names, found, time, layout)))
 
 
-def _faults(names: Sequence[str], sensors: Sequence[str], layout: RowLayout) -> Iterable[str]:
+def _faults(names: Sequence[str], sensors: Sequence[str], layout: FileFormat) -> Iterable[str]:
     missing = [name for name in sensors if name not in names]
     if missing and _all_numbers(names):
         yield "expected a line that names the columns, found numbers; put the sensors' names above the rows"
@@ -120,7 +120,7 @@ def _faults(names: Sequence[str], sensors: Sequence[str], layout: RowLayout) -> 
             yield f"the column {name!r} occurs twice; remove or rename one"
 
 
-def _notes(names: Sequence[str], sensors: tuple[int, ...], time: tuple[int, ...], layout: RowLayout) -> Iterable[str]:
+def _notes(names: Sequence[str], sensors: tuple[int, ...], time: tuple[int, ...], layout: FileFormat) -> Iterable[str]:
     if list(sensors) != sorted(sensors):
         yield "its sensors stand in another order than when the model was fitted; they are taken by their names"
     lacking = [name for name in layout.time if name not in names]
@@ -137,7 +137,7 @@ def _notes(names: Sequence[str], sensors: tuple[int, ...], time: tuple[int, ...]
         yield f"columns that the model does not know are not used: {shown}"
 
 
-def _separator_fault(line: str, layout: RowLayout, n_sensors: int) -> str | None:
+def _separator_fault(line: str, layout: FileFormat, n_sensors: int) -> str | None:
     if layout.separator in line or n_sensors == 1:
         return None
     other = max((one for one in SEPARATORS if one != layout.separator), key=line.count)
@@ -146,7 +146,7 @@ def _separator_fault(line: str, layout: RowLayout, n_sensors: int) -> str | None
     return f"expected columns separated by {layout.separator!r}, but {other!r} seems to be used; give --separator"
 
 
-def _names(line: str, layout: RowLayout) -> list[str]:
+def _names(line: str, layout: FileFormat) -> list[str]:
     """Return the columns' names as a card knows them: without spaces around them, without the card's prefix."""
     return cleaned(split(line, layout.separator), layout.remove_prefix)
 

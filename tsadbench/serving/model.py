@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tsadbench.base.detector import Detector
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series
 from tsadbench.base.serialization.archive import pack, unpack
@@ -76,7 +76,7 @@ class ModelCard:
     protocol: str
     dataset: str
     n_rows: int
-    layout: RowLayout
+    layout: FileFormat
     manifest: Mapping[str, JsonValue]
     parts: Mapping[str, str]
     schema: int = SCHEMA

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.csv import SEARCHED_LINES, split
 from tsadbench.errors import DataError
 from tsadbench.serving.clock import Clock
@@ -58,7 +58,7 @@ class RowReader:
         The model's.
     """
 
-    def __init__(self, name: str, layout: RowLayout, sensors: Sequence[str]) -> None:
+    def __init__(self, name: str, layout: FileFormat, sensors: Sequence[str]) -> None:
         self.header: Header | None = None
         # What was wrong with the first line that was not as it must be; nothing after it is read.
         self.fault: DataError | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.file_format import RowLayout
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.cards.columns import cleaned
 from tsadbench.datasets.cards.files import PARQUET
@@ -46,7 +46,7 @@ class Answered:
     notes: tuple[str, ...] = ()
 
 
-def answer_file(model: Model, path: Path, layout: RowLayout, *, contributions: bool) -> Answered:
+def answer_file(model: Model, path: Path, layout: FileFormat, *, contributions: bool) -> Answered:
     """Score a whole file, CSV or Parquet.
 
     Parameters
@@ -81,7 +81,7 @@ def answer_file(model: Model, path: Path, layout: RowLayout, *, contributions: b
 
 
 def answer_stream(
-    model: Model, pieces: Iterable[Piece], name: str, layout: RowLayout, *, contributions: bool
+    model: Model, pieces: Iterable[Piece], name: str, layout: FileFormat, *, contributions: bool
 ) -> Iterator[Answered]:
     """Answer rows as they come; whatever comes at once is answered together.
 
@@ -118,7 +118,7 @@ def answer_stream(
 class _Source:
     """One recording that is still growing."""
 
-    def __init__(self, model: Model, name: str, layout: RowLayout, *, contributions: bool) -> None:
+    def __init__(self, model: Model, name: str, layout: FileFormat, *, contributions: bool) -> None:
         self._lines = Lines(name, layout.encoding)
         self._reader = RowReader(name, layout, model.card.sensors)
         self._stream = Stream(model, contributions=contributions)
@@ -176,7 +176,7 @@ def _joined(one: Answered, other: Answered) -> Answered:
     return Answered(answers, one.first_row, time, one.notes + other.notes)
 
 
-def _read_text(path: Path, reader: RowReader, layout: RowLayout) -> Rows:
+def _read_text(path: Path, reader: RowReader, layout: FileFormat) -> Rows:
     lines = Lines(str(path), layout.encoding)
     parts = []
     try:
@@ -193,7 +193,7 @@ def _read_text(path: Path, reader: RowReader, layout: RowLayout) -> Rows:
     return Rows(np.concatenate([part.values for part in parts]), np.concatenate(time) if time else None)
 
 
-def _read_parquet(path: Path, reader: RowReader, layout: RowLayout, model: Model) -> Rows:
+def _read_parquet(path: Path, reader: RowReader, layout: FileFormat, model: Model) -> Rows:
     try:
         import pyarrow
         import pyarrow.parquet

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.columns import cleaned
 from tsadbench.datasets.cards.files import CHUNK_CELLS, File
-from tsadbench.datasets.cards.schema import FileFormat
 from tsadbench.utils.issues import Issues
 
 SEARCHED_LINES = 10

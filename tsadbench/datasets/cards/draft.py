@@ -10,11 +10,12 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.contents import Open, time_in_seconds
 from tsadbench.datasets.cards.csv import Csv, header_lines, open_csv
 from tsadbench.datasets.cards.files import PARQUET, File, as_counted
 from tsadbench.datasets.cards.parquet import open_parquet
-from tsadbench.datasets.cards.schema import NAME, FileFormat, canonical
+from tsadbench.datasets.cards.schema import NAME, canonical
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.issues import Issues

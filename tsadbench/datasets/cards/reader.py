@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.cards.columns import column_faults, has_all, matches, sensors_of
 from tsadbench.datasets.cards.contents import Contents, Open, read
 from tsadbench.datasets.cards.csv import SEARCHED_LINES, SEPARATORS, header_lines, names_in, note_encoding, open_csv
 from tsadbench.datasets.cards.files import File, find_file, find_files
-from tsadbench.datasets.cards.layout import layout_of
 from tsadbench.datasets.cards.parquet import open_parquet
-from tsadbench.datasets.cards.schema import Card, FileFormat, read_card
+from tsadbench.datasets.cards.schema import Card, read_card
 from tsadbench.errors import DataError, UsageError
 from tsadbench.registry import entries
 from tsadbench.utils.arrays import BoolArray
@@ -114,7 +114,7 @@ def examine(path: Path, issues: Issues, folder: Path | None = None) -> LabelledD
         licence=card.licence,
         notes=tuple(_notes(found)),
         folder=_innermost([one.file.path for one in found]),
-        layout=layout_of(card),
+        layout=card.file_format(),
     )
     return LabelledDataset(dataset, Labels(rows={one.id: labels for one, labels in test}, splits=splits))
 
@@ -144,7 +144,7 @@ def _parts(card: Card, folder: Path, name: str, issues: Issues) -> list[_Part]:
     for role, described in (("train", card.train), ("test", card.test), ("single", card.single)):
         if described is not None:
             files = find_files(folder, described.files, name, issues)
-            parts.append(_Part(tuple(files), card.reading(described), role))
+            parts.append(_Part(tuple(files), card.file_format(described), role))
     seen: dict[str, str] = {}
     for part in parts:
         for file in part.files:

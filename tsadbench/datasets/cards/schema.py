@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from tsadbench.base.file_format import FileFormat
 from tsadbench.utils.issues import Issues
 from tsadbench.utils.toml import TABLE, checked, read_toml
 
@@ -22,7 +22,7 @@ class _Table(BaseModel):
     model_config = TABLE
 
 
-class Reading(_Table):
+class WrittenAs(_Table):
     """How files are written. Each key may differ between ``[train]`` and ``[test]``.
 
     Parameters
@@ -56,24 +56,13 @@ class Reading(_Table):
         return encoding
 
 
-@dataclass(frozen=True, slots=True)
-class FileFormat:
-    """How a part's files are written: the keys of `Reading`, a default in the place of each that nobody gave."""
-
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    header_line: int | Literal["search"] = 1
-    remove_prefix: str = ""
-
-
-class Part(Reading):
+class Part(WrittenAs):
     """The files of one part, training or test: file names or patterns, relative to the card's folder."""
 
     files: _Texts
 
 
-class Single(Reading):
+class Single(WrittenAs):
     """Files that hold training rows first and test rows after them.
 
     Parameters
@@ -186,7 +175,7 @@ class Card(_Table):
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
-    files: Reading = Reading()
+    files: WrittenAs = WrittenAs()
     train: Part | None = None
     test: Part | None = None
     single: Single | None = None
@@ -207,10 +196,26 @@ class Card(_Table):
             raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
         return self
 
-    def reading(self, part: Reading) -> FileFormat:
-        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults."""
-        own = part.model_dump(include=set(Reading.model_fields), exclude_none=True)
-        return FileFormat(**self.files.model_dump(exclude_none=True) | own)
+    def file_format(self, part: WrittenAs | None = None) -> FileFormat:
+        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults.
+
+        Parameters
+        ----------
+        part
+            ``[train]``, ``[test]`` or ``[single]``; None stands for the part whose files are scored.
+        """
+        part = part or self.test or self.single or self.files
+        own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
+        return FileFormat(
+            time=self.columns.times,
+            time_formats=self.columns.time_formats,
+            period=self.columns.period,
+            unused=(self.columns.label, *self.columns.ignore),
+            fill=self.missing.policy,
+            fill_at_most=self.missing.at_most,
+            missing=tuple(self.missing.values),
+            **self.files.model_dump(exclude_none=True) | own,
+        )
 
 
 def read_card(path: Path, issues: Issues) -> Card | None:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.csv import SEARCHED_LINES, header_lines, split
-from tsadbench.datasets.cards.schema import FileFormat
 
 _SAMPLED_LINES = 200
 # A comma last: with a decimal comma, it is in every line as well.
