@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
+from tsadbench.utils.markdown import number
 from tsadbench.utils.parameters import JsonValue
 
 # A detector that is not above the best floor in these has shown nothing.
@@ -22,6 +23,24 @@ class Summary:
 
     mean: float | None
     std: float | None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Summary:
+        """Summarise one value per seed; if one is undefined, so are the mean and the deviation."""
+        seeds = list(values)
+        defined = [value for value in seeds if value is not None]
+        if not defined or len(defined) < len(seeds):
+            return cls(None, None)
+        return cls(statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None)
+
+    def text(self, decimals: int = 4) -> str:
+        """Return what tables show, ``.7414(.0042)``; a dash if undefined, no brackets for one seed."""
+        if self.mean is None:
+            return "-"
+        return number(self.mean, decimals) + ("" if self.std is None else f"({number(self.std, decimals)})")
+
+
+UNDEFINED = Summary(None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,15 +195,7 @@ def _row(records: Sequence[Record], split: str, stored: Container[str]) -> Row:
 
 def summaries(seeds: Sequence[Mapping[str, float | None]]) -> dict[str, Summary]:
     """Return each number over seeds, by name; one that is undefined for a seed is undefined."""
-    found = {}
-    for name in seeds[0]:
-        values = [one[name] for one in seeds]
-        defined = [value for value in values if value is not None]
-        if len(defined) < len(values):
-            found[name] = Summary(None, None)
-        else:
-            found[name] = Summary(statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None)
-    return found
+    return {name: Summary.of(values[name] for values in seeds) for name in seeds[0]}
 
 
 def _with_floors(rows: list[Row]) -> list[Row]:

@@ -13,6 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import RECORDS, Leaderboard
 from tsadbench.leaderboard.ranking import Row
+from tsadbench.utils.markdown import table_lines
 
 # Of a deterministic detector: another processor's linear algebra may swap two rows of nearly equal score.
 EXACT = 1e-6
@@ -75,6 +76,11 @@ class Cell:
     baseline: float | None
     found: float | None
     tolerance: float
+
+    @property
+    def place(self) -> tuple[str, str, str, str, str]:
+        """Data set, protocol, split, label and metric."""
+        return self.dataset, self.protocol, self.split, self.label, self.metric
 
     @property
     def holds(self) -> bool:
@@ -141,21 +147,20 @@ def to_markdown(cells: Sequence[Cell]) -> str:
     """Return a summary: what holds and, cell by cell, what does not."""
     broken = [cell for cell in cells if not cell.holds]
     tables = dict.fromkeys((cell.dataset, cell.protocol) for cell in cells)
-    lines = ["# Regression check", "", "| data set | protocol | rows | cells | left their tolerance |"]
-    lines += ["| --- | --- | --- | --- | --- |"]
+    counts = []
     for dataset, protocol in tables:
         of_table = [cell for cell in cells if (cell.dataset, cell.protocol) == (dataset, protocol)]
         rows = len({(cell.split, cell.label) for cell in of_table})
         left = sum(not cell.holds for cell in of_table)
-        lines.append(f"| {dataset} | {protocol} | {rows} | {len(of_table)} | {left} |")
+        counts.append([dataset, protocol, str(rows), str(len(of_table)), str(left)])
+    header = ["data set", "protocol", "rows", "cells", "left their tolerance"]
+    lines = ["# Regression check", "", *table_lines(header, counts)]
     if broken:
-        lines += ["", "| data set | protocol | split | detector | metric | baseline | found | tolerance |"]
-        lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
-        lines += [
-            f"| {cell.dataset} | {cell.protocol} | {cell.split} | {_escaped(cell.label)} | {cell.metric} | "
-            f"{_number(cell.baseline)} | {_number(cell.found)} | {cell.tolerance:.2g} |"
-            for cell in broken
+        header = ["data set", "protocol", "split", "detector", "metric", "baseline", "found", "tolerance"]
+        cells_left = [
+            (*cell.place, _number(cell.baseline), _number(cell.found), f"{cell.tolerance:.2g}") for cell in broken
         ]
+        lines += ["", *table_lines(header, cells_left)]
     return "\n".join(lines) + "\n"
 
 
@@ -188,7 +193,3 @@ def to_junit(cells: Sequence[Cell]) -> str:
 
 def _number(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.7f}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -11,8 +11,9 @@ from tsadbench.base.protocol import Metric
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS, Diagnostic
-from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row, Summary
+from tsadbench.leaderboard.ranking import FLOOR_METRICS, UNDEFINED, Row
 from tsadbench.registry import load_protocol
+from tsadbench.utils.markdown import number, table_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -107,18 +108,11 @@ def markdown(leaderboard: Leaderboard) -> str:
     """Return a leaderboard as Markdown, the legend and the notes below."""
     parts = []
     for grid in grids(leaderboard):
-        parts += [f"### {grid.title}", "", _markdown_line(grid.header), _markdown_line(["---"] * len(grid.header))]
-        for block in (grid.detectors, grid.floors, grid.failures):
-            parts += [_markdown_line([_markdown_cell(cell) for cell in row]) for row in block]
-        parts.append("")
+        blocks = (*grid.detectors, *grid.floors, *grid.failures)
+        lines = table_lines(grid.header, [[_markdown_cell(cell) for cell in row] for row in blocks])
+        parts += [f"### {grid.title}", "", *lines, ""]
     parts += [legend(leaderboard), *(f"\n- {note}" for note in (*leaderboard.notes, *failure_lines(leaderboard)))]
     return "\n".join(parts) + "\n"
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table of plain text."""
-    cells = [[_markdown_text(cell) for cell in row] for row in (header, *rows)]
-    return [_markdown_line(cells[0]), _markdown_line(["---"] * len(header)), *map(_markdown_line, cells[1:])]
 
 
 def html(leaderboard: Leaderboard) -> str:
@@ -173,7 +167,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         name = " ".join([*(mark for mark, applies in marks if applies), row.label])
         shown = [
             Cell(
-                _mean_std(row.metrics.get(m.name), decimals),
+                row.metrics.get(m.name, UNDEFINED).text(decimals),
                 places[m.name].get(row.label, 0),
                 m.name in below,
                 row.label in leading[m.name],
@@ -181,7 +175,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
             for m in metrics
         ]
         beside = [
-            Cell(_mean_std(row.diagnostics.get(one.name), decimals if one.decimals is None else one.decimals))
+            Cell(row.diagnostics.get(one.name, UNDEFINED).text(decimals if one.decimals is None else one.decimals))
             for one in extra
         ]
         anomalous = Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals))
@@ -290,19 +284,6 @@ def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) 
     }
 
 
-def _mean_std(summary: Summary | None, decimals: int) -> str:
-    if summary is None or summary.mean is None:
-        return "-"
-    spread = "" if summary.std is None else f"({number(summary.std, decimals)})"
-    return f"{number(summary.mean, decimals)}{spread}"
-
-
-def number(value: float, decimals: int, *, signed: bool = False) -> str:
-    """Return a number as tables show it: without the zero before the point."""
-    text = f"{value:{'+' if signed else ''}.{decimals}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
-
-
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
@@ -311,17 +292,8 @@ def _seeds(row: Row) -> str:
     return str(len(row.seeds)) if row.ok else f"{row.status} in {len(row.failed)} of {len(row.seeds)}"
 
 
-def _markdown_line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _markdown_text(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def _markdown_cell(cell: Cell) -> str:
-    text = _markdown_text(cell.marked)
-    return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.place, text)
+    return {1: f"**{cell.marked}**", 2: f"<u>{cell.marked}</u>"}.get(cell.place, cell.marked)
 
 
 def _html_cell(cell: Cell) -> str:

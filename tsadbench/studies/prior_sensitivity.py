@@ -17,6 +17,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.priors.perturb import perturbed
 from tsadbench.registry import load_detector
+from tsadbench.utils.markdown import table_lines
 
 METRICS = {"auroc": "AUROC", "auprc": "AUPRC"}
 PERTURBED = {"drop": "half of its edges left out", "add": "half as many invented", "reverse": "half turned round"}
@@ -98,7 +99,7 @@ def _table(graphs: Sequence[Variant], records: Sequence[Record]) -> list[str]:
         *(title for title in titles),
         *(f"{title} against the prior" for title in titles),
     ]
-    lines = [f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}"]
+    rows = []
     reference = _by_seed(graphs[0], records)
     for graph in graphs:
         values = _by_seed(graph, records)
@@ -106,8 +107,8 @@ def _table(graphs: Sequence[Variant], records: Sequence[Record]) -> list[str]:
         cells += [_interval(list(values[metric].values())) for metric in METRICS]
         for metric in METRICS:
             cells.append("" if graph is graphs[0] else _interval(_differences(values, reference, metric), sign="+"))
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        rows.append(cells)
+    return table_lines(header, rows)
 
 
 def _reading(dataset: Dataset, graphs: Sequence[Variant], records: Sequence[Record]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.analysis.audit.audit import Audit
-from tsadbench.leaderboard.render import markdown_table, number
+from tsadbench.utils.markdown import optional_number, table_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ def markdown(found: Audit) -> str:
     parts += ["", f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less.", ""]
     for title, header, rows in tables(found):
         if rows:
-            parts += [f"## {title}", "", *markdown_table(header, rows), ""]
+            parts += [f"## {title}", "", *table_lines(header, rows), ""]
     return "\n".join(parts)
 
 
@@ -31,7 +31,7 @@ def tables(found: Audit) -> list[tuple[str, list[str], list[list[str]]]]:
         (
             "What predicts the label",
             ["predictor", "AUROC", "AUPRC"],
-            [[one.name, _or_dash(one.auroc), _or_dash(one.auprc)] for one in found.predictors],
+            [[one.name, optional_number(one.auroc), optional_number(one.auprc)] for one in found.predictors],
         ),
         (
             "Rows that recordings share",
@@ -143,10 +143,6 @@ def _draw_shifts(axes: Axes, found: Audit) -> None:
     axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
     axes.set_title("Median z-score of\nnormal test rows")
     axes.figure.colorbar(image, ax=axes)
-
-
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else number(value, 4)
 
 
 def _count(value: int | None) -> str:

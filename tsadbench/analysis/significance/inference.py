@@ -11,7 +11,7 @@ from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ra
 from tsadbench.analysis.significance.matrix import Clusters, Matrix
 from tsadbench.analysis.significance.pairs import ALPHA, ROPE, Better, Pair, compare_pairs
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.render import number
+from tsadbench.utils.markdown import number
 
 # Mean ranks over fewer say too little for a picture that people remember.
 LEAST_FOR_DIAGRAM = 10

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tsadbench.analysis.significance.comparison import Comparison, Entrant
 from tsadbench.analysis.significance.inference import p_value
 from tsadbench.analysis.significance.pairs import Pair
-from tsadbench.leaderboard.render import markdown_table, number
+from tsadbench.utils.markdown import number, optional_number, table_lines
 
 Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 
@@ -17,7 +17,7 @@ def markdown(found: Comparison) -> str:
     """Return a comparison as Markdown: tables, conclusions, legend and notes."""
     parts = [f"### {found.title}", ""]
     for title, header, rows in tables(found):
-        parts += [f"{title}:", "", *markdown_table(header, rows), ""]
+        parts += [f"{title}:", "", *table_lines(header, rows), ""]
     parts += [*(f"- {sentence}" for sentence in found.inference.conclusions), "", legend(found)]
     if found.notes:
         parts += ["", *(f"- {note}" for note in found.notes)]
@@ -66,7 +66,7 @@ def _detector(found: Comparison, entrant: Entrant, others: list[str]) -> list[st
         number(float(values.mean()), 4),
         number(statistics.median(values.tolist()), 4),
         f"{found.inference.mean_ranks[entrant.label]:.2f}",
-        *("-" if (value := entrant.metrics[name]) is None else number(value, 4) for name in others),
+        *(optional_number(entrant.metrics[name]) for name in others),
     ]
 
 

@@ -12,7 +12,8 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tsadbench.base.scores import comparable
 from tsadbench.errors import UsageError
-from tsadbench.reporting.figures.rows import FitRows, about, by_label, fits_of, mean_and_spread
+from tsadbench.leaderboard.ranking import Summary
+from tsadbench.reporting.figures.rows import FitRows, about, by_label, fits_of
 from tsadbench.reporting.figures.style import GREY, Look, looks, own_axes, plain
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
@@ -86,7 +87,7 @@ def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -
     names = []
     for (label, of_label), look in zip(labels.items(), all_looks, strict=True):
         fits = [fits_of(result, split) for result in of_label]
-        metric = mean_and_spread(one.record.splits[split].metrics.get(kind.metric) for one in of_label)
+        metric = Summary.of(one.record.splits[split].metrics.get(kind.metric) for one in of_label).text(3)
         names.append(f"{metric}  {plain(label)}")
         _draw_detector(axes, [_judged(one, split) for one in fits], names[-1], look, kind)
         for one in fits:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.render import number
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import nearest
@@ -77,16 +75,6 @@ def by_label(results: Sequence[TrialResult]) -> dict[str, list[TrialResult]]:
     for result in results:
         found.setdefault(result.record.label, []).append(result)
     return found
-
-
-def mean_and_spread(values: Iterable[float | None]) -> str:
-    """Return what tables show of a metric over seeds, ``.741(.004)``; a dash where it is undefined."""
-    known = list(values)
-    defined = [value for value in known if value is not None]
-    if len(defined) < len(known) or not defined:
-        return "-"
-    spread = f"({number(statistics.stdev(defined), 3)})" if len(defined) > 1 else ""
-    return f"{number(statistics.fmean(defined), 3)}{spread}"
 
 
 def about(result: TrialResult, split: str) -> str:

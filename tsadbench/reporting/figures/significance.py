@@ -11,7 +11,7 @@ from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import LEAST_FOR_DIAGRAM
 from tsadbench.analysis.significance.pairs import ALPHA
 from tsadbench.errors import MissingExtraError, UsageError
-from tsadbench.leaderboard.render import number
+from tsadbench.utils.markdown import number
 
 if TYPE_CHECKING:
     import pandas as pd

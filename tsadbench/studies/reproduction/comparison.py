@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.leaderboard.render import number
 from tsadbench.studies.reproduction.paper import Method, Table, published
+from tsadbench.utils.markdown import number, table_lines
 
 Verdict: TypeAlias = Literal["within 2 sd", "within .02", "off"]
 
@@ -147,29 +147,18 @@ def to_csv(compared: Sequence[ComparedRow]) -> str:
 def to_markdown(table: Table, compared: Sequence[ComparedRow]) -> str:
     """Return the table as Markdown: ours, the paper's in brackets, the difference, and a mark for the verdict."""
     header = ["split", "method", "ours", *(_TITLES.get(metric, metric) for metric in table.metrics())]
-    lines = [_line(header), _line(["---"] * len(header))]
-    lines += [
-        _line([one.split, one.method.name or "-", f"`{one.method.label}`", *(_cell(cell) for cell in one.cells)])
+    rows = [
+        [one.split, one.method.name or "-", f"`{one.method.label}`", *(_cell(cell) for cell in one.cells)]
         for one in compared
     ]
-    return "\n".join(lines) + "\n"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join(table_lines(header, rows)) + "\n"
 
 
 def _cell(cell: Cell) -> str:
     if cell.ours is None:
         return "not run"
-    ours = _mean_std(cell.ours)
+    ours = cell.ours.text()
     if cell.paper is None or cell.difference is None:
         return ours
     mark = {"within 2 sd": "=", "within .02": "≈", "off": "✗"}[cell.verdict or "off"]
-    return f"{ours} [{_mean_std(cell.paper)}] {number(cell.difference, 4, signed=True)} {mark}"
-
-
-def _mean_std(summary: Summary) -> str:
-    if summary.mean is None:
-        return "-"
-    return number(summary.mean, 4) + ("" if summary.std is None else f"({number(summary.std, 4)})")
+    return f"{ours} [{cell.paper.text()}] {number(cell.difference, 4, signed=True)} {mark}"

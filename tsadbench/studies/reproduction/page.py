@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.leaderboard.render import number
 from tsadbench.studies.reproduction import reading
 from tsadbench.studies.reproduction.comparison import ComparedRow, compare, to_markdown
 from tsadbench.studies.reproduction.explanations import explanation_of
 from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, TABLES, Table, contradictions, labels
+from tsadbench.utils.markdown import number, table_lines
 
 _SPLITS = ("overall", "valve1", "valve2", "other")
 _NO_REASON = "**not explained yet**"
@@ -60,15 +60,14 @@ def _head(published: reading.Rows, tables: Sequence[tuple[Table, list[ComparedRo
         "standard deviations, **≈** not that but within .02, **✗** off. The pooled deviation is "
         "sqrt((s1² + s2²) / 2); one run counts as s = 0. The same cells as CSV: `leaderboards/paper/`.",
         "",
-        "| table | cells | = | ≈ | ✗ | not run |",
-        "| --- | --- | --- | --- | --- | --- |",
     ]
+    rows = []
     for table, compared in tables:
         cells = [cell for one in compared for cell in one.cells if cell.paper is not None]
         counts = Counter(cell.verdict for cell in cells)
         verdicts = [str(counts[verdict]) for verdict in ("within 2 sd", "within .02", "off", None)]
-        lines.append(f"| {_name(table)} | {len(cells)} | {' | '.join(verdicts)} |")
-    return "\n".join(lines) + "\n"
+        rows.append([_name(table), str(len(cells)), *verdicts])
+    return "\n".join([*lines, *table_lines(["table", "cells", "=", "≈", "✗", "not run"], rows)]) + "\n"
 
 
 def _name(table: Table) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scipy.stats import kendalltau
 
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
-from tsadbench.leaderboard.render import number
+from tsadbench.utils.markdown import number, table_lines
 
 Rows = Mapping[tuple[str, str], Row]
 
@@ -38,7 +38,7 @@ def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]
 def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> str:
     """Return share of flagged rows and MCC of each detector on each split, as Markdown."""
     titles = [f"{split} {what}" for split in splits for what in ("flagged", "MCC")]
-    lines = [_line(["detector", *titles]), _line(["---"] * (len(titles) + 1))]
+    lines = []
     for label in labels:
         of_label = [rows.get((label, split)) for split in splits]
         cells = [
@@ -46,18 +46,18 @@ def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> s
             for row in of_label
             for metric in ("flagged", "mcc")
         ]
-        lines.append(_line([f"`{label}`", *cells]))
-    return "\n".join(lines)
+        lines.append([f"`{label}`", *cells])
+    return "\n".join(table_lines(["detector", *titles], lines))
 
 
 def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
     """Return, as Markdown, which of the floor metrics each detector beats the best floor in."""
-    lines = [_line(["detector", "AUROC", "AUPRC", "Prac-F1"]), _line(["---"] * 4)]
+    lines = []
     for row in of_split(rows, split, labels):
         below = row.below_floor or ()
         marks = ["no" if metric in below else "**yes**" for metric in FLOOR_METRICS]
-        lines.append(_line([f"`{row.label}`", *marks]))
-    return "\n".join(lines)
+        lines.append([f"`{row.label}`", *marks])
+    return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "Prac-F1"], lines))
 
 
 def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
@@ -84,13 +84,12 @@ def rank_changes(published: Rows, strict: Rows, split: str, labels: Sequence[str
         return None
     values = [[_value(rows[label, split], "auprc") for label in both] for rows in (published, strict)]
     ranks = [{label: rank for rank, label in enumerate(_by_value(both, of), start=1)} for of in values]
-    lines = [_line(["detector", "published", "strict", "AUPRC published", "AUPRC strict"]), _line(["---"] * 5)]
+    lines = []
     for label in sorted(both, key=ranks[0].__getitem__):
         place = both.index(label)
-        lines.append(
-            _line([f"`{label}`", str(ranks[0][label]), str(ranks[1][label])] + [number(of[place], 4) for of in values])
-        )
-    return "\n".join(lines), float(kendalltau(values[0], values[1]).statistic)
+        lines.append([f"`{label}`", *(str(of[label]) for of in ranks), *(number(of[place], 4) for of in values)])
+    header = ["detector", "published", "strict", "AUPRC published", "AUPRC strict"]
+    return "\n".join(table_lines(header, lines)), float(kendalltau(values[0], values[1]).statistic)
 
 
 def costs(row: Row) -> Costs | None:
@@ -108,14 +107,14 @@ def costs(row: Row) -> Costs | None:
 
 def costs_table(rows: Rows, split: str, labels: Sequence[str]) -> str:
     """Return wall-clock and CPU seconds a seed of each row, as Markdown."""
-    lines = [_line(["detector", "wall clock, s", "CPU, s", "seeds", "fit shared with"]), _line(["---"] * 5)]
+    lines = []
     for row in of_split(rows, split, labels):
         found = costs(row)
         seconds = ["-", "-"] if found is None else [f"{found.wall:.1f}", f"{found.cpu:.1f}"]
         shared = row.records[0].manifest.get("fit_shared_with") or []
         names = ", ".join(f"`{label}`" for label in shared) if isinstance(shared, list) else ""
-        lines.append(_line([f"`{row.label}`", *seconds, str(len(row.seeds)), names or "-"]))
-    return "\n".join(lines)
+        lines.append([f"`{row.label}`", *seconds, str(len(row.seeds)), names or "-"])
+    return "\n".join(table_lines(["detector", "wall clock, s", "CPU, s", "seeds", "fit shared with"], lines))
 
 
 def _by(metric: str) -> Callable[[Row], float]:
@@ -129,7 +128,3 @@ def _by_value(labels: Sequence[str], values: Sequence[float]) -> list[str]:
 def _value(row: Row, metric: str) -> float:
     summary = row.metrics.get(metric)
     return float("-inf") if summary is None or summary.mean is None else summary.mean
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.leaderboard.render import number
+from tsadbench.leaderboard.ranking import Row
 from tsadbench.studies.reproduction.reading import Rows
+from tsadbench.utils.markdown import number, table_lines
 
 _METRICS = ("f1", "far", "mar")
 
@@ -70,9 +70,9 @@ def repository_page(rows: Rows) -> str:
         "`other/2` is anomalous from row 104 on: 296 of the 400 rows that it trains on. It is in all these figures, "
         "theirs and ours.",
         "",
-        "| detector | F1, theirs | F1, ours | FAR, theirs | FAR, ours | MAR, theirs | MAR, ours | AUROC, ours |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
+    header = ["detector", *(f"{metric.upper()}, {whose}" for metric in _METRICS for whose in ("theirs", "ours"))]
+    table = []
     for theirs in repository_rows():
         ours = rows.get((theirs.label, "overall"))
         cells = [
@@ -80,20 +80,18 @@ def repository_page(rows: Rows) -> str:
             for metric in _METRICS
             for cell in (number(getattr(theirs, metric), 4 if metric != "f1" else 2), _mean_std(ours, metric))
         ]
-        lines.append(f"| `{theirs.label}` | {' | '.join(cells)} | {_mean_std(ours, 'auroc')} |")
+        table.append([f"`{theirs.label}`", *cells, _mean_std(ours, "auroc")])
     known = {theirs.label for theirs in repository_rows()}
     for (label, split), row in rows.items():
         if split == "overall" and label not in known and row.ok:
             cells = [cell for metric in _METRICS for cell in ("-", _mean_std(row, metric))]
             mark = " (floor)" if row.floor else ""
-            lines.append(f"| `{label}`{mark} | {' | '.join(cells)} | {_mean_std(row, 'auroc')} |")
+            table.append([f"`{label}`{mark}", *cells, _mean_std(row, "auroc")])
+    lines += table_lines([*header, "AUROC, ours"], table)
     lines += ["", "What was found to be wrong in how the repository's figures came about:", ""]
     lines += [f"- **{theirs.name}**: {theirs.fault}" for theirs in repository_rows()]
     return "\n".join(lines) + "\n"
 
 
 def _mean_std(row: Row | None, metric: str) -> str:
-    summary = Summary(None, None) if row is None or not row.ok else row.metrics.get(metric, Summary(None, None))
-    if summary.mean is None:
-        return "-"
-    return number(summary.mean, 4) + ("" if summary.std is None else f"({number(summary.std, 4)})")
+    return "-" if row is None or metric not in row.metrics else row.metrics[metric].text()

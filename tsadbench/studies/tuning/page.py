@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from tsadbench.leaderboard.render import number
+from tsadbench.leaderboard.ranking import Summary
 from tsadbench.registry import entries, load_detector
 from tsadbench.studies.tuning.comparison import Comparison
 from tsadbench.tuning.faults import KINDS, SLOT
 from tsadbench.tuning.objective import Objective
+from tsadbench.utils.markdown import number, table_lines
 
 _METRICS = {"auroc": "AUROC", "auprc": "AUPRC", "prac_f1": "Prac-F1"}
 # Differences of means in AUPRC up to this are called none.
@@ -65,11 +66,11 @@ def _lines(comparisons: Sequence[Comparison], command: str) -> Iterator[str]:
         f"trained on."
     )
     yield ""
-    yield "| kind | what it does | rows | size |"
-    yield "| --- | --- | --- | --- |"
+    rows = []
     for kind in KINDS:
         size = "" if kind.size is None else f"{kind.size[0]:g} to {kind.size[1]:g}"
-        yield f"| {kind.name} | {kind.meaning} | {kind.rows[0]} to {kind.rows[1]} | {size} |"
+        rows.append([kind.name, kind.meaning, f"{kind.rows[0]} to {kind.rows[1]}", size])
+    yield from table_lines(["kind", "what it does", "rows", "size"], rows)
 
 
 def _method() -> Iterator[str]:
@@ -104,8 +105,7 @@ def _method() -> Iterator[str]:
         "--config` takes; records of runs made with it carry its hash and the study's provenance."
     )
     yield ""
-    yield "| detector | searched by both | by `injection` alone |"
-    yield "| --- | --- | --- |"
+    rows = []
     for entry in entries("detectors"):
         cls = load_detector(entry.name)
         space = cls.search_space()
@@ -113,38 +113,34 @@ def _method() -> Iterator[str]:
             alone = {key for key, one in space.items() if one.alters_loss or key in cls.traits.scoring_parameters}
             alone = alone if cls.offers_held_out_loss() else set(space)
             both = [f"`{key}`" for key in space if key not in alone]
-            yield f"| {entry.name} | {', '.join(both)} | {', '.join(f'`{key}`' for key in space if key in alone)} |"
+            rows.append([entry.name, ", ".join(both), ", ".join(f"`{key}`" for key in space if key in alone)])
+    yield from table_lines(["detector", "searched by both", "by `injection` alone"], rows)
 
 
-def _table(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _table(comparisons: Sequence[Comparison]) -> list[str]:
     header = ["detector", "parameters by", "objective: defaults, best", "agreement", *_METRICS.values(), "Δ AUPRC"]
-    yield f"| {' | '.join(header)} |"
-    yield f"|{' --- |' * len(header)}"
+    rows = []
     for one in comparisons:
-        yield _row(one, "defaults", one.default, "", "")
+        rows.append(_row(one, "defaults", one.default, "", ""))
         for objective, study in one.studies.items():
             best, defaults = study.outcome.best, study.outcome.at(study.task.defaults)
             values = [point.value for point in (defaults, best) if point is not None and point.value is not None]
             agreement = "" if study.agreement is None else _signed(study.agreement, 2)
-            yield _row(one, objective, study.label, ", ".join(f"{value:.4g}" for value in values), agreement)
-        yield _row(one, "*oracle, of test labels*", one.oracle, f"{one.n_points} points", "")
+            rows.append(_row(one, objective, study.label, ", ".join(f"{value:.4g}" for value in values), agreement))
+        rows.append(_row(one, "*oracle, of test labels*", one.oracle, f"{one.n_points} points", ""))
+    return table_lines(header, rows)
 
 
-def _row(one: Comparison, by: str, label: str, objective: str, agreement: str) -> str:
+def _row(one: Comparison, by: str, label: str, objective: str, agreement: str) -> list[str]:
     cells = [f"`{label}`", by, objective, agreement]
-    cells += [_mean_and_std(one.values(label, metric)) for metric in _METRICS]
+    cells += [Summary.of(one.values(label, metric)).text() for metric in _METRICS]
     cells.append("" if by == "defaults" else _signed(one.mean(label) - one.mean(one.default), 4))
-    return f"| {' | '.join(cells)} |"
+    return cells
 
 
 def _signed(value: float, decimals: int) -> str:
     # No difference has no minus.
     return number(round(value, decimals) + 0.0, decimals, signed=True)
-
-
-def _mean_and_std(values: Sequence[float]) -> str:
-    spread = f"({number(statistics.stdev(values), 4)})" if len(values) > 1 else ""
-    return number(statistics.fmean(values), 4) + spread
 
 
 def _reading(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""Numbers and Markdown tables as text: one format for terminals, pages and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def number(value: float, decimals: int, *, signed: bool = False) -> str:
+    """Return a number as tables show it: without the zero before the decimal point.
+
+    Examples
+    --------
+    >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1)
+    ('.50', '-.50', '+.5', '12.0')
+    """
+    text = f"{value:{'+' if signed else ''}.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+
+
+def optional_number(value: float | None, decimals: int = 4) -> str:
+    """Return a number as tables show it, or a dash if it is undefined."""
+    return "-" if value is None else number(value, decimals)
+
+
+def escaped(text: str) -> str:
+    """Return text that neither ends its cell nor its row."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    r"""Return the lines of a Markdown table; cells are escaped, other markup in them is kept.
+
+    Examples
+    --------
+    >>> table_lines(["detector", "AUROC"], [["a|b", ".50"]])
+    ['| detector | AUROC |', '| --- | --- |', '| a\\|b | .50 |']
+    """
+    return [f"| {' | '.join(map(escaped, cells))} |" for cells in (header, ["---"] * len(header), *rows)]
