@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test check chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
+.PHONY: run test quick chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -17,6 +17,10 @@ run: $(STAMP)
 # Two workers with one thread each: numeric libraries with more threads than cores wait for each other.
 test: lint chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The inner loop: every unit, without browsers, clusters, farms of processes and training.
+quick: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -q -m "not (browser or cluster or processes or slow or training)"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

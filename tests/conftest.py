@@ -8,42 +8,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tsadbench import Dataset, Labels, Recording
+from tests.helpers.data import make_data
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
-
-SENSORS = ("a", "b", "c")
 
 
 def pytest_configure() -> None:
     """Let processes that tests start be interrupted, even where these tests run in a shell's background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def make_data(seed: int = 0, n_rows: int = 200) -> LabelledDataset:
-    """Two training and three test recordings of noise; rows 100-139 of each test recording are shifted by 8."""
-    rng = np.random.default_rng(seed)
-
-    def recording(name: str, fault: bool) -> Recording:
-        values = rng.normal(size=(n_rows, len(SENSORS)))
-        if fault:
-            values[100:140] += 8.0
-        return Recording(name, values, SENSORS, time=np.arange(n_rows, dtype=float))
-
-    labels = np.zeros(n_rows, dtype=bool)
-    labels[100:140] = True
-    splits = {"overall": ("f1", "f2", "g1"), "f": ("f1", "f2"), "g": ("g1",)}
-    dataset = Dataset(
-        name="small",
-        train=(recording("n1", fault=False), recording("n2", fault=False)),
-        test=tuple(recording(name, fault=True) for name in splits["overall"]),
-        splits=splits,
-    )
-    return LabelledDataset(dataset, Labels({name: labels.copy() for name in splits["overall"]}, splits))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.packages import write_package
 from tsadbench.cli.scaffold import new_detector
 
 ROOT = Path(__file__).parents[1]
@@ -53,15 +54,6 @@ class Idea(Detector):
     def _score(self, recording):
         return (recording.values - self.mean_).max(axis=1)
 """
-
-
-def write_package(folder: Path, name: str, entry_points: str, module: str) -> None:
-    """Put a package where pip would put it."""
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(entry_points)
-    (folder / f"{name}.py").write_text(module)
 
 
 @pytest.fixture
@@ -146,6 +138,7 @@ def test_an_unknown_family_offers_the_nearest(tsadbench):
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 def test_a_new_package_installs_is_listed_passes_the_checks_and_runs(tmp_path):
     new_detector("my-own", tmp_path)
     package = tmp_path / "my-own"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.datasets.cards.test_memory import LOAD
+from tests.helpers.memory import LOAD
 
 
 @pytest.mark.parametrize("n_rows", [10**7])

@@ -8,27 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tsadbench import Prior, Recording
-from tsadbench.base.prior import Edge
+from tests.helpers.noise import PRIOR, noise
 from tsadbench_detectors.dprgm import DPRGM
-
-SENSORS = tuple("abcdefgh")
-# As many couplings as SKAB has: a ring in both directions, and three chords.
-PRIOR = Prior(
-    (
-        *(Edge(SENSORS[i], SENSORS[(i + 1) % 8]) for i in range(8)),
-        *(Edge(SENSORS[(i + 1) % 8], SENSORS[i]) for i in range(8)),
-        *(Edge(SENSORS[i], SENSORS[i + 2]) for i in range(3)),
-    )
-)
-
-
-def noise(n_rows: int) -> Recording:
-    return Recording("noise", np.random.default_rng(0).normal(size=(n_rows, 8)), SENSORS)
 
 
 @pytest.mark.parametrize("backbone", ["sage", "gcn", "gat", "transformer"])
@@ -47,7 +32,8 @@ def test_scoring_37401_rows(benchmark):
 MEMORY = """
 import json, resource, time
 import psutil
-from test_bench_dprgm import DPRGM, PRIOR, noise
+from tests.helpers.noise import PRIOR, noise
+from tsadbench_detectors.dprgm import DPRGM
 
 detector = DPRGM(prior=PRIOR, epochs=1).fit(noise(1_000))
 recording = noise(10**6)
@@ -62,7 +48,7 @@ print(json.dumps({"growth_gib": (peak - before) / 2**30, "score_seconds": second
 
 def grown(benchmark) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=__file__.rpartition("/")[0]
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )
     benchmark.extra_info.update(json.loads(done.stdout))
 

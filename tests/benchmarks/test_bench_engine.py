@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tsadbench import Detector, Traits
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store

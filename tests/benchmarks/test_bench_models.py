@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.test_bench_dprgm import PRIOR, SENSORS, noise
+from tests.helpers.noise import PRIOR, SENSORS, noise
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.serving import Model, Stream, fit_model

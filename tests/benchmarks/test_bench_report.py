@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reporting.html.conftest import browser  # noqa: F401 - a fixture
-from tests.reporting.html.large import large_store
+from tests.helpers.browser import browser  # noqa: F401 - a fixture
+from tests.helpers.large_store import large_store
 from tsadbench.reporting.html.build import write_report
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.cards.conftest import CARD, frame
+from tests.helpers.cards import CARD, frame
 from tsadbench.execution.run_store import Store
 
 PAGE = Path(__file__).parents[2] / "docs/configuration.md"
@@ -131,6 +131,7 @@ def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, ar
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_the_pages_example_runs_as_it_says(tsadbench, folder):
     (folder / "run.toml").write_text(re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])
     done = tsadbench("run", "--config", "run.toml", "--format", "json")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.datasets.loopback import FILES, Server, serving, write_catalogue, write_skab
+from tests.helpers.loopback import FILES, Server, serving, write_catalogue, write_skab
 from tsadbench.cli.data import app
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from packaging.requirements import Requirement
 
-from tests.test_plugins import write_package
+from tests.helpers.packages import write_package
 from tsadbench.cli.doctor import packages
 from tsadbench.cli.doctor.data import cache, cluster, datasets, store
 from tsadbench.cli.doctor.finding import Finding, redacted
@@ -48,6 +48,7 @@ def findings(text: str) -> dict[tuple[str, str], dict[str, str]]:
     return {(one["section"], one["name"]): one for one in content["findings"]}
 
 
+@pytest.mark.processes
 def test_a_sound_machine(tmp_path):
     Store.create(tmp_path / "runs")
     (tmp_path / "data").mkdir()
@@ -71,6 +72,7 @@ def test_a_sound_machine(tmp_path):
     assert ("devices", "cpu") in found
 
 
+@pytest.mark.processes
 def test_broken_plugins_and_a_broken_torch_are_told_and_the_rest_goes_on(tmp_path):
     for name, text in PLUGINS.items():
         write_package(tmp_path, name.removesuffix(".py"), "", text)

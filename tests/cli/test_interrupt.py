@@ -13,6 +13,8 @@ import pytest
 
 from tsadbench.execution.run_store import Store
 
+pytestmark = pytest.mark.processes
+
 SLEEPS = """
 import os, time
 from pathlib import Path

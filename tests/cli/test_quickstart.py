@@ -12,6 +12,7 @@ def cheap(monkeypatch):
     monkeypatch.setattr(quickstart, "DETECTORS", ("t2", "t2-q"))
 
 
+@pytest.mark.training
 def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
     monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
     done = tsadbench("quickstart", "--out", tmp_path / "runs")
@@ -23,6 +24,7 @@ def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
     assert "pumploop" not in done.out + done.err
 
 
+@pytest.mark.training
 def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypatch, tsadbench, tmp_path):
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.datasets.cards.conftest import CARD, frame
+from tests.helpers.cards import CARD, frame
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import Baseline, compare, read_baselines, to_junit, to_markdown
 
@@ -68,6 +68,7 @@ def regress(repository: Path, tsadbench, *more: object):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_unchanged_detector_holds(repository, tsadbench):
     junit, summary = repository / "out/junit.xml", repository / "summary.md"
     done = regress(repository, tsadbench, "--junit", junit, "--summary", summary)
@@ -87,6 +88,7 @@ def test_a_family_of_tables_in_a_folder_of_its_own_is_a_baseline_of_its_own(repo
 
 
 @pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
+@pytest.mark.slow
 def test_a_changed_detector_fails(repository, tsadbench, power, shift, left):
     (repository / "mine.py").write_text(DETECTOR.replace("POWER", power).replace("SHIFT", shift))
     junit = repository / "junit.xml"
@@ -100,6 +102,7 @@ def test_a_changed_detector_fails(repository, tsadbench, power, shift, left):
     assert all(re.search(r"^\w+: baseline -?\d.*, found -?\d", str(failure.text), re.M) for failure in failures)
 
 
+@pytest.mark.slow
 def test_a_detector_that_fails_now_has_no_cell_that_holds(repository, tsadbench):
     (repository / "mine.py").write_text(DETECTOR.replace("POWER", "undefined_name").replace("SHIFT", "0.1"))
     done = regress(repository, tsadbench, "--detector", f"{repository}/mine.py:Mine")

@@ -20,7 +20,7 @@ PUMPLOOP = "pumploop"
 def made(tmp_path_factory) -> Path:
     """A store with four trials on pumploop, one of which failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
-    detectors = ["t2", "all-positive", "random", "tests.testing.cheats:Inverted"]
+    detectors = ["t2", "all-positive", "random", "tests.helpers.cheats:Inverted"]
     plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
     records = run_plan(plan, Store.create(folder), jobs=2)
     assert {record.status for record in records} == {"ok"}

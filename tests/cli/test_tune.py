@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.datasets.cards.conftest import CARD, frame
+from tests.helpers.cards import CARD, frame
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +29,7 @@ def card(tmp_path_factory) -> Path:
     return folder / "card.toml"
 
 
+@pytest.mark.slow
 def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path, card):
     arguments = ("tune", "-d", "t2", "--dataset", card, "--out", tmp_path)
     done = tsadbench(*arguments, "--trials", 2)
@@ -125,9 +126,10 @@ def test_without_optuna_the_pip_command_is_named(tmp_path, card):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path, card):
     file = tmp_path / "begun"
-    detector = f"tests.tuning.tunable:Waits[file={file}]"
+    detector = f"tests.helpers.tunable:Waits[file={file}]"
     arguments = ["-d", detector, "--dataset", str(card), "--out", str(tmp_path)]
     run = subprocess.Popen(
         [sys.executable, "-m", "tsadbench", "tune", *arguments],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.loopback import Server, serving, write_catalogue, write_skab
+from tests.helpers.loopback import Server, serving, write_catalogue, write_skab
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.loopback import FILES, Server
+from tests.helpers.loopback import FILES, Server
 from tsadbench.datasets import download, location
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError, DataNotFoundError

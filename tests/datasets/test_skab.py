@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.datasets.loopback import FILES, Server
+from tests.helpers.loopback import FILES, Server
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import skab
 from tsadbench.datasets.source import Source

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.loopback import FILES
+from tests.helpers.loopback import FILES
 from tsadbench.datasets.source import Source, listed
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 

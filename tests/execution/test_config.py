@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.cards.conftest import CARD, frame
+from tests.helpers.cards import CARD, frame
 from tsadbench.errors import UsageError
 from tsadbench.execution.config import RunConfig, read_config
 from tsadbench.execution.plans import make_plans

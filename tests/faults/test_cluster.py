@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Plant, table, trials, wait_until
+from tests.helpers.plant import Plant, table, trials, wait_until
 from tsadbench.base.dataset import DataOptions
 from tsadbench.errors import ClusterError, DataError, UsageError
 from tsadbench.execution.dask_backend import _data, _require_same_versions
+
+pytestmark = pytest.mark.cluster
 
 WORKER_SUICIDE = '''
 

@@ -16,9 +16,11 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.faults.conftest import Plant, table, trials, wait_until
+from tests.helpers.plant import Plant, table, trials, wait_until
 from tests.helpers.processes import is_alive
 from tsadbench.execution.run_store import Store
+
+pytestmark = pytest.mark.processes
 
 
 def test_200_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):

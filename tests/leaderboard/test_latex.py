@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.leaderboard.latex import escape
-
-_spec = importlib.util.spec_from_file_location("hand_made", Path(__file__).parent / "test_board.py")
-_module = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-record = _module.record
 
 NASTY = r"a_b[c=$5%&#{x}^~\|<>]"
 # A token: a command, an escaped special, or a character.

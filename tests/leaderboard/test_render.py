@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import importlib.util
 import io
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.leaderboard.render import grids, terminal
-
-_spec = importlib.util.spec_from_file_location("hand_made", Path(__file__).parent / "test_board.py")
-_module = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-record = _module.record
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tsadbench import UsageError
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store

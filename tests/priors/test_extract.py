@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.priors.messages_server import GOOD, Messages, reply, serving
+from tests.helpers.messages_server import GOOD, Messages, reply, serving
 from tsadbench.base.prior import Prior
 
 KEY = "sk-ant-very-secret-0123456789"
@@ -339,6 +339,7 @@ def test_wrong_options(messages, extract, more, told):
     assert told in done.err
 
 
+@pytest.mark.training
 def test_the_prior_runs(messages, tmp_path, tsadbench):
     """From a document to a row in a table, with nothing between but the file."""
     (tmp_path / "system.md").write_text("A pump loop.")

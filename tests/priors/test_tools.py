@@ -152,7 +152,7 @@ class TestCommands:
 
 def test_what_a_prior_is_worth_is_read_off_the_trials(small_data):
     """A page of made-up trials, whose intervals and sentence are computed by hand."""
-    from tests.leaderboard.test_board import record
+    from tests.helpers.records import record
 
     data = load(DataOptions()).dataset
     graphs = variants(data)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocols.small_plant import SENSORS, recording
+from tests.helpers.protocol_plant import SENSORS, recording
 from tsadbench.base.recording import Recording
 from tsadbench_protocols import overlap
 from tsadbench_protocols.overlap import without_shared_rows

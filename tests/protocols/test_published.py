@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
+from tests.helpers.protocol_plant import plant, pressure, recording, scores_of, trial
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Scored, Threshold
 from tsadbench.base.recording import Recording

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tests.protocols.small_plant import plant, pressure, recording, scores_of, trial
+from tests.helpers.protocol_plant import plant, pressure, recording, scores_of, trial
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.errors import ContractError, DataError, UsageError
 from tsadbench_protocols.skab import Skab

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.protocols.small_plant import pressure, trial
+from tests.helpers.protocol_plant import pressure, trial
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.skab import load
 from tsadbench_protocols.published import Published

@@ -13,11 +13,13 @@ import psutil
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.helpers.boxed import Misbehaves, Sums, Tells, Threads
 from tests.helpers.processes import is_alive
-from tests.sandbox.boxed import Misbehaves, Sums, Tells, Threads
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.sandbox.launch import ForkServer, PlainLauncher, default_launcher
+
+pytestmark = pytest.mark.processes
 
 ROWS = Recording("secret name", np.arange(12.0).reshape(6, 2), ("a", "b"), time=np.arange(100.0, 106.0))
 
@@ -226,7 +228,7 @@ def test_a_killed_parent_leaves_no_child_behind(tmp_path):
     code = f"""
 import numpy as np, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-from tests.sandbox.boxed import Misbehaves
+from tests.helpers.boxed import Misbehaves
 from tsadbench import Recording
 from tsadbench.sandbox import Box, Construction
 box = Box(Construction(Misbehaves, {{"how": "fork", "path": {str(tmp_path / "pid")!r}}}), threads=1)

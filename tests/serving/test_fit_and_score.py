@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.serving.conftest import HEADER, lines
+from tests.helpers.german_plant import HEADER, lines
 from tsadbench import fit_model, load_model
 from tsadbench.base.serialization.parts import to_parts
 from tsadbench.datasets.cards.reader import load_card
@@ -135,6 +135,7 @@ def close(found: list[str], expected: list[str]) -> bool:
     return one["time"].tolist() == other["time"].tolist() and np.allclose(one["score"], other["score"], equal_nan=True)
 
 
+@pytest.mark.processes
 def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(tsadbench, ahead_model, tmp_path):
     growing, out = tmp_path / "live.csv", tmp_path / "answers.csv"
     rows = [HEADER, *lines(3, 40)]
@@ -161,6 +162,7 @@ def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(t
         assert close([found[0], *found[begin : begin + count]], expected)
 
 
+@pytest.mark.processes
 def test_an_interrupt_ends_it_quietly(plant, model_file, tmp_path):
     running = start(tmp_path / "answers.csv", model_file, plant / "run.csv", "--follow")
     assert len(wait_for(tmp_path / "answers.csv", 61)) == 61
@@ -169,6 +171,7 @@ def test_an_interrupt_ends_it_quietly(plant, model_file, tmp_path):
     assert (running.returncode, told) == (130, b"")
 
 
+@pytest.mark.processes
 def test_standard_input_is_answered_row_by_row_to_its_end(tsadbench, ahead_model, tmp_path):
     text, out = [HEADER, *lines(4, 12)], tmp_path / "answers.csv"
     running = start(out, ahead_model, "-", "--contributions", stdin=subprocess.PIPE)
@@ -257,6 +260,7 @@ def test_what_cannot_be_kept_or_fails_leaves_no_file(tsadbench, plant, tmp_path)
         assert list(tmp_path.glob("*.model")) == []
 
 
+@pytest.mark.processes
 def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadbench, plant, tmp_path):
     file, out, run = tmp_path / "mine.py", tmp_path / "x.model", plant / "run.csv"
     file.write_text(BROKEN)
@@ -318,6 +322,7 @@ def test_a_network_that_is_fitted_again_says_nothing_of_it(tsadbench, plant, tmp
 
 
 @pytest.mark.parametrize("detector", ["t2", "pyod:ECOD"])
+@pytest.mark.processes
 def test_as_installed_with_no_import_path_of_these_tests(detector, plant, tmp_path):
     """Packages that are installed for editing lie on no path: the box must import them by their names all the same."""
     command = [sys.executable, "-P", "-m", "tsadbench"]

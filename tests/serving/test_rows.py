@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.serving.conftest import HEADER, lines
+from tests.helpers.german_plant import HEADER, lines
 from tsadbench import DataError
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.contents import time_in_seconds

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing import cheats
+from tests.helpers import cheats
 from tsadbench import UsageError
 from tsadbench.registry import entries, load_detector
 from tsadbench.testing import all_checks
@@ -41,6 +41,7 @@ def failures(detector) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
+@pytest.mark.slow
 def test_a_cheat_is_caught_by_its_check_and_passes_all_others(make, cheat):
     caught_by = cheats.CAUGHT_BY[cheat]
     also = cheats.ALSO_CAUGHT_BY.get(cheat, {})
@@ -78,6 +79,7 @@ def test_honest_detectors_of_every_kind_pass(honest):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.slow
 def test_what_ships_passes_all_checks_but_for_the_table_of_expected_failures(name):
     results = check_detector(load_detector(name))
     expected = {result.id for result in results if result.status == "expected-failure"}
@@ -126,7 +128,7 @@ def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):
 
 
 def test_the_command_line_as_json_exits_1_where_one_fails(tsadbench):
-    done = tsadbench("check", "tests.testing.cheats:CentredSmoothing", "--only", "prefix", "--format", "json")
+    done = tsadbench("check", "tests.helpers.cheats:CentredSmoothing", "--only", "prefix", "--format", "json")
     content = json.loads(done.out)
     assert (done.code, content["schema"]) == (1, 1)
     (found,) = content["checks"]

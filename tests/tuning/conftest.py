@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tsadbench.execution.plan import make_plan
 from tsadbench.tuning.task import Settings, Task, make_task
 
@@ -34,7 +34,7 @@ def task():
 
     def make(detector, **settings) -> Task:
         own = detector.partition("[")[0].isalpha()
-        name = f"tests.tuning.tunable:{detector}" if own else detector
+        name = f"tests.helpers.tunable:{detector}" if own else detector
         plan = make_plan([name], dataset=make_data(), seeds=1, floors=False)
         return make_task(plan, Settings(**{"folds": 2, "trials": 4, **settings}))
 

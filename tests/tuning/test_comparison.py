@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tsadbench import UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import Silent
@@ -33,6 +33,7 @@ def compared(tmp_path, listens):
     return make
 
 
+@pytest.mark.slow
 def test_the_oracle_is_never_worse_and_every_row_is_what_the_store_holds(compared, tmp_path):
     one = compared("mset")
     assert set(one.studies) == {"injection", "heldout"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from tests.tuning.tunable import Guess
+from tests.helpers.tunable import Guess
 from tsadbench import Recording
 from tsadbench.sandbox import BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Plant, with_faults

@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tests.helpers.processes import children
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.plan import make_plan
 from tsadbench.tuning.process import message, search
 from tsadbench.tuning.task import Settings, make_task
+
+pytestmark = pytest.mark.processes
 
 # Doubles that nothing else holds: one for every training row, one for every test row, one shared by both.
 _TRAIN, _TEST = 0x4093_57AB, 0x4093_C1DE

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import tsadbench
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tsadbench import UsageError
 from tsadbench.execution.config import read_config
 from tsadbench.execution.plan import make_plan
@@ -75,7 +75,7 @@ def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench
 
 
 def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_to_it(tmp_path, monkeypatch):
-    (tmp_path / "own.py").write_text("from tests.tuning.tunable import Guess\nclass Own(Guess): pass\n")
+    (tmp_path / "own.py").write_text("from tests.helpers.tunable import Guess\nclass Own(Guess): pass\n")
     (tmp_path / "prior.json").write_text('[{"source": "a", "target": "b"}]')
     monkeypatch.chdir(tmp_path)
     point = Point(0, "complete", {"guess": 0.1}, 0.4, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.analysis.diagnostics.conftest import FLAGGED, make_dataset, rows
+from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits, recording_events
 from tsadbench.analysis.diagnostics.affiliation import affiliation
 from tsadbench.analysis.diagnostics.vus import vus_pr

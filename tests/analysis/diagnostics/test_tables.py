@@ -10,7 +10,7 @@ import statistics
 import pytest
 from rich.console import Console
 
-from tests.analysis.diagnostics.conftest import ANOMALOUS, FLAGGED, make_dataset
+from tests.helpers.flags import ANOMALOUS, FLAGGED, make_dataset
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.analysis.diagnostics import DIAGNOSTICS, GROUPS, groups_of, of_result, with_diagnostics
 from tsadbench.execution.plan import make_plan

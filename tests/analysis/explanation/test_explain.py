@@ -36,7 +36,7 @@ class Written(TrialResult):
 
 @pytest.fixture(scope="module")
 def record():
-    from tests.conftest import make_data
+    from tests.helpers.data import make_data
 
     plan = make_plan(["t2"], dataset=make_data(), floors=False)
     return run_trial(plan.trials[0], plan).record

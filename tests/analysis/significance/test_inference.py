@@ -33,6 +33,7 @@ def test_six_units_are_the_fewest_that_two_detectors_can_differ_on(n, conclusive
     assert any("is better than" in sentence for sentence in found.conclusions) is conclusive
 
 
+@pytest.mark.slow
 def test_holm_asks_for_more_units():
     # Three pairs: 3 * 2 / 2^6 = .094, 3 * 2 / 2^7 = .047.
     six, seven = (matrix(n, 0.2, 0.4) for n in (6, 7))
@@ -76,6 +77,7 @@ def test_no_difference_is_no_equality():
 
 @settings(deadline=None, max_examples=8)
 @given(st.integers(3, 9), st.integers(2, 4), st.integers(0, 8), st.integers(0, 99))
+@pytest.mark.slow
 def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
     once = matrix(n, 0.05, -0.02, seed=seed)
     place = doubled % n
@@ -91,6 +93,7 @@ def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
 
 @settings(deadline=None, max_examples=8)
 @given(st.permutations(range(9)))
+@pytest.mark.slow
 def test_the_order_of_the_recordings_changes_nothing(order):
     given = matrix(9, 0.1, 0.0)
     turned = given.only([given.units[place] for place in order])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.datasets.cards.conftest import frame
+from tests.helpers.cards import frame
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import tep
 from tsadbench.datasets.cards.draft import draft_card

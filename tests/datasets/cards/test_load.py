@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
-from tests.datasets.cards.conftest import CARD, frame, line_of
+from tests.helpers.cards import CARD, frame, line_of
 from tsadbench.datasets.cards.reader import load_card
 from tsadbench.errors import DataError
 

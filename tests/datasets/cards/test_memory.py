@@ -9,23 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-LOAD = """
-import sys
-import numpy as np, pandas as pd, scipy.stats
-from pathlib import Path
-from tsadbench.datasets.cards.reader import load_card
-def peak():  # not getrusage: its peak is that of the parent process, where that is higher
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
-load_card(Path(sys.argv[1]))  # a small one first: imports and pandas' own tables do not count
-before = peak()
-data, labels = load_card(Path(sys.argv[2]))
-print(peak() - before, sum(one.values.nbytes for one in (*data.train, *data.test)))
-"""
+from tests.helpers.memory import LOAD
 
 
 @pytest.mark.parametrize(
     ("n_rows", "n_sensors", "ending"), [(1_000_000, 8, "csv"), (8_000, 1_000, "csv"), (1_000_000, 8, "parquet")]
 )
+@pytest.mark.processes
 def test_loading_takes_less_than_three_times_the_values(tmp_path, n_rows, n_sensors, ending):
     if not sys.platform.startswith("linux"):
         pytest.skip("the peak of a process's memory is read from /proc")

@@ -19,7 +19,7 @@ from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 
 # Warnings are the libraries' own affair: they go to the trial's log.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 TABLES = {"pyod": PYOD, "sklearn": SKLEARN}
 KNOWN = {f"{family}:{name}": known for family, table in TABLES.items() for name, known in table.items()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from tests.reporting.figures.conftest import WARM_UP, drawn
+from tests.helpers.trials import WARM_UP, drawn
 from tsadbench import UsageError
 from tsadbench.reporting.figures import precision_recall, roc
 

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Annotation
 from scipy.stats import genpareto
 
-from tests.reporting.figures.conftest import SENSORS, WARM_UP, drawn
+from tests.helpers.trials import SENSORS, WARM_UP, drawn
 from tsadbench import Detector, UsageError
 from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
 from tsadbench.base.prior import Edge, Prior, Sensor

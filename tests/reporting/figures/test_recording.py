@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.reporting.figures.conftest import SENSORS, WARM_UP, drawn
+from tests.helpers.trials import SENSORS, WARM_UP, drawn
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.reporting.figures import contributions, explanation, recording, score, sensors

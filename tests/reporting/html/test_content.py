@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import genpareto
 from sklearn.metrics import auc, average_precision_score, roc_auc_score
 
-from tests.reporting.html.large import N_DETECTORS, N_RECORDINGS, large_store
+from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
 from tsadbench import UsageError
 from tsadbench.errors import DataError
 from tsadbench.execution.plan import make_plan
@@ -34,7 +34,7 @@ def numbers(text: str) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    from tests.conftest import make_data
+    from tests.helpers.data import make_data
 
     data = make_data()
     found = {}
@@ -86,7 +86,7 @@ class TestResult:
             assert one.contributions.shape == one.recording.values.shape
 
     def test_other_data_are_refused(self, result, stores):
-        from tests.conftest import make_data
+        from tests.helpers.data import make_data
 
         store = next(store for store in stores[1].values() if store.find(result.record.trial))
         with pytest.raises(DataError, match="not those it was made with"):

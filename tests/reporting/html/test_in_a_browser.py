@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from tests.reporting.html.conftest import LONG, QUOTES, SCRIPT
+from tests.helpers.hostile import LONG, QUOTES, SCRIPT
 from tsadbench.execution.run_store import Store
 from tsadbench.reporting.html.build import write_report
+
+pytestmark = pytest.mark.browser
 
 FIGURES = ("seeds", "curves", "recording", "densities", "thresholds")
 

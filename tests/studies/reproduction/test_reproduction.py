@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.leaderboard.test_board import record
+from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.ranking import Summary

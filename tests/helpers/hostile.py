@@ -1,0 +1,55 @@
+"""A data set whose names are as hostile as names can be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tsadbench import Dataset, Labels, Recording
+from tsadbench.base.dataset import LabelledDataset
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+QUOTES = "\"'><img src=x onerror=alert(1)>&amp;"
+
+
+LONG = "a very long name " * 20
+
+
+SENSORS = (SCRIPT, QUOTES, LONG)
+
+
+DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "all-positive")
+
+
+def hostile_data() -> LabelledDataset:
+    """Recordings, sensors and splits with hostile names: one is too short to count, one split holds one class."""
+    rng = np.random.default_rng(0)
+
+    def recording(name: str, n_rows: int, shift: float = 0.0) -> Recording:
+        values = rng.normal(size=(n_rows, len(SENSORS)))
+        values[100:140, 0] += shift
+        return Recording(name, values, SENSORS, time=np.arange(n_rows, dtype=float))
+
+    fault = np.zeros(200, dtype=bool)
+    fault[100:140] = True
+    splits = {
+        "overall": (SCRIPT, QUOTES, LONG, "short"),
+        "one class": (QUOTES,),
+        "no rows": ("short",),
+        SCRIPT: (SCRIPT, LONG),
+    }
+    labels = {SCRIPT: fault, QUOTES: np.zeros(200, dtype=bool), LONG: fault.copy(), "short": np.zeros(20, dtype=bool)}
+    dataset = Dataset(
+        name="hostile",
+        train=(recording("normal", 600),),
+        test=(
+            recording(SCRIPT, 200, shift=9.0),
+            recording(QUOTES, 200),
+            recording(LONG, 200, shift=9.0),
+            recording("short", 20),
+        ),
+        splits=splits,
+        notes=(SCRIPT,),
+    )
+    return LabelledDataset(dataset, Labels(labels, splits))

@@ -1,0 +1,14 @@
+"""Packages as pip would install them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write_package(folder: Path, name: str, entry_points: str, module: str) -> None:
+    """Put a package where pip would put it."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    (folder / f"{name}.py").write_text(module)

@@ -1,0 +1,123 @@
+"""Runs as users start them: whole processes over a small data set, with detectors that misbehave on demand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DETECTORS = '''
+import os, sys, time
+import numpy as np
+from tsadbench import Detector, Traits
+
+class Steady(Detector):
+    """Distance to the mean in a random metric; takes as long as it is told to."""
+    traits = Traits(stochastic=True)
+    def __init__(self, *, seconds: float = 0.0, power: float = 1.0, seed: int = 0):
+        self.seconds = seconds
+        self.power = power
+        self.seed = seed
+    def _fit(self, recordings):
+        time.sleep(self.seconds)
+        rows = np.concatenate([one.values for one in recordings])
+        self.mean_ = rows.mean(axis=0)
+        self.weights_ = np.random.default_rng(self.seed).random(rows.shape[1])
+    def _score(self, recording):
+        return (np.abs(recording.values - self.mean_) ** self.power) @ self.weights_
+
+class Wild(Steady):
+    """Does what no detector should."""
+    def __init__(self, *, what: str = "", seconds: float = 0.0, power: float = 1.0, seed: int = 0):
+        super().__init__(seconds=seconds, power=power, seed=seed)
+        self.what = what
+    def _fit(self, recordings):
+        if self.what == "fork":
+            for _ in range(3):
+                if os.fork() == 0:
+                    time.sleep(600)
+        if self.what == "thread":
+            import threading
+            for _ in range(20):
+                threading.Thread(target=time.sleep, args=(600,), daemon=False).start()
+        if self.what == "output":
+            for _ in range(64):
+                sys.stdout.write("x" * 1_000_000)
+        if self.what == "never":
+            while True:
+                pass
+        super()._fit(recordings)
+'''
+
+
+@dataclass
+class Plant:
+    """A data set card, detectors, and the command line over them.
+
+    Parameters
+    ----------
+    folder
+        Where they lie.
+    environment
+        Of the processes.
+    """
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    def command(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> list[str]:
+        named = [word for one in detectors for word in ("-d", f"{self.folder}/detectors.py:{one}")]
+        card = str(self.folder / "plant/card.toml")
+        arguments = ["run", *named, "--dataset", card, "--no-floors", "--seeds", str(seeds), "--out", str(self.runs)]
+        return [sys.executable, "-m", "tsadbench", *arguments, "--format", "csv", *more]
+
+    def start(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*detectors, seeds=seeds, more=more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **self.environment},
+        )
+
+    def run(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*detectors, seeds=seeds, more=more),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **self.environment},
+            timeout=300,
+        )
+
+
+COSTS = ("fit_seconds", "score_seconds", "peak_memory_mib")
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """Return the rows of a leaderboard as CSV without the columns that no two runs share."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows
+    return [{name: cell for name, cell in row.items() if name not in COSTS} for row in rows]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def trials(runs: Path) -> set[str]:
+    """Return the names of the trials that a store holds."""
+    return {path.name for path in runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
