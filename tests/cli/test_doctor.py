@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 
+import pytest
 from packaging.requirements import Requirement
 
 from tests.helpers.packages import write_package
