@@ -22,8 +22,8 @@ def extra(feature: str, name: str) -> Iterator[None]:
     Raises
     ------
     MissingExtraError
-        If an import inside the ``with`` statement fails. One of tsadbench's own packages is no extra: if it cannot
-        be imported, that is a defect, and its error is left as it is.
+        If a package is not found. One that is installed but broken raises its own error, and so does a missing module
+        of tsadbench itself: installing the extra would help in neither case.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def extra(feature: str, name: str) -> Iterator[None]:
     """
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         if (error.name or "").startswith("tsadbench"):
             raise
         raise MissingExtraError(feature, name) from error
