@@ -1,23 +1,25 @@
-"""Alarms as an operator meets them: events found, how late, and false alarms.
+"""Events, delays and false alarms: the one definition that diagnostics, explanations and figures share.
 
-An *event* is a run of anomalous rows that are evaluated; it is *found* where at least one of its rows is flagged. A
+An *event* is a run of anomalous rows that are evaluated; it is *found* if at least one of its rows is flagged. A
 *false alarm* is a run of flagged normal rows that are evaluated: an alarm that outlasts its event, or comes before it,
-is one as well. Neither crosses a recording's border. Point adjustment has no part in it: a found event makes no other
-row count as flagged.
+is one as well. Neither crosses a recording's border. There is no point adjustment: a found event makes no other row
+count as flagged.
 
 Sources: event-wise recall as in Hundman et al., "Detecting Spacecraft Anomalies Using LSTMs and Nonparametric Dynamic
-Thresholding", KDD 2018 (an event is found where a flagged stretch overlaps it); the delay of a detection
+Thresholding", KDD 2018 (an event is found if a flagged stretch overlaps it); the delay of a detection
 as in Lavin and Ahmad, "Evaluating Real-Time Anomaly Detection Algorithms: the Numenta Anomaly Benchmark", ICMLA 2015
 (the first detection in the anomaly's window counts).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tsadbench.errors import DataError
+from tsadbench.results.trial_result import ScoredRecording
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.mask_runs import mask_runs
 
@@ -31,13 +33,13 @@ class Event:
     start, stop
         Its first evaluated row, and the row after its last.
     onset_seen
-        Whether a normal row of the recording stands before it and its first row is evaluated. Nobody can say how late
-        an alarm is for an event that began before it was looked at.
+        Whether a normal row of the recording precedes it and its first row is evaluated. An event that began before
+        the evaluated rows has no known onset, so no alarm can be said to be late.
     already_on
-        Whether the row before its onset is flagged: an alarm that was on before can hardly have found it. False where
+        Whether the row before its onset is flagged: an alarm that was already on can hardly be a detection. False if
         the onset was not seen.
     first_flagged
-        The first of its rows that is flagged; None where it is missed.
+        The first of its rows that is flagged; None if it is missed.
     """
 
     start: int
@@ -50,6 +52,14 @@ class Event:
     def found(self) -> bool:
         """Whether one of its rows is flagged."""
         return self.first_flagged is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Time from an event's onset to its alarm; seconds are None if the recording's time is missing or runs back."""
+
+    rows: int
+    seconds: float | None
 
 
 def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> tuple[Event, ...]:
@@ -106,35 +116,56 @@ def false_alarms_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArr
     return runs(flagged & ~anomalous & evaluated)
 
 
-def delay_rows(event: Event, n_rows: int, look_ahead: int = 0) -> int | None:
-    """Return how many rows after an event's onset its alarm came.
+def recording_events(recording: ScoredRecording) -> tuple[Event, ...]:
+    """Return a test recording's events, found or missed."""
+    return events_of(recording.anomalous, recording.evaluated, recording.flagged)
 
-    A row's score is known ``look_ahead`` rows later, at the latest with the recording's last row: the alarm comes then.
+
+def delays_of(
+    events: Sequence[Event], n_rows: int, time: FloatArray | None = None, look_ahead: int = 0
+) -> tuple[Delay | None, ...]:
+    """Return how long after its onset each event's alarm is raised.
+
+    A row's score is known ``look_ahead`` rows later, at the latest with the recording's last row: only then can an
+    alarm be raised.
 
     Parameters
     ----------
-    event
-        Of the recording.
-    n_rows
-        The recording's.
+    events
+        Of one recording.
+    n_rows, time
+        The recording's; time [n_rows] in seconds. Gaps count, since they pass on the clock.
     look_ahead
         How many later rows a score depends on.
 
     Returns
     -------
-    int or None
-        None where the event was missed or nobody saw it begin.
+    tuple
+        One item per event: None if the event was missed or its onset was not seen.
+
+    Examples
+    --------
+    >>> late = Event(2, 5, onset_seen=True, already_on=False, first_flagged=4)
+    >>> delays_of([late], 7, time=np.arange(0.0, 70.0, 10.0), look_ahead=1)
+    (Delay(rows=3, seconds=30.0),)
     """
-    if event.first_flagged is None or not event.onset_seen:
-        return None
-    return min(event.first_flagged + look_ahead, n_rows - 1) - event.start
+    clock = time if row_seconds(time) is not None else None
+    delays: list[Delay | None] = []
+    for event in events:
+        if event.first_flagged is None or not event.onset_seen:
+            delays.append(None)
+            continue
+        alarm = min(event.first_flagged + look_ahead, n_rows - 1)
+        seconds = None if clock is None else float(clock[alarm] - clock[event.start])
+        delays.append(Delay(alarm - event.start, seconds))
+    return tuple(delays)
 
 
 def row_seconds(time: FloatArray | None) -> float | None:
-    """Return for how long one row of a recording stands: the median step of its time, in seconds.
+    """Return how long one row of a recording lasts: the median step of its time, in seconds.
 
-    The median leaves gaps out: in a gap no detector looked, so nobody could be alarmed. None where the recording has
-    no time, a single row, or time that does not go forward.
+    The median ignores gaps: no row was scored in a gap, so no alarm could be raised. None if the recording has no
+    time, a single row, or time that does not advance.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.events import Event, delay_rows, events_of, false_alarms_of, row_seconds, runs
+from tsadbench.analysis.events import Delay, Event, delays_of, events_of, false_alarms_of, row_seconds, runs
 from tsadbench.errors import DataError
 
 unhurried = settings(deadline=None, max_examples=60)
@@ -51,11 +51,20 @@ def test_by_hand(anomalous, evaluated, flagged, events, false_alarms):
 )
 def test_delay(first_flagged, look_ahead, expected):
     event = Event(5, 10, onset_seen=True, already_on=False, first_flagged=first_flagged)
-    assert delay_rows(event, n_rows=20, look_ahead=look_ahead) == expected
+    (delay,) = delays_of([event], n_rows=20, look_ahead=look_ahead)
+    assert delay == (None if expected is None else Delay(expected, None))
 
 
-def test_an_event_that_nobody_saw_begin_has_no_delay():
-    assert delay_rows(Event(5, 10, onset_seen=False, already_on=False, first_flagged=6), n_rows=20) is None
+def test_an_event_whose_onset_was_not_seen_has_no_delay():
+    event = Event(5, 10, onset_seen=False, already_on=False, first_flagged=6)
+    assert delays_of([event], n_rows=20, time=np.arange(20.0)) == (None,)
+
+
+def test_seconds_are_those_of_the_clock_gaps_included():
+    event = Event(1, 4, onset_seen=True, already_on=False, first_flagged=2)
+    time = np.array([0.0, 1.0, 2.0, 100.0, 101.0])
+    assert delays_of([event, event], 5, time, look_ahead=1) == (Delay(2, 99.0),) * 2
+    assert delays_of([event], 5, time[[0, 2, 1, 3, 4]]) == (Delay(1, None),), "time that runs back"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import Share, explain
-from tsadbench.analysis.explanation.narrative import duration, prose
+from tsadbench.analysis.explanation.narrative import duration, narrative
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import EpisodeThreshold, Threshold
 from tsadbench.execution.plan import make_plan
@@ -42,7 +42,9 @@ def record():
     return run_trial(plan.trials[0], plan).record
 
 
-def result(record, *, label="t2", kept=True, look_ahead=0, time=TIME, found=None, prior=PRIOR, scores=SCORES):
+def result(
+    record, *, label="t2", kept=True, look_ahead=0, time=TIME, found=None, prior=PRIOR, scores=SCORES, evaluated_from=2
+):
     threshold = found or Threshold(
         value=2.0, method="pot", status="ok", t=1.0, level=0.98, q=1e-3, n=500, excesses=40, gamma=0.1, sigma=1.0
     )
@@ -54,7 +56,7 @@ def result(record, *, label="t2", kept=True, look_ahead=0, time=TIME, found=None
         recording=Recording("r", np.zeros((12, 3)), ("flow", "speed", "heat"), time=time),
         anomalous=np.array(ANOMALOUS, dtype=bool),
         scores=np.array(scores),
-        evaluated=np.arange(12) >= 2,
+        evaluated=np.arange(12) >= evaluated_from,
         episode="all",
         threshold=threshold.value,
         contributions=contributions if kept else None,
@@ -84,6 +86,34 @@ def test_events_alarms_and_delays(record):
     assert found.n_evaluated == 10
 
 
+@pytest.mark.parametrize(("look_ahead", "rows"), [(0, 2), (3, 5), (5, 7), (90, 7)])
+def test_a_delay_includes_the_look_ahead_up_to_the_end_of_the_recording(record, look_ahead, rows):
+    event, _ = explain(result(record, look_ahead=look_ahead), "r").events
+    assert (event.delay_rows, event.delay_seconds) == (rows, 5.0 * rows)
+    assert event.first_alarm.row == 6, "the row is that of the score"
+
+
+def test_an_event_that_began_before_the_evaluated_rows_has_no_delay(record):
+    cut = result(record, evaluated_from=5)
+    first, _ = explain(cut, "r").events
+    assert (first.start, first.stop, first.onset_seen, first.evaluated_rows) == (5, 8, False, 3)
+    assert first.first_alarm.row == 6
+    assert first.delay_rows is first.delay_seconds is None
+    text = " ".join(narrative(explain(cut, "r")).split())
+    assert "Its onset was not seen, so the alarm has no delay." in text
+    assert "Also labelled anomalous, but not evaluated by the protocol: rows 4 to 4." in text
+
+
+def test_rows_that_are_not_evaluated_are_no_event(record):
+    explanation = explain(result(record, evaluated_from=9), "r")
+    assert [(event.start, event.stop) for event in explanation.events] == [(10, 12)]
+    assert explanation.not_evaluated == ((4, 8),)
+    assert explanation.to_json()["not_evaluated"] == [[4, 8]]
+    nothing = explain(result(record, evaluated_from=12), "r")
+    assert nothing.events == ()
+    assert "no event is evaluated; no false alarm in 0 normal rows." in " ".join(narrative(nothing).split())
+
+
 def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
     found = explain(result(record), "r")
     alarm = found.events[0].first_alarm
@@ -107,43 +137,43 @@ def test_the_prior_that_the_label_names_comes_before_the_data_sets(record, tmp_p
 def test_flags_before_an_event_that_scores_which_look_ahead_may_owe_to_it(record, look_ahead, early):
     found = explain(result(record, look_ahead=look_ahead), "r")
     assert [event.early_rows for event in found.events] == [early, early], "rows 3 and 9 are flagged, 2 and 8 are not"
-    assert ("as scores look ahead" in " ".join(prose(found).split())) == bool(early)
+    assert ("as scores look ahead" in " ".join(narrative(found).split())) == bool(early)
 
 
-def test_prose_tells_the_same(record):
-    text = " ".join(prose(explain(result(record, look_ahead=3), "r")).split())
+def test_the_narrative_says_the_same(record):
+    text = " ".join(narrative(explain(result(record, look_ahead=3), "r")).split())
     assert "1 of 2 events found; 2 false alarms, 2 of 4 normal rows flagged." in text
     assert "its score exceeds 2. The threshold comes from the tail of the training scores" in text
     assert "about one normal row in 1,000" in text
     assert "Event 1, rows 4 to 7, 20 s after the recording's start." in text
-    assert "first alarm comes at row 6, 2 rows (10 s) late, with a score of 4 (2 times the threshold)" in text
-    assert "As a score needs the next 3 rows" in text
+    assert "Its first flagged row is 6, with a score of 4 (2 times the threshold)." in text
+    assert "The alarm is raised 5 rows (25 s) late, as a score needs the next 3 rows." in text
     assert "2 of its 4 evaluated rows are flagged" in text
     assert "contributes most to the first alarm: heat (75%), flow (25%)." in text
     assert "1 false alarm before it, 1 of 2 normal rows flagged." in text
-    assert "The score lay above the threshold already" in text
+    assert "The score was already above the threshold" in text
     assert "It was missed: none of its rows is flagged. The highest score, 1 (0.5 times the threshold)" in text
     assert "heat is driven by flow: water carries heat drives speed" in text
-    assert max(map(len, prose(explain(result(record), "r")).splitlines())) <= 100
+    assert max(map(len, narrative(explain(result(record), "r")).splitlines())) <= 100
 
 
 def test_what_is_not_known_is_said(record):
-    text = prose(explain(result(record, kept=False), "r"))
+    text = narrative(explain(result(record, kept=False), "r"))
     assert "--rerun no-contributions" in text
     assert "What is known of these sensors" not in text
     offered = explain(result(record, kept=False, label="isolation-forest"), "r")
     assert offered.contributions == "not offered"
-    assert "isolation-forest does not say" in prose(offered)
+    assert "isolation-forest does not report it" in narrative(offered)
     assert explain(result(record, prior=None), "r").neighbours == ()
     no_time = explain(result(record, time=None), "r")
     assert no_time.events[0].delay_seconds is None
-    assert "2 rows late" in prose(no_time)
+    assert "2 rows late" in narrative(no_time)
 
 
 @pytest.mark.parametrize(
     ("found", "says"),
     [
-        (Threshold(value=0.0, method="fixed", status="fixed"), "which this floor brings along"),
+        (Threshold(value=0.0, method="fixed", status="fixed"), "a constant of this floor"),
         (
             Threshold(value=3.0, method="pot", status="degenerate", t=3.0, q=1e-3, n=5, excesses=0),
             "the largest training",
@@ -153,14 +183,14 @@ def test_what_is_not_known_is_said(record):
 )
 def test_how_the_threshold_was_found(record, found, says):
     explained = explain(result(record, found=found), "r")
-    assert says in " ".join(prose(explained).split())
+    assert says in " ".join(narrative(explained).split())
     assert explained.events[0].first_alarm.ratio == (None if found.value == 0 else pytest.approx(4 / 3))
 
 
 def test_a_recording_without_scores(record):
     found = explain(result(record, scores=[np.nan] * 12), "r")
     assert found.events[0].highest is None
-    assert "It was missed" in prose(found)
+    assert "It was missed" in narrative(found)
     json.dumps(found.to_json(), allow_nan=False)
 
 

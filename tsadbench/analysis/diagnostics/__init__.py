@@ -1,8 +1,9 @@
-"""What a stored trial's flags and scores are worth to an operator; no part of any protocol or ranking."""
+"""The worth of a stored trial's flags and scores to an operator; separate from protocols and rankings."""
 
 from tsadbench.analysis.diagnostics.board import with_diagnostics
-from tsadbench.analysis.diagnostics.compute import Diagnostics, of_result, of_splits, recording_events
+from tsadbench.analysis.diagnostics.compute import Diagnostics, of_result, of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
+from tsadbench.analysis.events import recording_events
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS, groups_of
 
 __all__ = [

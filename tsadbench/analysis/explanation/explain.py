@@ -1,4 +1,8 @@
-"""What a detector made of one recording, event by event: when it alarmed, how late, by which sensors, how surely."""
+"""A detector's alarms on one recording, event by event: when, how late, by which sensors, how far above the threshold.
+
+Events and delays are those of `tsadbench.analysis.events`, so that an explanation and ``leaderboard --diagnostics``
+report the same of a trial.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
@@ -18,13 +23,13 @@ from tsadbench.utils.mask_runs import mask_runs
 from tsadbench.utils.parameters import JsonValue, as_json
 
 SCHEMA = 1
-# Sensors whose neighbours are looked up in the prior.
+# How many sensors of a moment are named, and their neighbours looked up in the prior.
 TOP = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A sensor's share of what all sensors contribute to a score; those that lower it count as nothing."""
+    """A sensor's share of the total contribution to a score; sensors that lower the score have none."""
 
     sensor: str
     share: float
@@ -37,13 +42,13 @@ class Moment:
     Parameters
     ----------
     row, seconds
-        The row, and the time since the first one; None where the recording has no time.
+        The row, and the time since the first one; None if the recording has no time.
     score
         The detector's.
     ratio
-        Score over threshold; None where the threshold is not positive.
+        Score over threshold; None if the threshold is not positive.
     sensors
-        What each sensor contributes there, the largest first; empty where contributions were not kept.
+        Each sensor's contribution, the largest first; empty if contributions were not kept.
     """
 
     row: int
@@ -55,7 +60,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """Flagged normal rows: in how many runs without a break, how many rows, of how many that could be."""
+    """Flagged normal rows: the number of runs, of rows, and of the normal rows that are evaluated."""
 
     alarms: int
     rows: int
@@ -63,31 +68,37 @@ class FalseAlarms:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A run of anomalous rows.
+class ExplainedEvent:
+    """An event (`tsadbench.analysis.events.Event`) with its alarm.
 
     Parameters
     ----------
     start, stop
-        Its first row, and the row after its last.
+        Its first evaluated row, and the row after its last.
+    onset_seen, already_on
+        Whether the recording shows when it began, and whether the alarm was on by then.
     start_seconds
-        Since the recording's first row; None where it has no time.
+        Since the recording's first row; None without time.
     evaluated_rows, flagged_rows
-        How many of its rows count under the protocol, and how many of these are flagged.
+        The number of its rows, all evaluated, and of those that are flagged.
     first_alarm
-        The first of these; None where there is none: the event was missed.
+        The first flagged row; None if the event was missed.
     delay_rows, delay_seconds
-        From its start to there.
+        From its start until the alarm is raised, the look-ahead included; None if it was missed or its onset was not
+        seen.
     highest
-        The evaluated row with the largest score; None where none has a score.
+        The row with the largest score; None if no row has a score.
     before
-        False alarms since the event before it, or since the recording's beginning.
+        False alarms since the previous event, or since the recording's beginning.
     early_rows
-        Flagged rows directly before its start whose scores may have seen it, for they look ahead; false alarms too.
+        Flagged rows directly before its start whose scores may depend on the event, as they look ahead. They are false
+        alarms too.
     """
 
     start: int
     stop: int
+    onset_seen: bool
+    already_on: bool
     start_seconds: float | None
     evaluated_rows: int
     flagged_rows: int
@@ -101,7 +112,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """What the prior says about a sensor: the couplings that drive it, and those by which it drives others."""
+    """A sensor's couplings in the prior: those that drive it, and those by which it drives others."""
 
     sensor: str
     driven_by: tuple[Edge, ...]
@@ -117,19 +128,22 @@ class Explanation:
     label, seed, dataset, protocol, recording
         The trial and the recording.
     n_rows, n_evaluated
-        Of the recording.
+        The recording's rows, and those that the protocol evaluates.
     look_ahead
-        How many rows after a row its score may depend on: so much later an alarm is raised.
+        How many later rows a score may depend on: an alarm is raised that much later.
     threshold
         Of the fit that scored it, with its diagnostics.
     contributions
         "kept"; "not kept": the detector offers them, the trial did not keep them; "not offered".
     events
         In order.
+    not_evaluated
+        Runs of anomalous rows that the protocol does not evaluate: first row, and the row after the last. They are no
+        events, or belong to one only from its first evaluated row on.
     false_alarms
         Over the whole recording.
     neighbours
-        Of the sensors that contributed most to the first alarms, where an event was missed to its highest score; empty
+        Of the sensors that contributed most to the first alarms, or to the highest score of a missed event; empty
         without a prior or contributions.
     """
 
@@ -143,17 +157,18 @@ class Explanation:
     look_ahead: int
     threshold: Threshold
     contributions: str
-    events: tuple[Event, ...]
+    events: tuple[ExplainedEvent, ...]
+    not_evaluated: tuple[tuple[int, int], ...]
     false_alarms: FalseAlarms
     neighbours: tuple[Neighbours, ...]
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return the explanation as JSON: its fields by name, ``schema`` before them."""
+        """Return the explanation as JSON: its fields by name, preceded by ``schema``."""
         return {"schema": SCHEMA, **_as_json(dataclasses.asdict(self))}
 
 
 def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
-    """Explain what a trial's detector made of one test recording.
+    """Explain a trial's alarms on one test recording.
 
     Parameters
     ----------
@@ -162,23 +177,19 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     recording
         The recording's id.
     prior
-        The couplings among which neighbours are looked up; by default those that the trial's label names, else the
-        data set's.
+        Where to look up neighbours; by default the prior that the trial's label names, else the data set's.
 
     Raises
     ------
     UsageError
-        If there is no such recording among those that the protocol scores.
+        If the protocol scores no such recording.
     DataError
         If the prior that the label names cannot be read.
     """
     scored = result.recording(recording)
     record = result.record
-    (threshold,) = (one.threshold for one in record.thresholds if one.episode == scored.episode)
-    spans = mask_runs(scored.anomalous)
-    ends_before = [0, *(stop for _, stop in spans)]
-    ahead = record.look_ahead
-    events = tuple(_event(scored, *span, before, ahead) for span, before in zip(spans, ends_before, strict=False))
+    (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
+    events = _events(scored, record.look_ahead)
     used = _prior(result) if prior is None else prior
     return Explanation(
         label=record.label,
@@ -192,8 +203,9 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
         threshold=threshold,
         contributions=_state(record, scored),
         events=events,
+        not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
         false_alarms=_false_alarms(scored, slice(None)),
-        neighbours=() if used is None else tuple(_neighbours(used, name) for name in _top(events)),
+        neighbours=() if used is None else tuple(_neighbours(used, sensor) for sensor in _top(events)),
     )
 
 
@@ -202,29 +214,40 @@ def _prior(result: TrialResult) -> Prior | None:
     return result.data.dataset.prior if named is None else Prior.load(named)
 
 
-def _event(scored: ScoredRecording, start: int, stop: int, before: int, look_ahead: int) -> Event:
-    rows = np.arange(start, stop)
-    counted = rows[scored.evaluated[start:stop]]
-    flagged = counted[scored.flagged[counted]]
-    present = counted[~np.isnan(scored.scores[counted])]
-    first = int(flagged[0]) if len(flagged) else None
-    return Event(
-        start=start,
-        stop=stop,
-        start_seconds=_seconds(scored, 0, start),
-        evaluated_rows=len(counted),
-        flagged_rows=len(flagged),
-        first_alarm=None if first is None else _moment(scored, first),
-        delay_rows=None if first is None else first - start,
-        delay_seconds=None if first is None else _seconds(scored, start, first),
-        highest=_moment(scored, int(present[scored.scores[present].argmax()])) if len(present) else None,
-        before=_false_alarms(scored, slice(before, start)),
-        early_rows=_early_rows(scored, max(before, start - look_ahead), start),
+def _events(scored: ScoredRecording, look_ahead: int) -> tuple[ExplainedEvent, ...]:
+    events = recording_events(scored)
+    delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
+    previous_stops = [0, *(event.stop for event in events)]
+    return tuple(
+        _explained(scored, event, delay, previous_stop, look_ahead)
+        for event, delay, previous_stop in zip(events, delays, previous_stops, strict=False)
+    )
+
+
+def _explained(
+    scored: ScoredRecording, event: Event, delay: Delay | None, previous_stop: int, look_ahead: int
+) -> ExplainedEvent:
+    rows = slice(event.start, event.stop)
+    scores = scored.scores[rows]
+    return ExplainedEvent(
+        start=event.start,
+        stop=event.stop,
+        onset_seen=event.onset_seen,
+        already_on=event.already_on,
+        start_seconds=_seconds(scored, event.start),
+        evaluated_rows=event.stop - event.start,
+        flagged_rows=int(scored.flagged[rows].sum()),
+        first_alarm=None if event.first_flagged is None else _moment(scored, event.first_flagged),
+        delay_rows=None if delay is None else delay.rows,
+        delay_seconds=None if delay is None else delay.seconds,
+        highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
+        before=_false_alarms(scored, slice(previous_stop, event.start)),
+        early_rows=_early_rows(scored, max(previous_stop, event.start - look_ahead), event.start),
     )
 
 
 def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
-    """Return how many rows up to ``start`` are flagged without a break, from ``first`` on."""
+    """Return the length of the run of flagged rows that ends before ``start``, counted from ``first`` on."""
     left_alone = ~(scored.flagged & scored.evaluated)[first:start]
     return int(np.argmax(left_alone[::-1])) if left_alone.any() else start - first
 
@@ -233,7 +256,7 @@ def _moment(scored: ScoredRecording, row: int) -> Moment:
     score = float(scored.scores[row])
     return Moment(
         row=row,
-        seconds=_seconds(scored, 0, row),
+        seconds=_seconds(scored, row),
         score=score,
         ratio=score / scored.threshold if scored.threshold > 0 else None,
         sensors=_shares(scored, row),
@@ -247,8 +270,8 @@ def _shares(scored: ScoredRecording, row: int) -> tuple[Share, ...]:
     total = float(raising.sum())
     if total == 0:
         return ()
-    names = scored.recording.sensors
-    return tuple(Share(names[place], float(raising[place]) / total) for place in np.argsort(-raising, kind="stable"))
+    sensors = scored.recording.sensors
+    return tuple(Share(sensors[i], float(raising[i]) / total) for i in np.argsort(-raising, kind="stable"))
 
 
 def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
@@ -257,9 +280,9 @@ def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
     return FalseAlarms(alarms=len(mask_runs(wrong)), rows=int(wrong.sum()), normal_rows=int(normal.sum()))
 
 
-def _seconds(scored: ScoredRecording, start: int, row: int) -> float | None:
+def _seconds(scored: ScoredRecording, row: int) -> float | None:
     time = scored.recording.time
-    return None if time is None else float(time[row] - time[start])
+    return None if time is None else float(time[row] - time[0])
 
 
 def _state(record: Record, scored: ScoredRecording) -> str:
@@ -268,7 +291,7 @@ def _state(record: Record, scored: ScoredRecording) -> str:
     return "not kept" if load_detector(parse_request(record.label).target).offers_contributions() else "not offered"
 
 
-def _top(events: Sequence[Event]) -> list[str]:
+def _top(events: Sequence[ExplainedEvent]) -> list[str]:
     """Return the sensors that contributed most, those of the first event first."""
     moments = [event.first_alarm or event.highest for event in events]
     shares = [share for moment in moments if moment is not None for share in moment.sensors[:TOP]]
@@ -284,12 +307,12 @@ def _neighbours(prior: Prior, sensor: str) -> Neighbours:
 
 
 def _as_json(value: Mapping[str, object]) -> dict[str, JsonValue]:
-    return {name: _plain(one) for name, one in value.items()}
+    return {name: _plain(item) for name, item in value.items()}
 
 
 def _plain(value: object) -> JsonValue:
     if isinstance(value, dict):
         return _as_json(value)
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return as_json(value)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from tsadbench.analysis.explanation.explain import Explanation
+from tsadbench.analysis.explanation.explain import ExplainedEvent, Explanation
 from tsadbench.analysis.explanation.narrative import duration
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.figures.rows import by_label, spans_orders
@@ -84,7 +84,7 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
 
 
 def explanation(result: TrialResult, found: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
-    """Draw a recording as one detector saw it, a line at each event's first alarm that says how late it came.
+    """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
 
     Parameters
     ----------
@@ -109,11 +109,15 @@ def explanation(result: TrialResult, found: Explanation, *, figure: FigureBase |
         at = time[event.first_alarm.row]
         for axes in every:
             axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
-        late = f"+{event.delay_rows} rows" if event.delay_seconds is None else f"+{duration(event.delay_seconds)}"
-        every[0].annotate(
-            f" first alarm, {late}", (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7
-        )
+        text = f" first alarm{_late(event)}"
+        every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)
     return every
+
+
+def _late(event: ExplainedEvent) -> str:
+    if event.delay_rows is None:
+        return ""
+    return f", +{event.delay_rows} rows" if event.delay_seconds is None else f", +{duration(event.delay_seconds)}"
 
 
 def sensors(scored: ScoredRecording, training: FloatArray | None = None, *, axes: Axes) -> Axes:
