@@ -90,7 +90,7 @@ def test_wrong_input(runs, tmp_path, tsadbench, monkeypatch, arguments, message)
 def test_explain_in_words_and_as_json(runs, tmp_path, tsadbench):
     done = tsadbench("explain", runs, "t2", "--recording", "valve2/0", "--figure", tmp_path / "why.svg")
     assert done.code == 0
-    assert "The first alarm comes at row 266" in done.out
+    assert "Its first flagged row is 266" in done.out
     assert "What is known of these sensors (the prior):" in done.out
     assert "<svg" in (tmp_path / "why.svg").read_text()
     found = json.loads(tsadbench("explain", runs, "t2", "--recording", "valve2/0", "--format", "json").out)

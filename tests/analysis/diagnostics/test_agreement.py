@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.analysis.diagnostics.conftest import FLAGGED, make_dataset
+from tests.helpers.flags import FLAGGED, make_dataset
 from tsadbench.analysis.diagnostics import of_result
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.results.trial_result import TrialResult
