@@ -4,15 +4,15 @@ import pytest
 
 import tsadbench
 from tsadbench.execution.run_store import Store
-from tsadbench.registry import FLOORS
+from tsadbench.registry import floors
 
 
 def test_run_gives_a_leaderboard_with_the_floors_and_keeps_the_trials_where_told(small_data, tmp_path):
     board = tsadbench.run(["t2", "isolation-forest"], small_data, seeds=2, splits=["overall"], out=tmp_path / "runs")
     frame = board.to_frame()
-    assert set(frame["detector"]) == {"t2", "isolation-forest", *FLOORS}
+    assert set(frame["detector"]) == {"t2", "isolation-forest", *floors()}
     assert frame.set_index("detector").loc["t2", "auroc_mean"] > 0.9
-    assert len(Store.open(tmp_path / "runs").records()) == 2 + 1 + len(FLOORS) + 1
+    assert len(Store.open(tmp_path / "runs").records()) == 2 + 1 + len(floors()) + 1
     assert "<table>" in board._repr_html_()
 
 

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from tsadbench import PluginError, UsageError
-from tsadbench.registry import FLOORS, entries, load_detector, load_protocol, parse_request, registered_name
+from tsadbench.registry import entries, floors, load_detector, load_protocol, registered_name
+from tsadbench.utils.parameters import parse_label
 
 DETECTOR = """
 import numpy as np
@@ -44,18 +48,32 @@ def plugin(tmp_path, monkeypatch):
     ],
 )
 def test_requests_are_taken_apart(text, target, arguments):
-    request = parse_request(text)
+    request = parse_label(text)
     assert (request.target, request.arguments) == (target, arguments)
 
 
 @pytest.mark.parametrize("text", ["", "[a=1]", "t2[a=1", "t2[a]", "t2[=1]"])
 def test_malformed_requests_are_refused(text):
     with pytest.raises(UsageError, match="expected"):
-        parse_request(text)
+        parse_label(text)
+
+
+def test_what_is_installed_is_what_pyproject_registers():
+    """Fails if the entry points changed since the last ``pip install -e .``."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    for group, points in project["entry-points"].items():
+        installed = {point.name: point.value for point in metadata.entry_points(group=group)}
+        assert installed.items() >= points.items(), f"{group}: run pip install --no-deps -e . again"
+
+
+def test_floors_are_detectors_whose_traits_say_so():
+    assert floors() == ("all-positive", "l2-z", "max-z", "nearest-neighbour", "random", "sensor-range")
+    for entry in entries("detectors"):
+        assert load_detector(entry.name).traits.floor == (entry.name in floors())
 
 
 def test_all_that_ships_loads():
-    assert {entry.name for entry in entries("detectors")} >= set(FLOORS)
+    assert {entry.name for entry in entries("detectors")} > set(floors())
     for entry in entries("detectors"):
         assert registered_name(load_detector(entry.name)) == entry.name
     for entry in entries("protocols"):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.registry import load_dataset
 
 
 @pytest.fixture(scope="module")

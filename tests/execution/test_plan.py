@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
-from tsadbench import Detector, Traits, UsageError
+from tsadbench import Detector, PluginError, Traits, UsageError
 from tsadbench.execution.plan import make_plan
-from tsadbench.registry import FLOORS, load_detector
+from tsadbench.registry import floors, load_detector
 
 
 class Mine(Detector):
@@ -46,7 +49,7 @@ def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(
         ("t2", 0),
         ("isolation-forest", 0),
         ("isolation-forest", 1),
-        *((floor, seed) for floor in FLOORS for seed in range(2 if floor == "random" else 1)),
+        *((floor, seed) for floor in floors() for seed in range(2 if floor == "random" else 1)),
     ]
     assert labels(make_plan(["t2"], dataset=small_data, floors=False)) == [("t2", 0)]
 
@@ -116,3 +119,27 @@ def test_splits_are_chosen_in_order(small_data):
 def test_whatever_is_wrong_ends_in_planning(small_data, arguments, message):
     with pytest.raises(UsageError, match=message):
         make_plan(**{"detectors": ["t2"], "dataset": small_data, **arguments})
+
+
+def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_data, tmp_path, monkeypatch):
+    info = tmp_path / "own-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tsadbench.floors]\nown-floor = own_floor:Own\n")
+    source = (
+        "import numpy as np\nfrom tsadbench import Detector, Traits\n"
+        "class Own(Detector):\n"
+        "    traits = Traits(floor=True)\n"
+        "    def _fit(self, recordings): pass\n"
+        "    def _score(self, recording): return np.zeros(recording.n_rows)\n"
+    )
+    (tmp_path / "own_floor.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    contenders = {trial.contender.name: trial.contender for trial in make_plan(["t2"], dataset=small_data).trials}
+    assert contenders["own-floor"].floor
+    assert not contenders["t2"].floor
+    monkeypatch.delitem(sys.modules, "own_floor")
+    (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
+    importlib.invalidate_caches()
+    with pytest.raises(PluginError, match=r"own-floor: .* must declare it"):
+        make_plan(["t2"], dataset=small_data)

@@ -5,8 +5,7 @@ from typing import Literal
 import pytest
 
 from tsadbench import Prior, UsageError
-from tsadbench.registry import parse_request
-from tsadbench.utils.parameters import as_json, format_label, parameters_of, parse_arguments
+from tsadbench.utils.parameters import as_json, format_label, parameters_of, parse_arguments, parse_label
 
 
 class Example:
@@ -87,7 +86,7 @@ def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
 def test_a_list_in_a_label_can_be_read_again():
     label = format_label("x", Either, {"sizes": [8, 4]})
     assert label == "x[sizes=[8,4]]"
-    assert parse_arguments(Either, parse_request(label).arguments, "x") == {"sizes": [8, 4]}
+    assert parse_arguments(Either, parse_label(label).arguments, "x") == {"sizes": [8, 4]}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import Entry, Kind, entries, load_dataset, load_detector, load_family, load_protocol
+from tsadbench.registry import Entry, Kind, entries, load_detector, load_library, load_protocol
 from tsadbench.utils.parameters import format_value, nearest, parameters_of
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
@@ -59,7 +60,7 @@ def info(
     elif kind == "protocols":
         _print_class(load_protocol(name))
     elif kind == "families":
-        print(load_family(name).description)
+        print(load_library(name).description)
         print(f"\ntsadbench list --family {name}  shows its detectors")
     else:
         cls = load_detector(name)
@@ -86,7 +87,7 @@ def _list_family(family: str) -> None:
 
 
 def _list_members(family: str) -> None:
-    members = load_family(family).members()
+    members = load_library(family).members()
     width = max((len(f"{family}:{member.name}") for member in members), default=0)
     told: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
     for member in members:
@@ -134,7 +135,7 @@ def _loaded(kind: Kind, name: str) -> str:
                 return f"{_BROKEN}: its traits are no tsadbench.Traits, found {type(traits).__name__}"
             return f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family
         load: dict[str, Callable[[str], object]] = {
-            "families": load_family,
+            "families": load_library,
             "protocols": load_protocol,
             "datasets": load_dataset,
         }

@@ -40,12 +40,12 @@ def check(
     form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 where it fails any check."""
-    from tsadbench.registry import parse_request
     from tsadbench.testing import run_checks
     from tsadbench.testing.expected import EXPECTED_FAILURES
+    from tsadbench.utils.parameters import parse_label
 
     subject = _subject(detector, full)
-    expected = EXPECTED_FAILURES.get(parse_request(detector).target, {})
+    expected = EXPECTED_FAILURES.get(parse_label(detector).target, {})
     results = run_checks(subject, only=only or (), expected_failures=expected)
     if form is Format.json:
         content = {"schema": 1, "detector": detector, "checks": [_to_json(result) for result in results]}
@@ -57,12 +57,12 @@ def check(
 
 
 def _subject(detector: str, full: bool) -> Subject:
-    from tsadbench.registry import load_detector, parse_request
+    from tsadbench.registry import load_detector
     from tsadbench.testing import synthetic as material
     from tsadbench.testing.detector_under_test import Subject
-    from tsadbench.utils.parameters import parse_arguments
+    from tsadbench.utils.parameters import parse_arguments, parse_label
 
-    request = parse_request(detector)
+    request = parse_label(detector)
     cls = load_detector(request.target)
     own = parse_arguments(cls, request.arguments, request.target)
     subject = Subject(cls, own if full else {**cls.test_params(), **own}, full=full)

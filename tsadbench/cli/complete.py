@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from tsadbench.registry import CARD_ENDING, Kind, entries
+from tsadbench.datasets.loading import CARD_ENDING
+from tsadbench.registry import Kind, entries
 
 _PACKAGE = Path(__file__).parents[1]
 _CARDS = _PACKAGE / "datasets" / "cards"

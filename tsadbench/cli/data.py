@@ -120,7 +120,7 @@ def validate(
 ) -> None:
     """Read a card and every file that it means, and list all that is wrong; exit code 2 if anything is."""
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.datasets.cards.reader import card_loader
+    from tsadbench.datasets.loading import card_loader
 
     with progress_bar(f"Reading {card}"):
         data, labels = card_loader(card)(DataOptions())
@@ -166,7 +166,7 @@ def audit(
     from tsadbench.analysis.audit import audit as audit_data
     from tsadbench.analysis.audit.render import draw, markdown
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.registry import load_dataset
+    from tsadbench.datasets.loading import load_dataset
 
     with progress_bar(f"Reading {name}"):
         loaded = load_dataset(name)(DataOptions(directory=data))

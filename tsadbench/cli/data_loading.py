@@ -23,7 +23,7 @@ def loader(cards: Sequence[str], directory: Path | None) -> Callable[[str], Labe
     from functools import cache
 
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.registry import load_dataset
+    from tsadbench.datasets.loading import load_dataset
 
     own: dict[str, LabelledDataset] = {}
     for card in cards:

@@ -183,10 +183,10 @@ def sensitivity(
     """Run DPR-GM under the prior, worse ones and graphs without one, and write what the prior is worth."""
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
+    from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
-    from tsadbench.registry import load_dataset
     from tsadbench.studies.prior_sensitivity import page, variants
     from tsadbench.utils.atomic_files import require_writable, write_file
 
@@ -235,8 +235,8 @@ def _sensors(dataset: str | None, file: Path | None, data: Path | None) -> tuple
     """Return the sensors of a data set, with what its prior tells of them, or those of a file."""
     from tsadbench.base.dataset import DataOptions
     from tsadbench.base.prior import Sensor
+    from tsadbench.datasets.loading import load_dataset
     from tsadbench.errors import UsageError
-    from tsadbench.registry import load_dataset
 
     if (dataset is None) == (file is None):
         raise UsageError("give either --dataset or --sensors: whose sensors is the prior about?")

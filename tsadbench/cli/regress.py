@@ -78,7 +78,7 @@ def regress(
 def _cards(datasets: list[str]) -> dict[str, str]:
     """Return the names of those data sets that are given as cards, by the cards' paths."""
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.registry import CARD_ENDING, load_dataset
+    from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 
     return {one: load_dataset(one)(DataOptions()).dataset.name for one in datasets if one.endswith(CARD_ENDING)}
 
@@ -98,9 +98,9 @@ def _compared(baseline: Baseline, dataset: str, seeds: int | None, jobs: int, da
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.runner import run_plan
     from tsadbench.leaderboard.regression import compare
-    from tsadbench.registry import parse_request
+    from tsadbench.utils.parameters import parse_label
 
-    request = parse_request(baseline.protocol)
+    request = parse_label(baseline.protocol)
     labels = list(dict.fromkeys(record.label for record in baseline.records))
     found: list[Record] = []
     # Rows of one table may have run with different numbers of threads and seeds.

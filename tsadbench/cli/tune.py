@@ -192,9 +192,9 @@ def report(
 
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import Lines
+    from tsadbench.datasets.loading import load_dataset
     from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
-    from tsadbench.registry import load_dataset
     from tsadbench.studies.tuning.comparison import compare
     from tsadbench.studies.tuning.page import page
     from tsadbench.tuning.task import Settings

@@ -12,10 +12,11 @@ from typing import Annotated, Any, TypeAlias, get_args
 from pydantic import BaseModel, Field
 
 from tsadbench.base.prior import Prior
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import CARD_ENDING, FLOORS, Request, load_dataset, load_detector, load_protocol, parse_request
+from tsadbench.registry import floors, load_detector, load_protocol
 from tsadbench.utils.issues import Issues, listed
-from tsadbench.utils.parameters import format_value, nearest, parameters_of, parse_arguments
+from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of, parse_arguments, parse_label
 from tsadbench.utils.toml import TABLE, checked, dotted, line_of, read_toml
 
 _Names: TypeAlias = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -167,7 +168,7 @@ class _Reader:
             Whether its detectors and protocols are the file's own: a setting of another one is a mistake then, and
             left out else.
         """
-        detectors = {parse_request(text).target for text in config.detectors} | set(FLOORS if config.floors else ())
+        detectors = {parse_label(text).target for text in config.detectors} | set(floors() if config.floors else ())
         protocols = {config.against} if config.against else set(config.protocols)
         texts = []
         for keys, value in _leaves(config.settings):
@@ -188,9 +189,9 @@ class _Reader:
         return texts
 
     def _detector(self, text: str) -> str:
-        request = parse_request(text)
+        request = parse_label(text)
         target = self._target(request.target)
-        return str(Request(target, self._arguments(load_detector(target), request.arguments, target)))
+        return str(Label(target, self._arguments(load_detector(target), request.arguments, target)))
 
     def _dataset(self, text: str) -> str:
         if not text.endswith(CARD_ENDING):

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, cast
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Protocol
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
 from tsadbench.execution.plan import Contender, Plan, Trial
 from tsadbench.execution.provenance import asked_by, identity, library_versions
 from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
-from tsadbench.registry import load_dataset
 from tsadbench.sandbox import BoxFailure, Construction
 from tsadbench.utils.code_fingerprint import code_hash
 

@@ -10,10 +10,12 @@ from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, check_
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
-from tsadbench.errors import UsageError
-from tsadbench.registry import FLOORS, load_dataset, load_detector, load_protocol, parse_request, registered_name
+from tsadbench.datasets.loading import load_dataset
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.registry import floors as registered_floors
+from tsadbench.registry import load_detector, load_protocol, registered_name
 from tsadbench.sandbox import Construction
-from tsadbench.utils.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments
+from tsadbench.utils.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
 MAX_CONTRIBUTIONS = 10**7
@@ -49,7 +51,7 @@ class Contender:
     @property
     def floor(self) -> bool:
         """Whether it is one of the floors that every table shows."""
-        return self.name in FLOORS
+        return self.traits.floor
 
     def seeded(self, seed: int) -> Construction:
         """Return its construction with this seed, where it takes one."""
@@ -176,7 +178,7 @@ def make_plan(
     _require_at_least_one(seeds=seeds, threads=threads)
     _require_positive(timeout=timeout, memory=memory_mib)
     given = _parse_settings(settings)
-    wanted = _wanted([*detectors, *(FLOORS if floors else ())], given)
+    wanted = _wanted([*detectors, *(registered_floors() if floors else ())], given)
     chosen, protocol_label = make_protocol(protocol, given.pop(protocol, {}))
     if given:
         names = tuple({protocol, *(name for name, *_ in wanted)})
@@ -243,7 +245,7 @@ def _wanted(
 
 def _named(detector: Wanted) -> tuple[str, type[Detector], dict[str, object]]:
     if isinstance(detector, str):
-        request = parse_request(detector)
+        request = parse_label(detector)
         cls = load_detector(request.target)
         return request.target, cls, parse_arguments(cls, request.arguments, request.target)
     if isinstance(detector, type):
@@ -281,6 +283,8 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
     detector = cls(**arguments)
     detector.check(dataset.sensors)
     traits = detector.declared_traits()
+    if name in registered_floors() and not traits.floor:
+        raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
     if traits.fixed_threshold is not None and not traits.floor:
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"

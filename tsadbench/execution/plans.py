@@ -8,10 +8,10 @@ from dataclasses import replace
 from pydantic_core import to_jsonable_python
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.config import Configured, RunConfig
 from tsadbench.execution.plan import Plan, make_plan
-from tsadbench.registry import load_dataset
 from tsadbench.utils.parameters import nearest
 
 

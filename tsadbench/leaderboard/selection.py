@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, ranked_rows
-from tsadbench.registry import CARD_ENDING, load_dataset
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import nearest
 

@@ -15,9 +15,9 @@ from tsadbench.errors import DataError, StoreError, UsageError
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.registry import load_detector, parse_request
+from tsadbench.registry import load_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import nearest, parse_label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,7 @@ def scored_of(record: Record, scores: Mapping[str, FloatArray], episodes: Iterab
 
 def protocol_of(record: Record) -> Protocol:
     """Return the protocol under which a record was made, with its parameters."""
-    request = parse_request(record.protocol)
+    request = parse_label(record.protocol)
     protocol, _ = make_protocol(request.target, request.arguments)
     return protocol
 

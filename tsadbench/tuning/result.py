@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tsadbench._version import __version__
 from tsadbench.base.prior import Prior
+from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan
-from tsadbench.registry import CARD_ENDING
 from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.task import Task, training_hash
 from tsadbench.utils.atomic_files import write_file

@@ -33,6 +33,38 @@ class Parameter:
         return self.annotation is None or type(None) in get_args(self.annotation)
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A detector or protocol as users write it, ``target[key=value,...]``; the values are still text."""
+
+    target: str
+    arguments: Mapping[str, str]
+
+    def __str__(self) -> str:
+        arguments = ",".join(f"{key}={value}" for key, value in self.arguments.items())
+        return f"{self.target}[{arguments}]" if arguments else self.target
+
+
+def parse_label(text: str) -> Label:
+    """Return ``NAME[key=value,...]`` taken apart; a value may hold brackets and, inside brackets, commas.
+
+    Raises
+    ------
+    UsageError
+        If the brackets or a ``key=value`` are malformed.
+    """
+    target, bracket, rest = text.partition("[")
+    if not target.strip() or (bracket and not rest.endswith("]")):
+        raise UsageError(f"expected NAME or NAME[key=value,...], found {text!r}")
+    arguments = {}
+    for part in _split_at_commas(rest[:-1]) if bracket else ():
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"expected key=value inside the brackets of {text!r}, found {part!r}")
+        arguments[key.strip()] = value.strip()
+    return Label(target.strip(), arguments)
+
+
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """Return the constructor's parameters in order.
 
@@ -112,6 +144,18 @@ def nearest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
     if close:
         return f"; did you mean {' or '.join(repr(one) for one in close)}?"
     return f"; there are: {', '.join(sorted(known)) or 'none'}"
+
+
+def _split_at_commas(text: str) -> list[str]:
+    """Return the parts between the commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
 
 
 def _parse(parameter: Parameter, text: str, owner: str) -> object:

@@ -176,7 +176,7 @@ def test_what_is_known_of_skab(skab_directory):
 @pytest.mark.skab
 @pytest.mark.parametrize("name", ["skab", "tep", "pumploop"])
 def test_the_committed_audits_are_what_the_command_prints(name, skab_directory):
-    from tsadbench.registry import load_dataset
+    from tsadbench.datasets.loading import load_dataset
 
     committed = Path(__file__).parents[3] / "docs" / "audits" / f"{name}.md"
     assert committed.read_text() == markdown(audit(load_dataset(name)(DataOptions(directory=skab_directory))))

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import DataError, DataNotFoundError
-from tsadbench.registry import load_dataset
 
 SWAT_NAMES = (
     "FIT101 LIT101 MV101 P101 P102 AIT201 AIT202 AIT203 FIT201 MV201 P201 P202 P203 P204 P205 P206 DPIT301 FIT301 "

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tsadbench.registry import load_detector, load_family
+from tsadbench.registry import load_detector, load_library
 from tsadbench.testing.detector_contract import check_detector, normal, with_fault
 from tsadbench_detectors.adapters.known import Known
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
@@ -79,7 +79,7 @@ def test_windows_pass_the_whole_suite():
 @pytest.mark.parametrize("name", ["ALAD", "CD", "COF", "ROD", "VAE"])
 def test_who_is_refused_for_a_leak_has_one(name):
     """Made without its table's refusal, it gives a row other scores where other rows stand beside it."""
-    family = load_family("pyod")
+    family = load_library("pyod")
     cls = family._detector_of(family._imported(name), Known(global_chance=True))
     detector = cls(**cls.test_params()).fit(TRAIN)
     together, beside_others = detector.score(FAULTY)[20:], detector.score(FAULTY.rows(20, 60))

@@ -25,7 +25,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, MissingExtraError, PluginError, UsageError
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.provenance import adapted_versions, identity
-from tsadbench.registry import load_detector, load_family, registered_name
+from tsadbench.registry import load_detector, load_library, registered_name
 from tsadbench.sandbox import Box, Construction
 from tsadbench.utils.parameters import parameters_of
 from tsadbench_detectors.adapters import pyod as adapter
@@ -248,7 +248,7 @@ def test_values_out_of_range_are_refused_before_anything_runs(arguments, message
 
 
 def test_the_table_has_every_class_of_the_installed_library():
-    names = {member.name for member in load_family("pyod").members()}
+    names = {member.name for member in load_library("pyod").members()}
     assert names == set(CLASSES)
     assert sum(not known.refusal and not known.fails for known in CLASSES.values()) >= 20
 

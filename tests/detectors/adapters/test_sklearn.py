@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from tsadbench.errors import UsageError
-from tsadbench.registry import load_detector, load_family
+from tsadbench.registry import load_detector, load_library
 
 RNG = np.random.default_rng(0)
 TRAIN, TEST = (RNG.normal(5.0, [1.0, 30.0, 0.1], size=(n, 3)) for n in (300, 40))
@@ -19,7 +19,7 @@ SCALER = StandardScaler().fit(TRAIN)
 
 
 def test_all_there_are():
-    names = {member.name for member in load_family("sklearn").members()}
+    names = {member.name for member in load_library("sklearn").members()}
     assert names == {"EllipticEnvelope", "IsolationForest", "LocalOutlierFactor", "OneClassSVM", "SGDOneClassSVM"}
 
 

@@ -12,7 +12,7 @@ from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.ranking import Summary
-from tsadbench.registry import load_detector, parse_request
+from tsadbench.registry import load_detector
 from tsadbench.studies.reproduction.comparison import Cell, compare, pooled, to_csv, to_markdown
 from tsadbench.studies.reproduction.explanations import explanation_of, explanations
 from tsadbench.studies.reproduction.page import page, unexplained
@@ -20,6 +20,7 @@ from tsadbench.studies.reproduction.paper import TABLES, contradictions, labels,
 from tsadbench.studies.reproduction.reading import above_floors, best_floors, flags_everything, rank_changes
 from tsadbench.studies.reproduction.repository import repository_page, repository_rows
 from tsadbench.studies.reproduction.write import write
+from tsadbench.utils.parameters import parse_label
 
 ROOT = Path(__file__).parents[3]
 PAPER = ROOT / "leaderboards" / "paper"
@@ -64,7 +65,7 @@ def test_every_published_row_has_one_of_ours_and_every_one_of_ours_can_be_run():
     for table in TABLES:
         assert {name for name, _, _ in published(table.key)} == {m.name for m in table.methods if m.name}
     for label in labels():
-        request = parse_request(label)
+        request = parse_label(label)
         assert load_detector(request.target)
 
 

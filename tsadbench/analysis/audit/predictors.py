@@ -11,11 +11,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import comparable
-from tsadbench.registry import FLOORS, load_detector
+from tsadbench.registry import floors, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
-
-# Floors that look at no row cannot show anything of the data.
-_BLIND = ("all-positive", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +40,12 @@ def predictors(data: LabelledDataset) -> tuple[Predictor, ...]:
         _predictor("position", position_scores(truth), truth),
         _predictor("time", [_elapsed(recording) for recording in test], truth),
     ]
-    for name in FLOORS:
-        if name not in _BLIND:
-            detector = load_detector(name)().fit(data.dataset.train)
+    for name in floors():
+        detector = load_detector(name)()
+        traits = detector.declared_traits()
+        # Floors that draw lots or flag every row do not look at the values: they predict nothing.
+        if traits.fixed_threshold is None and not traits.stochastic:
+            detector.fit(data.dataset.train)
             found.append(_predictor(name, [detector.score(recording) for recording in test], truth))
     return tuple(found)
 

@@ -16,11 +16,11 @@ from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
-from tsadbench.registry import load_detector, parse_request
+from tsadbench.registry import load_detector
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.mask_runs import mask_runs
-from tsadbench.utils.parameters import JsonValue, as_json
+from tsadbench.utils.parameters import JsonValue, as_json, parse_label
 
 SCHEMA = 1
 # How many sensors of a moment are named, and their neighbours looked up in the prior.
@@ -210,7 +210,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
 
 
 def _prior(result: TrialResult) -> Prior | None:
-    named = parse_request(result.record.label).arguments.get("prior")
+    named = parse_label(result.record.label).arguments.get("prior")
     return result.data.dataset.prior if named is None else Prior.load(named)
 
 
@@ -288,7 +288,7 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
 def _state(record: Record, scored: ScoredRecording) -> str:
     if scored.contributions is not None:
         return "kept"
-    return "not kept" if load_detector(parse_request(record.label).target).offers_contributions() else "not offered"
+    return "not kept" if load_detector(parse_label(record.label).target).offers_contributions() else "not offered"
 
 
 def _top(events: Sequence[ExplainedEvent]) -> list[str]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.protocol import Metric
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.selection import records_of_one
-from tsadbench.registry import CARD_ENDING, load_dataset, parse_request
 from tsadbench.results.trial_result import protocol_of
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import nearest, parse_label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ def _distinct(detectors: Sequence[str]) -> tuple[str, ...]:
 
 def _normal(text: str) -> str:
     """Return a label as tables show it: keys sorted, no spaces."""
-    request = parse_request(text)
+    request = parse_label(text)
     arguments = ",".join(f"{key}={request.arguments[key]}" for key in sorted(request.arguments))
     return f"{request.target}[{arguments}]" if arguments else request.target
 

@@ -10,8 +10,9 @@ import os
 import sys
 
 from tsadbench.cli.doctor.finding import State
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import MissingExtraError, TsadbenchError
-from tsadbench.registry import Kind, load_dataset, load_detector, load_family, load_protocol
+from tsadbench.registry import Kind, load_detector, load_library, load_protocol
 
 
 def main() -> None:
@@ -29,7 +30,7 @@ def _loaded(kind: Kind, name: str) -> tuple[State, str]:
         if kind == "detectors":
             return "ok", f"{load_detector(name).traits.family}"
         if kind == "families":
-            members = load_family(name).members()
+            members = load_library(name).members()
             return "ok", f"{sum(not one.refusal for one in members)} of its {len(members)} classes can be run"
         _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
     except MissingExtraError as error:

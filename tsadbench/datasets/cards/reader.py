@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
@@ -19,37 +19,12 @@ from tsadbench.datasets.cards.files import File, find_file, find_files
 from tsadbench.datasets.cards.parquet import open_parquet
 from tsadbench.datasets.cards.schema import Card, read_card
 from tsadbench.errors import DataError, UsageError
-from tsadbench.registry import entries
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.issues import Issues
 from tsadbench.utils.progress import progress
 
 # The protocols judge rows from the 30th on: a shorter recording would not count at all.
 FEWEST_ROWS = 31
-
-
-def card_loader(path: Path) -> Loader:
-    """Return the loader of the card at a path.
-
-    Raises
-    ------
-    UsageError
-        By the loader, where the user names a folder of data sets, in which a card's files do not lie, or where the
-        card takes the name of a data set that is registered.
-    """
-
-    def load(options: DataOptions) -> LabelledDataset:
-        if options.directory is not None:
-            raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
-        loaded = load_card(path)
-        if loaded.dataset.name in {entry.name for entry in entries("datasets")}:
-            raise UsageError(
-                f"data set card {path}: the name {loaded.dataset.name!r} belongs to a data set that is registered; "
-                "choose another, or the tables of both would be mixed up"
-            )
-        return loaded
-
-    return load
 
 
 def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:

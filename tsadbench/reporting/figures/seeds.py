@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
-from tsadbench.registry import load_protocol, parse_request
+from tsadbench.registry import load_protocol
 from tsadbench.reporting.figures.style import BLUE, GREY, VERMILLION, blank, own_figure, plain
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import nearest, parse_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,5 +96,5 @@ def _judged(row: Row) -> list[dict[str, float | None]]:
 
 
 def _titles(protocol: str) -> dict[str, str]:
-    metrics = load_protocol(parse_request(protocol).target).metrics
+    metrics = load_protocol(parse_label(protocol).target).metrics
     return {metric.name: f"{metric.title}{' (oracle)' if metric.oracle else ''}" for metric in metrics}

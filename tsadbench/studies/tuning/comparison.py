@@ -15,13 +15,14 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import Observer as RunObserver
 from tsadbench.execution.runner import run_plan
-from tsadbench.registry import load_detector, parse_request
+from tsadbench.registry import load_detector
 from tsadbench.tuning.objective import OBJECTIVES, Objective
 from tsadbench.tuning.outcome import Outcome
 from tsadbench.tuning.place import result_file, storage_of
 from tsadbench.tuning.process import Observer, search
 from tsadbench.tuning.result import label_at, provenance, write_tuned
 from tsadbench.tuning.task import Settings, Task, make_task
+from tsadbench.utils.parameters import parse_label
 
 # What the oracle goes by, and where.
 CRITERION, SPLIT = "auprc", "overall"
@@ -173,7 +174,7 @@ def value_on_test(record: Record, metric: str) -> float:
 
 
 def _offered(detector: str, objectives: Sequence[Objective]) -> list[Objective]:
-    offers = load_detector(parse_request(detector).target).offers_held_out_loss()
+    offers = load_detector(parse_label(detector).target).offers_held_out_loss()
     found = [objective for objective in objectives if offers or objective == "injection"]
     if not found:
         raise UsageError(

@@ -1,0 +1,77 @@
+"""From the name of a data set, or the path of a card, to its loader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.registry import entries, load_entry
+
+if TYPE_CHECKING:
+    from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
+
+# A data set whose name ends in this is the path of a card.
+CARD_ENDING = ".toml"
+
+
+def load_dataset(name: str) -> Loader:
+    """Return the loader of the data set of this name, or of the card at this path.
+
+    Raises
+    ------
+    UsageError
+        If there is no such data set.
+    PluginError, MissingExtraError
+        As for `load_detector`.
+    """
+    if name.endswith(CARD_ENDING):
+        return card_loader(Path(name))
+    if "/" in name or "\\" in name:
+        raise UsageError(
+            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
+            f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
+        )
+    loader = load_entry("datasets", name)
+    if not callable(loader):
+        raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
+    return cast("Loader", loader)
+
+
+def require_distinct_names(loaded: Mapping[str, LabelledDataset]) -> None:
+    """Raise a UsageError if two data sets, by what the user called them, have the same name."""
+    called: dict[str, str] = {}
+    for call, data in loaded.items():
+        other = called.setdefault(data.dataset.name, call)
+        if other != call:
+            raise UsageError(
+                f"data sets {other} and {call} have the same name, {data.dataset.name!r}: their tables would be mixed "
+                f"up; change it in one of the cards"
+            )
+
+
+def card_loader(path: Path) -> Loader:
+    """Return the loader of the card at a path.
+
+    Raises
+    ------
+    UsageError
+        By the loader: if the user names a folder of data sets, where a card's files do not lie, or if the card takes
+        the name of a registered data set.
+    """
+
+    def load(options: DataOptions) -> LabelledDataset:
+        from tsadbench.datasets.cards.reader import load_card
+
+        if options.directory is not None:
+            raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
+        loaded = load_card(path)
+        if loaded.dataset.name in {entry.name for entry in entries("datasets")}:
+            raise UsageError(
+                f"data set card {path}: the name {loaded.dataset.name!r} belongs to a registered data set; choose "
+                f"another, or the tables of both would be mixed up"
+            )
+        return loaded
+
+    return load
