@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
@@ -23,6 +22,8 @@ class ConvAE(Reconstructor):
     Convolutions over time (kernel 7, stride 2, ReLU) with 32 and 16 channels, then their transposes; dropout between.
     The loss is the mean squared error, the score the sum of the absolute errors of the last row.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
@@ -32,15 +33,6 @@ class ConvAE(Reconstructor):
         learns one common curve, and its score is how far the sensors lie from it.
     dropout
         Share of the activations that training leaves out.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights, the order of the training windows and dropout.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -50,7 +42,7 @@ class ConvAE(Reconstructor):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Vijay, keras.io, 2020"
+        family="reconstruction", stochastic=True, extra="deep", paper="Vijay, keras.io, 2020"
     )
 
     def __init__(
@@ -77,9 +69,6 @@ class ConvAE(Reconstructor):
         self.patience = patience
         self.seed = seed
         self.device = device
-
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window - 1)
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102

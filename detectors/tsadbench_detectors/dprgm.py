@@ -40,6 +40,8 @@ class DPRGM(Forecaster):
     ``n_i = max(0, (e_i - median) / IQR)`` over the training windows and ``c_i = w_i * n_i`` its contribution, the
     score is ``(1 - alpha) * mean(c) + alpha * max(c)``.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     backbone
@@ -68,22 +70,10 @@ class DPRGM(Forecaster):
         Width of what is learned of each sensor's identity.
     alpha
         Share of the largest contribution in the score, the rest being their mean; 0 to 1.
-    epochs
-        Passes over the training windows.
-    batch_size
-        Windows a training step.
-    learning_rate
-        Of Adam.
-    seed
-        Of the initial weights, the order of the training windows and a random graph.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
     """
 
     traits: ClassVar[Traits] = Traits(
         family="graph",
-        look_ahead=9,
-        memory=30,
         stochastic=True,
         needs_prior=True,
         scoring_parameters=("node_weights", "alpha"),
@@ -131,12 +121,7 @@ class DPRGM(Forecaster):
         self.device = device
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(
-            self.traits,
-            look_ahead=self.horizon - 1,
-            memory=self.window,
-            needs_prior=self.graph in _FROM_PRIOR,
-        )
+        return replace(super().declared_traits(), needs_prior=self.graph in _FROM_PRIOR)
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
@@ -193,7 +178,7 @@ class DPRGM(Forecaster):
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
-        self._train(recordings)
+        super()._fit(recordings)
         errors = self._training_errors(recordings)
         first, self.error_median_, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
         self.error_iqr_ = _floored(third - first)

@@ -33,6 +33,8 @@ class GDN(Forecaster):
 
     The reference takes median and inter-quartile range from the very rows that it scores: that is ``quirks``.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
@@ -48,15 +50,6 @@ class GDN(Forecaster):
         eps = .01, and 0 for the first ``smoothing - 1`` scored rows.
     dropout
         Share of the activations before the last layer that training leaves out.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights, the order of the training windows and dropout.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -67,7 +60,6 @@ class GDN(Forecaster):
 
     traits: ClassVar[Traits] = Traits(
         family="graph",
-        memory=33,
         stochastic=True,
         scoring_parameters=("quirks", "smoothing"),
         extra="deep",
@@ -139,7 +131,7 @@ class GDN(Forecaster):
         return Network(recordings[0].n_sensors, self.window, self.embedding_size, self.top_k, self.dropout)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
+        super()._fit(recordings)
         self.error_median_, self.error_iqr_ = _median_and_iqr(self._held_out_errors(recordings))
 
     def _held_out_errors(self, recordings: Sequence[Recording]) -> FloatArray:

@@ -19,7 +19,6 @@ with extra("grelen", "deep"):
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
     from tsadbench_detectors.deep.network_detector import NetworkDetector
-    from tsadbench_detectors.deep.windows import Windows
 
 Statistic: TypeAlias = Literal["difference", "deviation", "reconstruction"]
 
@@ -46,12 +45,12 @@ class GReLeN(NetworkDetector):
     ends with row t, the score of row t is the mean over the sensors of its contributions' terms: see ``statistic``.
     Nothing is drawn to score. A sensor alone has no relations: it scores 0, but for "reconstruction".
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
         Rows that it sees at once.
-    stride
-        Rows from one training window's start to the next one's.
     hidden_size
         Width of the recurrent layers.
     diffusion_steps
@@ -63,15 +62,6 @@ class GReLeN(NetworkDetector):
         without its sign; it needs one row more. "deviation": how many standard deviations of the training windows
         m_i is from their mean. "reconstruction": squared error of the last row's forecast, with the probabilities
         themselves in the place of drawn relations.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights, the order of the training windows and the drawn relations.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -84,7 +74,6 @@ class GReLeN(NetworkDetector):
 
     traits: ClassVar[Traits] = Traits(
         family="graph",
-        memory=30,
         stochastic=True,
         scoring_parameters=("statistic",),
         extra="deep",
@@ -144,7 +133,7 @@ class GReLeN(NetworkDetector):
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
         self._require_integer("window", at_least=2)
-        for parameter in ("stride", "hidden_size", "diffusion_steps"):
+        for parameter in ("hidden_size", "diffusion_steps"):
             self._require_integer(parameter, at_least=1)
         temperature = self.temperature
         self._require(isinstance(temperature, Real) and 0.0 < temperature < np.inf, "temperature", "a number above 0")
@@ -160,9 +149,6 @@ class GReLeN(NetworkDetector):
     def _network(self) -> Network:
         return cast("Network", self.network_)
 
-    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        return Windows([self._rows(recording) for recording in recordings], self.window, self.stride)
-
     def _loss(self, windows: Tensor) -> Tensor:
         logits = self._network.learner(windows)
         probabilities = logits.softmax(dim=1)
@@ -173,7 +159,7 @@ class GReLeN(NetworkDetector):
         return torch.as_tensor(0.5 * error.sum(dim=1).mean() + divergence(probabilities).mean())
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
+        super()._fit(recordings)
         # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
         self._network.learner.double()
         by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
@@ -187,9 +173,6 @@ class GReLeN(NetworkDetector):
             return super()._held_out_loss(recordings, first)
         finally:
             self._network.learner.double()
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         if self.statistic == "reconstruction":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
@@ -12,7 +11,6 @@ with extra("lstm-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.reconstructor import Reconstructor
-    from tsadbench_detectors.deep.windows import Windows
 
 
 class LSTMAE(Reconstructor):
@@ -22,23 +20,14 @@ class LSTMAE(Reconstructor):
     sum of the absolute errors of the last row. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
     unstable; this one has the tanh, and shuffles its training windows, which the benchmark does not.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
         Rows that it sees at once.
-    stride
-        Rows from one training window's start to the next one's.
     hidden_size
         Width of both layers, and of what is known of the window between them.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights and the order of the training windows.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -48,7 +37,7 @@ class LSTMAE(Reconstructor):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Malhotra et al., arXiv 1607.00148"
+        family="reconstruction", stochastic=True, extra="deep", paper="Malhotra et al., arXiv 1607.00148"
     )
 
     def __init__(
@@ -76,9 +65,6 @@ class LSTMAE(Reconstructor):
         self.seed = seed
         self.device = device
 
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window - 1)
-
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
@@ -94,11 +80,7 @@ class LSTMAE(Reconstructor):
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter in ("stride", "hidden_size"):
-            self._require_integer(parameter, at_least=1)
-
-    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        return Windows([self._rows(recording) for recording in recordings], self.window, self.stride)
+        self._require_integer("hidden_size", at_least=1)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.hidden_size)

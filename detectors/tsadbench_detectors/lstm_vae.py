@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +30,8 @@ class LSTMVAE(NetworkDetector):
     over the first ``warm_up`` epochs. The score is ``-log p(x|z)`` of the last row at z's mean: nothing is drawn.
     It is the sum of the sensors' terms, which are its contributions.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
@@ -41,15 +42,6 @@ class LSTMVAE(NetworkDetector):
         Latent variables.
     warm_up
         Epochs over which the divergence's weight rises to 1.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights, the order of the training windows and the drawn latent variables.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -60,7 +52,7 @@ class LSTMVAE(NetworkDetector):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", memory=29, stochastic=True, extra="deep", paper="Park et al., RA-L 2018"
+        family="reconstruction", stochastic=True, extra="deep", paper="Park et al., RA-L 2018"
     )
 
     def __init__(
@@ -90,9 +82,6 @@ class LSTMVAE(NetworkDetector):
         self.seed = seed
         self.device = device
 
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window - 1)
-
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
@@ -113,9 +102,6 @@ class LSTMVAE(NetworkDetector):
         for parameter in ("hidden_size", "latent_size", "warm_up"):
             self._require_integer(parameter, at_least=1)
 
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.hidden_size, self.latent_size)
 
@@ -133,9 +119,6 @@ class LSTMVAE(NetworkDetector):
         mean, log_variance = self.network_.decode(latent, windows.shape[1])  # type: ignore[operator]
         surprise = math.log(2 * math.pi) + log_variance + (windows - mean).square() / log_variance.exp()
         return torch.as_tensor(0.5 * surprise)
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         surprise = np.full(recording.values.shape, np.nan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ with extra("mscred", "deep"):
 
     from tsadbench_detectors.deep.conv_lstm import network
     from tsadbench_detectors.deep.network_detector import NetworkDetector
-    from tsadbench_detectors.deep.windows import Windows
 
 
 class MSCRED(NetworkDetector):
@@ -26,6 +24,8 @@ class MSCRED(NetworkDetector):
     one image with three channels. From five images, two rows apart, the network reconstructs the last, which ends with
     the row scored. The loss is the mean squared error of that image, and so is the score; a pair's error counts half
     for either sensor.
+
+    Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
@@ -37,17 +37,6 @@ class MSCRED(NetworkDetector):
         Rows from one image to the next.
     channels
         Of the first of the four levels; each further level has twice as many as the one before.
-    stride
-        Rows from one training window to the next; every row is scored.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights and the order of the training windows.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -61,7 +50,7 @@ class MSCRED(NetworkDetector):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", memory=27, stochastic=True, extra="deep", paper="Zhang et al., AAAI 2019 (MSCRED)"
+        family="reconstruction", stochastic=True, extra="deep", paper="Zhang et al., AAAI 2019 (MSCRED)"
     )
 
     def __init__(
@@ -107,9 +96,6 @@ class MSCRED(NetworkDetector):
         """Rows that a score sees: the first image's longest scale, and the rows from there to the last image."""
         return self.scale_long + (self.steps - 1) * self.gap
 
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window - 1)
-
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
@@ -129,17 +115,11 @@ class MSCRED(NetworkDetector):
         return {**scales, "steps": 3, "channels": 2, "epochs": 2}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
-        for parameter in ("scale_short", "scale_middle", "scale_long", "steps", "gap", "channels", "stride"):
+        for parameter in ("scale_short", "scale_middle", "scale_long", "steps", "gap", "channels"):
             self._require_integer(parameter, at_least=1)
         self._require(self.scale_short < self.scale_middle, "scale_middle", "above scale_short")
         self._require(self.scale_middle < self.scale_long, "scale_long", "above scale_middle")
         super()._check(sensors)
-
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
-    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        return Windows([self._rows(recording) for recording in recordings], self.window, self.stride)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - any number of sensors
         return network(len(self.scales), self.channels)
@@ -159,9 +139,6 @@ class MSCRED(NetworkDetector):
             [torch.stack([_signature(windows[:, end - scale : end]) for scale in self.scales], dim=1) for end in last],
             dim=1,
         )
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         contributions = np.full(recording.values.shape, np.nan)

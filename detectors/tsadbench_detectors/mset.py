@@ -56,7 +56,6 @@ class MSET(Detector):
 
     traits: ClassVar[Traits] = Traits(
         family="statistics",
-        memory=0,
         scoring_parameters=("residual", "smoothing"),
         paper="Singer et al., ISAP 1997",
     )

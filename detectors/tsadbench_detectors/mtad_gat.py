@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import ClassVar, cast
 
@@ -17,7 +16,6 @@ with extra("mtad-gat", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector
-    from tsadbench_detectors.deep.windows import Windows
 
 _KERNEL = 7
 _FORECAST_LAYERS = 3
@@ -38,27 +36,18 @@ class MTADGAT(NetworkDetector):
     forecast from the ``window`` rows before it, r the last row of the reconstruction of the window that ends with it.
     Each sensor's share is its contribution.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
         Rows that it sees at once.
-    stride
-        Rows from one training window's start to the next one's.
     hidden_size
         Width of both recurrent layers and of the forecast's layers.
     gamma
         Weight of the reconstruction in the score.
     dropout
         Share of the attention and of the forecast's activations that training leaves out.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights, the order of the training windows and dropout.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -68,9 +57,9 @@ class MTADGAT(NetworkDetector):
     of the implementation that is used most, not the paper's variational one.
     """
 
+    horizon = 1
     traits: ClassVar[Traits] = Traits(
         family="graph",
-        memory=100,
         stochastic=True,
         scoring_parameters=("gamma",),
         extra="deep",
@@ -106,11 +95,6 @@ class MTADGAT(NetworkDetector):
         self.seed = seed
         self.device = device
 
-    horizon = 1
-
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window)
-
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
@@ -128,8 +112,7 @@ class MTADGAT(NetworkDetector):
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter in ("stride", "hidden_size"):
-            self._require_integer(parameter, at_least=1)
+        self._require_integer("hidden_size", at_least=1)
         self._require(isinstance(self.gamma, Real) and 0 <= self.gamma < np.inf, "gamma", "a number from 0 on")
         self._require(isinstance(self.dropout, Real) and 0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
 
@@ -139,20 +122,11 @@ class MTADGAT(NetworkDetector):
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(self.window, recordings[0].n_sensors, self.hidden_size, self.dropout)
 
-    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        return Windows([self._rows(recording) for recording in recordings], self.window + self.horizon, self.stride)
-
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
     def _loss(self, windows: Tensor) -> Tensor:
         past, future = windows[:, : self.window], windows[:, self.window]
         forecast, reconstruction = self.network_(past)
         squared = (forecast - future).square().mean(), (reconstruction - past).square().mean()
         return torch.stack(squared).add(_SMALLEST_LOSS).sqrt().sum()
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         by_forecast, by_reconstruction = self._errors(recording)

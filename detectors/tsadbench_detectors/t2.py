@@ -45,7 +45,7 @@ class T2(Detector):
     array([0., 3.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="statistics", memory=0, paper="Hotelling 1947")
+    traits: ClassVar[Traits] = Traits(family="statistics", paper="Hotelling 1947")
 
     def __init__(self, *, smoothing: int = 1) -> None:
         self.smoothing = smoothing

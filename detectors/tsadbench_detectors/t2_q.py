@@ -47,9 +47,7 @@ class T2Q(Detector):
     Chemometrics 17, 2003.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="statistics", memory=0, paper="Jackson and Mudholkar, Technometrics 21(3), 1979"
-    )
+    traits: ClassVar[Traits] = Traits(family="statistics", paper="Jackson and Mudholkar, Technometrics 21(3), 1979")
 
     def __init__(self, *, variance: float = 0.85, confidence: float = 0.999, smoothing: int = 1) -> None:
         self.variance = variance

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -29,19 +28,12 @@ class VanillaAE(Reconstructor):
     Batch normalisation follows its running moments by 0.1 a step: the reference's 0.01 has not settled when training
     ends there, and scoring goes by those moments.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
         Rows that it sees at once; the score is that of the last one.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights and the order of the training windows.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -50,7 +42,7 @@ class VanillaAE(Reconstructor):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", memory=0, stochastic=True, extra="deep", paper="Chen et al., SDM 2017"
+        family="reconstruction", stochastic=True, extra="deep", paper="Chen et al., SDM 2017"
     )
 
     def __init__(
@@ -73,9 +65,6 @@ class VanillaAE(Reconstructor):
         self.patience = patience
         self.seed = seed
         self.device = device
-
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window - 1)
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ with extra("vanilla-lstm", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.forecaster import Forecaster
-    from tsadbench_detectors.deep.windows import Windows
 
 
 class VanillaLSTM(Forecaster):
@@ -23,23 +21,14 @@ class VanillaLSTM(Forecaster):
     The loss is the mean absolute error. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
     unstable; this one has the tanh, and shuffles its training windows, which the benchmark does not.
 
+    Parameters of training, and ``device``: see `NetworkDetector`.
+
     Parameters
     ----------
     window
         Rows that a forecast sees.
-    stride
-        Rows from one training window's start to the next one's.
     hidden_size
         Width of both layers.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of the training windows, each recording's last ones, that is watched; epochs without a smaller loss on
-        them after which training ends.
-    seed
-        Of the initial weights and the order of the training windows.
-    device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
 
     References
     ----------
@@ -50,7 +39,7 @@ class VanillaLSTM(Forecaster):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="forecast", memory=30, stochastic=True, extra="deep", paper="Filonov et al., arXiv 1612.06676, 2016"
+        family="forecast", stochastic=True, extra="deep", paper="Filonov et al., arXiv 1612.06676, 2016"
     )
 
     def __init__(
@@ -78,9 +67,6 @@ class VanillaLSTM(Forecaster):
         self.seed = seed
         self.device = device
 
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window)
-
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
@@ -96,14 +82,7 @@ class VanillaLSTM(Forecaster):
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter in ("stride", "hidden_size"):
-            self._require_integer(parameter, at_least=1)
-
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
-    def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        return Windows([self._rows(recording) for recording in recordings], self.window + self.horizon, self.stride)
+        self._require_integer("hidden_size", at_least=1)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.hidden_size)
@@ -111,9 +90,6 @@ class VanillaLSTM(Forecaster):
     def _loss(self, windows: Tensor) -> Tensor:
         past, future = self._past_and_future(windows)
         return nn.functional.l1_loss(self.network_(past), future)
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         return np.sqrt(self._errors(recording))  # over a horizon of one row the mean squared error is that row's

@@ -62,7 +62,7 @@ class Level(Forecaster):
         return LevelNetwork(recordings[0].n_sensors, self.horizon)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
+        super()._fit(recordings)
         self.training_errors_ = self._training_errors(recordings)
 
     def _score(self, recording: Recording) -> FloatArray:

@@ -337,7 +337,8 @@ def test_too_few_training_rows() -> None:
 def test_declared_traits(graph: str, needs: bool) -> None:
     traits = DPRGM(graph=graph, window=12, horizon=4).declared_traits()  # type: ignore[arg-type]
     assert (traits.look_ahead, traits.memory, traits.needs_prior, traits.stochastic) == (3, 12, needs, True)
-    assert DPRGM().declared_traits() == DPRGM.traits
+    default = DPRGM().declared_traits()
+    assert (default.look_ahead, default.memory, default.needs_prior) == (9, 30, True)
 
 
 def test_constructor_annotations_parse_a_command_lines_values() -> None:

@@ -57,9 +57,6 @@ class Scripted(NetworkDetector):
             return 0.0 * weight.sum()
         return torch.tensor(self.script[len(self.losses_)])
 
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
     def _score(self, recording: Recording) -> FloatArray:
         return np.full(recording.n_rows, self.network_.get_parameter("weight").item())
 

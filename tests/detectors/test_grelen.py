@@ -365,4 +365,4 @@ def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
 
 
 def test_declared_traits_of_the_default() -> None:
-    assert GReLeN().declared_traits() == GReLeN.traits
+    assert (GReLeN().declared_traits().look_ahead, GReLeN().declared_traits().memory) == (0, 30)

@@ -69,8 +69,9 @@ def info(
         if note:
             print(f"\nNote\n  {note}")
         print("\nTraits")
-        for field in cls.traits.__dataclass_fields__:
-            print(f"  {field:<20} {format_value(getattr(cls.traits, field))}")
+        traits = cls().declared_traits()
+        for field in traits.__dataclass_fields__:
+            print(f"  {field:<20} {format_value(getattr(traits, field))}")
 
 
 def _list_family(family: str) -> None:

@@ -20,7 +20,7 @@ JsonValue = TypeAliasType("JsonValue", "bool | int | float | str | list[JsonValu
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One constructor parameter: its name, type annotation, default, and meaning from the class docstring."""
+    """One constructor parameter: its name, type annotation, default, and meaning from the class's docstring."""
 
     name: str
     annotation: object
@@ -68,6 +68,8 @@ def parse_label(text: str) -> Label:
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """Return the constructor's parameters in order.
 
+    A parameter that the class's docstring does not mention has the meaning that a base class's docstring gives it.
+
     Raises
     ------
     UsageError
@@ -75,7 +77,9 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """
     constructor = inspect.getattr_static(cls, "__init__")
     hints = get_type_hints(constructor)
-    meanings = _meanings(inspect.getdoc(cls) or "")
+    meanings: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        meanings |= _meanings(inspect.cleandoc(base.__doc__ or ""))
     signature = inspect.signature(constructor)
     found = []
     for name, parameter in list(signature.parameters.items())[1:]:

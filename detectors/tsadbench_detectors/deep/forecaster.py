@@ -15,12 +15,12 @@ class Forecaster(NetworkDetector):
     """A detector whose network sees ``window`` rows and forecasts the ``horizon`` rows that follow.
 
     The network maps scaled rows [batch, window, n_sensors] to their forecast [batch, horizon, n_sensors]. A subclass
-    calls `_train` in ``_fit`` and makes its score of `_errors`.
+    makes its score of `_errors`.
 
     Parameters
     ----------
     horizon
-        Rows that a forecast covers; 1 where a subclass has no such parameter.
+        Rows that a forecast covers; 1 if a subclass has no such parameter.
     """
 
     horizon: int = 1

@@ -1,8 +1,8 @@
 """The base of detectors that train a network on windows of rows.
 
 It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
-network, its loss and its score: it writes `_build_network` and `_loss`, calls `_train` in ``_fit``, and goes through
-`_scored_windows` in ``_score``. `Forecaster` and `Reconstructor` do that for the two usual kinds.
+network, its loss and its score: it writes `_build_network`, `_loss` and, by `_scored_windows`, ``_contributions`` or
+``_score``. `Forecaster` and `Reconstructor` do that for the two usual kinds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import cast
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tsadbench import DataError, UsageError, progress
-from tsadbench.base import Detector, IntArray, Recording
+from tsadbench.base import Detector, FloatArray, IntArray, Recording, Traits
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.windows import Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser
@@ -36,27 +37,37 @@ _LARGEST_SCALED = 1e15
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass's constructor stores the parameters below, and its own. One that does not stop early leaves
-    ``held_out`` and ``patience`` as they are here.
+    A subclass's constructor stores the parameters below and its own. One without ``stride``, or without ``held_out``
+    and ``patience``, leaves them as they are here: it trains on all windows, or for all epochs. By default, a row's
+    score is the sum of its sensors' contributions.
 
     Parameters
     ----------
     window
         Rows that the network sees.
-    epochs, batch_size, learning_rate
-        Of the training, by Adam.
-    held_out, patience
-        Share of each training recording's windows, its last ones, that is not trained on but watched: where their loss
-        has not fallen for ``patience`` epochs, training ends. Kept is the network with the smallest such loss. A
-        recording too short for that (`Windows.hold_out`) is trained on whole.
+    stride
+        Rows from the start of one training window to the start of the next; every row is scored.
+    epochs
+        Passes over the training windows, at most.
+    batch_size
+        Windows per training step.
+    learning_rate
+        Adam's.
+    held_out
+        Share of each training recording's windows, its last ones, that is watched instead of trained on. A recording
+        that is too short for that (`Windows.hold_out`) is trained on whole.
+    patience
+        Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
+        smallest such loss is kept.
     seed
-        Of the initial weights, the order of the training windows and whatever the network draws in training.
+        Decides the initial weights, the order of the training windows and everything else that is drawn.
     device
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one.
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one.
     """
 
     window: int
     horizon: int = 0
+    stride: int = 1
     epochs: int
     batch_size: int
     learning_rate: float
@@ -78,6 +89,14 @@ class NetworkDetector(Detector):
     @abstractmethod
     def _loss(self, windows: Tensor) -> Tensor:
         """Return what training makes small, for scaled rows [batch, window + horizon, n_sensors]."""
+
+    def declared_traits(self) -> Traits:
+        """Return the traits: a score depends on the window and, if the network forecasts, on all of the horizon."""
+        memory = self.window if self.horizon else self.window - 1
+        return replace(self.traits, memory=memory, look_ahead=max(0, self.horizon - 1))
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         """Return what scales the rows."""
@@ -103,7 +122,7 @@ class NetworkDetector(Detector):
         self.network_.to(self.device_).eval()
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
-        for parameter in ("window", "epochs", "batch_size", "patience"):
+        for parameter in ("window", "stride", "epochs", "batch_size", "patience"):
             self._require_integer(parameter, at_least=1)
         self._require_integer("seed", at_least=0)
         rate, share = self.learning_rate, self.held_out
@@ -119,7 +138,7 @@ class NetworkDetector(Detector):
             f"an integer of at least {at_least}",
         )
 
-    def _train(self, recordings: Sequence[Recording]) -> None:
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
         """Set ``scaler_``, train ``network_`` and leave it ready to score.
 
         Raises
@@ -156,8 +175,9 @@ class NetworkDetector(Detector):
             yield
 
     def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
-        """Return all windows with a full horizon."""
-        return Windows([self._rows(recording) for recording in recordings], self.window + self.horizon)
+        """Return the windows with a full horizon, one every ``stride`` rows."""
+        rows = [self._rows(recording) for recording in recordings]
+        return Windows(rows, self.window + self.horizon, self.stride)
 
     def _run_epochs(self, windows: Windows) -> None:
         """Train ``network_``; the one place for whatever decides when training ends."""

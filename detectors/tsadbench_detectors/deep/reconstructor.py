@@ -17,15 +17,9 @@ class Reconstructor(NetworkDetector):
     first ``window - 1`` rows of a recording have no score.
     """
 
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self._train(recordings)
-
     def _loss(self, windows: Tensor) -> Tensor:
         """Return the mean squared error, where a subclass does not override it."""
         return nn.functional.mse_loss(self.network_(windows), windows)
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         errors = np.full(recording.values.shape, np.nan)
