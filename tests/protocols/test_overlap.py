@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.protocol_plant import SENSORS, recording
+from tsadbench.base.dataset import DataOptions
 from tsadbench.base.recording import Recording
-from tsadbench_protocols import overlap
+from tsadbench.registry import load_dataset
 from tsadbench_protocols.overlap import without_shared_rows
 
 
@@ -92,21 +95,19 @@ def rows_as_recording(name: str, rows: list[tuple[int, int, int]]) -> Recording:
 few_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=25)
 
 
-@pytest.mark.parametrize("digests_collide", [False, True])
-def test_what_remains_is_what_a_set_of_rows_says(digests_collide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if digests_collide:
-        monkeypatch.setattr(overlap, "_digests", lambda one: np.zeros(one.n_rows, dtype=np.uint64))
+@settings(deadline=None)
+@given(few_rows, few_rows, few_rows)
+def test_what_remains_is_what_a_set_of_rows_says(
+    one: list[tuple[int, int, int]], two: list[tuple[int, int, int]], test: list[tuple[int, int, int]]
+) -> None:
+    train = [rows_as_recording("one", one), rows_as_recording("two", two)]
+    kept = without_shared_rows(train, [rows_as_recording("test", test)])
+    expected = [row for row in one + two if row not in set(test)]
+    assert [(t, *row) for piece in kept for t, row in zip(piece.time, piece.values.tolist(), strict=True)] == expected
 
-    @settings(deadline=None)
-    @given(few_rows, few_rows, few_rows)
-    def compare(
-        one: list[tuple[int, int, int]], two: list[tuple[int, int, int]], test: list[tuple[int, int, int]]
-    ) -> None:
-        train = [rows_as_recording("one", one), rows_as_recording("two", two)]
-        kept = without_shared_rows(train, [rows_as_recording("test", test)])
-        expected = [row for row in one + two if row not in set(test)]
-        assert [
-            (t, *row) for piece in kept for t, row in zip(piece.time, piece.values.tolist(), strict=True)
-        ] == expected
 
-    compare()
+@pytest.mark.skab
+def test_on_skab_572_training_rows_go(skab_directory: Path) -> None:
+    dataset = load_dataset("skab")(DataOptions(directory=skab_directory)).dataset
+    (piece,) = without_shared_rows(dataset.train, dataset.test)
+    assert (piece.id, dataset.train[0].n_rows - piece.n_rows) == ("anomaly-free[0:8833]", 572)

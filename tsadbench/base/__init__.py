@@ -23,6 +23,7 @@ from tsadbench.base.recording import Recording, Series, as_recording, as_recordi
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.scores import comparable
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.shared_rows import shared_rows
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.import_lookup import find_package
@@ -67,4 +68,5 @@ __all__ = [
     "extra",
     "find_package",
     "mask_runs",
+    "shared_rows",
 ]

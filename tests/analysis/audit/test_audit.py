@@ -13,7 +13,7 @@ from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.predictors import position_scores
 from tsadbench.analysis.audit.render import draw, markdown
-from tsadbench.analysis.audit.shared import shared_rows
+from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 
 
@@ -84,20 +84,20 @@ def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
     a = train.rows(40, 50, id="a")
     b = Recording("b", np.vstack([a.values[:4], recording("x", 6).values]), SENSORS, a.time)
     labels = {"a": np.array([0, 1] + [0] * 8, bool), "b": np.zeros(10, bool)}
-    found = shared_rows([train], [a, b], labels)
+    found = recordings_sharing_rows([train], [a, b], labels)
     assert [(one.first, one.second, one.roles, one.n_rows, one.n_contradicting) for one in found] == [
         ("free", "a", "train and test", 10, None),
         ("free", "b", "train and test", 4, None),
         ("a", "b", "test and test", 4, 1),
     ]
     later = Recording("b", b.values, SENSORS, b.time + 1.0 if b.time is not None else None)
-    assert not [one for one in shared_rows([train], [a, later], labels) if one.second == "b"]
+    assert not [one for one in recordings_sharing_rows([train], [a, later], labels) if one.second == "b"]
 
 
 def test_without_time_rows_are_compared_by_their_values():
     one, other = recording("a", 10), recording("b", 10)
     labels = {name: np.zeros(10, bool) for name in ("a", "b")}
-    (found,) = shared_rows([recording("free", 20, seed=3)], [one, other], labels)
+    (found,) = recordings_sharing_rows([recording("free", 20, seed=3)], [one, other], labels)
     assert (found.first, found.second, found.n_rows, found.n_contradicting) == ("a", "b", 10, 0)
 
 

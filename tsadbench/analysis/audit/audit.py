@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from tsadbench.analysis.audit.facts import RecordingFacts, facts_of
 from tsadbench.analysis.audit.predictors import Predictor, predictors
-from tsadbench.analysis.audit.shared import SharedRows, shared_rows
+from tsadbench.analysis.audit.shared import SharedRows, recordings_sharing_rows
 from tsadbench.analysis.audit.shift import Shift, shifts
 from tsadbench.base.dataset import LabelledDataset
 
@@ -86,7 +86,7 @@ def audit(data: LabelledDataset) -> Audit:
         *(facts_of(recording, "train", None) for recording in data.dataset.train),
         *(facts_of(recording, "test", data.labels.rows[recording.id]) for recording in data.dataset.test),
     )
-    shared = shared_rows(data.dataset.train, data.dataset.test, data.labels.rows)
+    shared = recordings_sharing_rows(data.dataset.train, data.dataset.test, data.labels.rows)
     moved = shifts(data)
     telling = predictors(data)
     findings = (

@@ -1,4 +1,4 @@
-"""Rows that stand in more than one recording."""
+"""Pairs of recordings that share rows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import BoolArray, IntArray
-
-UInt64Array: TypeAlias = NDArray[np.uint64]
+from tsadbench.base.shared_rows import shared_rows
+from tsadbench.utils.arrays import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRows:
-    """Rows that two recordings share: the same values and, where both have times, the same time.
+    """Rows that two recordings share: the same values and, if all recordings have times, the same time.
 
     Parameters
     ----------
@@ -29,9 +25,9 @@ class SharedRows:
     roles
         "train and test", "test and test" or "train and train".
     n_rows
-        Different rows that stand in both.
+        The number of different rows that occur in both.
     n_contradicting
-        Those of them that are anomalous in one and normal in the other; None where one of them has no labels.
+        The number of these that are anomalous in one and normal in the other; None if one of them has no labels.
     """
 
     first: str
@@ -41,58 +37,36 @@ class SharedRows:
     n_contradicting: int | None
 
 
-def shared_rows(
+def recordings_sharing_rows(
     train: Sequence[Recording], test: Sequence[Recording], labels: Mapping[str, BoolArray]
 ) -> tuple[SharedRows, ...]:
     """Return all pairs of recordings that share rows, in the data set's order.
 
-    Without times, rows are compared by their values alone: a system at rest may repeat itself honestly, so read these
-    with care.
+    Without times, rows are compared by their values alone: a system at rest may repeat itself without being copied, so
+    such findings need a second look.
     """
     recordings = [*train, *test]
     roles = ["train"] * len(train) + ["test"] * len(test)
-    frame = _common(recordings, labels)
-    found: Counter[tuple[int, int]] = Counter()
-    contradicting: Counter[tuple[int, int]] = Counter()
-    for _, group in frame.groupby("row", sort=False):
-        by_recording = dict(zip(group["recording"], group["label"], strict=True))
-        for pair in combinations(sorted(by_recording), 2):
-            found[pair] += 1
-            one, other = (by_recording[member] for member in pair)
-            contradicting[pair] += one >= 0 and other >= 0 and one != other
+    # By row: its label in each recording that has it, at its first occurrence; None without labels.
+    occurrences: dict[int, dict[int, bool | None]] = {}
+    for position, numbers in enumerate(shared_rows(recordings, untimed="by value")):
+        anomalous = labels.get(recordings[position].id)
+        for row in np.flatnonzero(numbers >= 0).tolist():
+            label = None if anomalous is None else bool(anomalous[row])
+            occurrences.setdefault(int(numbers[row]), {}).setdefault(position, label)
+    n_rows: Counter[tuple[int, int]] = Counter()
+    n_contradicting: Counter[tuple[int, int]] = Counter()
+    for label_of in occurrences.values():
+        for first, second in combinations(label_of, 2):
+            n_rows[first, second] += 1
+            n_contradicting[first, second] += {label_of[first], label_of[second]} == {True, False}
     return tuple(
         SharedRows(
             recordings[first].id,
             recordings[second].id,
             f"{roles[first]} and {roles[second]}",
-            found[first, second],
-            contradicting[first, second] if roles[first] == "test" else None,
+            n_rows[first, second],
+            n_contradicting[first, second] if roles[first] == "test" else None,
         )
-        for first, second in sorted(found)
+        for first, second in sorted(n_rows)
     )
-
-
-def _common(recordings: Sequence[Recording], labels: Mapping[str, BoolArray]) -> pd.DataFrame:
-    """Return the rows that stand in more than one recording: row (an id), recording (its place), label (-1: none)."""
-    timed = all(recording.time is not None for recording in recordings)
-    frame = pd.concat(
-        [
-            pd.DataFrame({"row": _digests(recording, timed), "recording": place, "label": _labels(recording, labels)})
-            for place, recording in enumerate(recordings)
-        ],
-        ignore_index=True,
-    ).drop_duplicates(["row", "recording"])
-    return frame[frame.duplicated("row", keep=False)]
-
-
-def _digests(recording: Recording, timed: bool) -> UInt64Array:
-    """Return 64 bits a row, [n_rows]: equal for equal rows, and but for one chance in 10^5 for 10^7 rows only then."""
-    columns = pd.DataFrame(recording.values + 0.0)  # turns -0.0 into 0.0, which equals it but has other bits
-    if timed:
-        columns["time"] = recording.time
-    return np.asarray(pd.util.hash_pandas_object(columns, index=False), dtype=np.uint64)
-
-
-def _labels(recording: Recording, labels: Mapping[str, BoolArray]) -> IntArray:
-    of_recording = labels.get(recording.id)
-    return np.full(recording.n_rows, -1) if of_recording is None else of_recording.astype(np.int64)

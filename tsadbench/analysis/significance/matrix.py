@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tsadbench.analysis.audit.shared import shared_rows
+from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
@@ -115,7 +115,7 @@ def find_clusters(recordings: Sequence[Recording]) -> Clusters:
     from scipy.sparse.csgraph import connected_components
 
     place = {recording.id: position for position, recording in enumerate(recordings)}
-    pairs = [(place[one.first], place[one.second]) for one in shared_rows((), recordings, {})]
+    pairs = [(place[one.first], place[one.second]) for one in recordings_sharing_rows((), recordings, {})]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(place), len(place)))
     _, component = connected_components(graph, directed=False)

@@ -1,0 +1,79 @@
+"""Shared rows against dictionaries of rows, with and without time, and with digests that collide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsadbench.base import Recording, shared_rows
+from tsadbench.base.shared_rows import row_digests
+
+few_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=15)
+
+
+def recording(name: str, rows, *, timed: bool = True) -> Recording:
+    table = np.array(rows, dtype=np.float64)
+    return Recording(name, table[:, 1:], ("flow", "heat"), table[:, 0] if timed else None)
+
+
+@pytest.mark.parametrize("timed", [(True, True, True), (True, False, True), (False, False, False)])
+@pytest.mark.parametrize("untimed", ["distinct", "by value"])
+@settings(deadline=None, max_examples=50)
+@given(tables=st.tuples(few_rows, few_rows, few_rows))
+def test_equal_numbers_are_equal_rows_of_two_recordings(tables, untimed, timed):
+    numbers = shared_rows(
+        [recording(name, rows, timed=has) for name, rows, has in zip("abc", tables, timed, strict=True)],
+        untimed=untimed,
+    )
+    by_value = untimed == "by value" and not all(timed)
+    owners = defaultdict(set)
+    keys = []
+    for owner, (rows, has) in enumerate(zip(tables, timed, strict=True)):
+        # A key of its own for each row that equals no other.
+        plain = [row[1:] if by_value else row if has else (owner, place, "alone") for place, row in enumerate(rows)]
+        keys.append(plain)
+        for key in plain:
+            owners[key].add(owner)
+    number_of = {}
+    for found, plain in zip(numbers, keys, strict=True):
+        for number, key in zip(found.tolist(), plain, strict=True):
+            assert (number >= 0) == (len(owners[key]) > 1)
+            if number >= 0:
+                assert number_of.setdefault(key, number) == number
+    assert len(set(number_of.values())) == len(number_of)
+
+
+def test_rows_of_one_recording_alone_are_not_shared():
+    (numbers,) = shared_rows([recording("a", [(0, 1, 1), (0, 1, 1)])], untimed="distinct")
+    assert numbers.tolist() == [-1, -1]
+    assert shared_rows([], untimed="by value") == []
+
+
+def test_minus_zero_equals_zero():
+    first, second = recording("a", [(0.0, -0.0, 1)]), recording("b", [(-0.0, 0.0, 1)])
+    assert [numbers.tolist() for numbers in shared_rows([first, second], untimed="distinct")] == [[0], [0]]
+
+
+def test_rows_whose_digests_collide_are_told_apart():
+    rng = np.random.default_rng(0)
+    first = np.array([[0.0, *rng.normal(size=2)]])
+    while True:  # the last value of the second row is chosen so that both rows have one digest
+        second = np.array([[1.0, rng.normal(), 0.0]])
+        prefixes = [
+            row_digests(Recording("r", row[:, 1:2], ("flow",), row[:, 0]), by_time=True) for row in (first, second)
+        ]
+        last = (prefixes[0] ^ prefixes[1] ^ first[:, 2].copy().view(np.uint64)).view(np.float64)
+        if np.isfinite(last).all():
+            break
+    second[:, 2] = last
+    recordings = [recording("a", first), recording("b", second), recording("c", np.vstack([second, first]))]
+    digests = {int(digest) for one in recordings for digest in row_digests(one, by_time=True)}
+    assert len(digests) == 1
+    a, b, c = (numbers.tolist() for numbers in shared_rows(recordings, untimed="distinct"))
+    assert c == [*b, *a]
+    assert a != b
+    assert [rows.tolist() for rows in shared_rows(recordings[:2], untimed="distinct")] == [[-1], [-1]]
