@@ -18,7 +18,7 @@ _HALF = np.uint64(32)
 
 
 def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[IntArray]:
-    """Number the rows that occur in two or more recordings; equal rows get equal numbers.
+    """Return a number for each row that occurs in two or more recordings; equal rows get equal numbers.
 
     Rows are equal if their time and all their values are equal; 0 equals -0.
 
@@ -57,7 +57,7 @@ def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[In
 
 
 def _numbered(keys: Sequence[NDArray[np.generic]]) -> list[IntArray]:
-    """Number the keys that occur in two or more of the arrays, -1 for the others; one array per recording."""
+    """Return a number for each key that occurs in two or more of the arrays, -1 for the others."""
     if not keys:
         return []
     sizes = [len(part) for part in keys]
