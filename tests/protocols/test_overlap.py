@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.protocol_plant import SENSORS, recording
 from tsadbench.base.dataset import DataOptions
 from tsadbench.base.recording import Recording
-from tsadbench.registry import load_dataset
+from tsadbench.datasets.loading import load_dataset
 from tsadbench_protocols.overlap import without_shared_rows
 
 
