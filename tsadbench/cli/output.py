@@ -61,11 +61,12 @@ def print_table(console: Console, title: str, header: Sequence[str], rows: Seque
 def _show_table(leaderboard: Leaderboard) -> None:
     from rich.text import Text
 
-    from tsadbench.leaderboard.render import failure_lines, legend, terminal
+    from tsadbench.leaderboard.cells import failure_lines, legend
+    from tsadbench.leaderboard.terminal import terminal
 
     console = wide_console()
-    for table in terminal(leaderboard, console.width):
+    for table in terminal(leaderboard.rows, console.width):
         console.print(table)
-    console.print(Text(legend(leaderboard), style="dim"))
-    for line in (*leaderboard.notes, *failure_lines(leaderboard)):
-        console.print(Text(line))
+    console.print(Text(legend(leaderboard.rows), style="dim"))
+    for line in (*leaderboard.notes, *failure_lines(leaderboard.rows)):
+        console.print(Text(str(line)))

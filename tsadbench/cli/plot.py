@@ -156,5 +156,5 @@ def _with_graph(chosen: Selection) -> TrialResult:
     """Return the trial of the best detector that says on which graph it works; the best one where none does."""
     from tsadbench.analysis.sensor_graph import offers_sensor_graph
 
-    best = next((row for row in chosen.rows if offers_sensor_graph(row.detector)), chosen.rows[0])
+    best = next((row for row in chosen.rows if offers_sensor_graph(row.first.detector)), chosen.rows[0])
     return chosen.only(best).results(one_each=True)[0]

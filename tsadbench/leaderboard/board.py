@@ -9,32 +9,34 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.ranking import Row, ranked_rows
+from tsadbench.leaderboard.html import html
+from tsadbench.leaderboard.latex import latex
+from tsadbench.leaderboard.markdown import markdown
+from tsadbench.leaderboard.notes import Note, notes_on
+from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.utils.atomic_files import write_file
-from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
-# Beside the tables: every trial's record, one a line.
+# Beside the tables: every trial's record, one per line.
 RECORDS = "records.jsonl"
 
 
 class Leaderboard:
-    """Ranked rows: by mean AUPRC, floors after the detectors, failures last; one table a data set, protocol, split.
+    """Ranked rows: by mean AUPRC, floors after the detectors, failures last; one table per data set, protocol, split.
 
     Parameters
     ----------
     rows
         In that order.
     notes
-        What every table has to say about its data or its trials.
+        What readers of the tables must know about their data or trials.
     """
 
-    def __init__(self, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
+    def __init__(self, rows: Sequence[Row], notes: Sequence[Note] = ()) -> None:
         self.rows = tuple(rows)
         self.notes = tuple(notes)
 
@@ -49,9 +51,9 @@ class Leaderboard:
         records
             Of any data sets and protocols. Of several records of the same trial the newest counts.
         splits
-            The splits to show, in order; none given: all.
+            The splits to show, in order (default: all).
         stored
-            Records made earlier that stand beside them, marked; where a label is among the others', it is left out.
+            Records made earlier to show beside them, marked; those of a label that the others have are left out.
 
         Raises
         ------
@@ -66,14 +68,15 @@ class Leaderboard:
         tables: dict[tuple[str, str], list[Record]] = {}
         for record in newest.values():
             tables.setdefault((record.dataset, record.protocol), []).append(record)
-        _check_splits(splits, tables.values())
+        for split in splits:
+            check_split(split, newest.values())
         rows = [
             row
             for table in tables.values()
             for split in _shown(splits, table)
             for row in ranked_rows(table, split, earlier)
         ]
-        return cls(rows, _notes(list(newest.values())))
+        return cls(rows, notes_on(list(newest.values())))
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
@@ -83,23 +86,19 @@ class Leaderboard:
 
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
         """Return the rows of each (data set, protocol, split)."""
-        found: dict[tuple[str, str, str], tuple[Row, ...]] = {}
-        for row in self.rows:
-            key = (row.dataset, row.protocol, row.split)
-            found[key] = (*found.get(key, ()), row)
-        return found
+        return by_table(self.rows)
 
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
-        """Return each table as a leaderboard of its own, with the notes that are about it."""
-        found = {}
-        for (dataset, protocol, split), rows in self.tables().items():
-            about = (f"{dataset}: ", f"{dataset}, protocol {protocol}: ")
-            notes = [note for note in self.notes if note.startswith(about)]
-            found[dataset, protocol, split] = Leaderboard(rows, notes)
-        return found
+        """Return each table as a leaderboard of its own, with the notes that concern it."""
+        return {
+            (dataset, protocol, split): Leaderboard(
+                rows, [note for note in self.notes if note.concerns(dataset, protocol)]
+            )
+            for (dataset, protocol, split), rows in self.tables().items()
+        }
 
     def to_json(self) -> str:
-        """Return ``{"schema": 1, "rows": [...]}`` as ``design.md`` lays it down."""
+        """Return ``{"schema": 1, "rows": [...]}``, each row as `Row.to_json` returns it."""
         content = {"schema": SCHEMA, "rows": [row.to_json() for row in self.rows]}
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
@@ -109,7 +108,7 @@ class Leaderboard:
         Over several tables the columns data set, protocol and split come first.
         """
         several = len(self.tables()) > 1
-        records = [{**(_place(row) if several else {}), **_flat(row)} for row in self.rows]
+        records = [{**(_table(row) if several else {}), **_flat(row)} for row in self.rows]
         columns = list(dict.fromkeys(column for record in records for column in record))
         tail = ["fit_seconds", "score_seconds", "peak_memory_mib"]
         tail += [column for column in columns if column.startswith("diagnostic_")]
@@ -120,15 +119,15 @@ class Leaderboard:
         return text.getvalue()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame, one row a detector and split, columns as in the CSV."""
+        """Return a data frame with one row per detector and split, columns as in the CSV."""
         import pandas as pd
 
-        return pd.DataFrame.from_records([{**_place(row), **_flat(row)} for row in self.rows])
+        return pd.DataFrame.from_records([{**_table(row), **_flat(row)} for row in self.rows])
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; return the files.
 
-        ``<data set>/<protocol>/records.jsonl`` holds every trial's record, one a line.
+        ``<data set>/<protocol>/records.jsonl`` holds every trial's record, one per line.
 
         Raises
         ------
@@ -137,11 +136,11 @@ class Leaderboard:
         """
         written = []
         for (dataset, protocol, split), table in self.alone().items():
-            place = folder / dataset / protocol
+            path = folder / dataset / protocol / split
             written += [
-                write_file(place / f"{split}.csv", table.to_csv()),
-                write_file(place / f"{split}.md", table.to_markdown()),
-                write_file(place / f"{split}.json", table.to_json()),
+                write_file(path.with_name(f"{split}.csv"), table.to_csv()),
+                write_file(path.with_name(f"{split}.md"), table.to_markdown()),
+                write_file(path.with_name(f"{split}.json"), table.to_json()),
             ]
         return written + [
             write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
@@ -155,25 +154,19 @@ class Leaderboard:
             of_table = lines.setdefault((row.dataset, row.protocol), {})
             for record in row.records:
                 of_table.setdefault((record.label, record.seed), record.to_json(indent=None))
-        return {key: [of_table[one] for one in sorted(of_table)] for key, of_table in lines.items()}
+        return {key: [of_table[trial] for trial in sorted(of_table)] for key, of_table in lines.items()}
 
     def to_markdown(self) -> str:
-        """Return one Markdown table a data set, protocol and split, with the marks explained below."""
-        from tsadbench.leaderboard.render import markdown
-
-        return markdown(self)
+        """Return one Markdown table per data set, protocol and split, with the marks explained below."""
+        return markdown(self.rows, self.notes)
 
     def to_latex(self) -> str:
-        """Return one LaTeX table (booktabs) a data set, protocol and split, with the marks explained below."""
-        from tsadbench.leaderboard.latex import latex
-
-        return latex(self)
+        """Return one LaTeX table (booktabs) per data set, protocol and split, with the marks explained below."""
+        return latex(self.rows, self.notes)
 
     def to_html(self) -> str:
-        """Return one HTML table a data set, protocol and split, with the marks explained below."""
-        from tsadbench.leaderboard.render import html
-
-        return html(self)
+        """Return one HTML table per data set, protocol and split, with the marks explained below."""
+        return html(self.rows, self.notes)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -182,11 +175,11 @@ class Leaderboard:
 def _flat(row: Row) -> dict[str, str | int | float]:
     flat: dict[str, str | int | float | None] = {
         "detector": row.label,
-        "family": row.family,
+        "family": row.first.family,
         "seeds": len(row.seeds),
         "status": row.status,
         "coverage": row.coverage,
-        "look_ahead": row.look_ahead,
+        "look_ahead": row.first.look_ahead,
         "below_floor": " ".join(row.below_floor or ()),
     }
     for name, summary in row.metrics.items():
@@ -203,42 +196,13 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     return {name: "" if value is None else value for name, value in flat.items()}
 
 
-def _place(row: Row) -> dict[str, str | int | float]:
+def _table(row: Row) -> dict[str, str | int | float]:
     return {"dataset": row.dataset, "protocol": row.protocol, "split": row.split}
 
 
-def _shown(wanted: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the splits of one table's records; where all trials failed there is still a table to say so."""
-    found = tuple(dict.fromkeys(split for record in records for split in record.splits))
-    if not found:
-        return tuple(wanted) or ("overall",)
-    return tuple(split for split in wanted if split in found) if wanted else found
-
-
-def _check_splits(wanted: Sequence[str], tables: Iterable[Sequence[Record]]) -> None:
-    known = tuple(dict.fromkeys(split for records in tables for record in records for split in record.splits))
-    for split in wanted:
-        if known and split not in known:
-            raise UsageError(f"there is no split {split!r} in these records{nearest(split, known)}")
-
-
-def _notes(records: Sequence[Record]) -> list[str]:
-    notes = list(dict.fromkeys(f"{record.dataset}: {note}" for record in records for note in record.notes))
-    of_protocols = (
-        f"{record.dataset}, protocol {record.protocol}: {note}" for record in records for note in record.protocol_notes
-    )
-    notes += dict.fromkeys(of_protocols)
-    notes += dict.fromkeys(f"{record.dataset}: {record.label}: {record.note}" for record in records if record.note)
-    for dataset in dict.fromkeys(record.dataset for record in records):
-        of_dataset = [record for record in records if record.dataset == dataset]
-        seen: dict[str, set[str]] = {
-            "data": {json.dumps(record.manifest.get("data_hash")) for record in of_dataset},
-            "package versions": {json.dumps(record.manifest.get("versions")) for record in of_dataset},
-            "number of threads": {str(record.threads) for record in of_dataset},
-        }
-        by_label = {(record.label, json.dumps(record.manifest.get("code_hash"))) for record in of_dataset}
-        if len(by_label) > len({label for label, _ in by_label}):
-            notes.append(f"{dataset}: seeds of one row were made with different versions of its detector's code")
-        mixed = [what for what, values in seen.items() if len(values) > 1]
-        notes += [f"{dataset}: these rows were not all made with the same {what}" for what in mixed]
-    return notes
+def _shown(requested: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the splits to show of one table's records; if all trials failed there is still a table to say so."""
+    splits = splits_of(records)
+    if not splits:
+        return tuple(requested) or ("overall",)
+    return tuple(split for split in requested if split in splits) if requested else splits

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.ranking import Row
 from tsadbench.utils.parameters import nearest
 
 GROUPS = ("operational", "vus", "affiliation")
@@ -19,7 +20,7 @@ class Diagnostic:
     Parameters
     ----------
     name
-        In machine-readable output, and in `Diagnostics`.
+        In machine-readable output.
     title
         In tables.
     group
@@ -27,7 +28,7 @@ class Diagnostic:
     decimals
         In tables; None: as many as the table's metrics.
     instead_of
-        Tables show it only where the diagnostic of this name is not defined in any row.
+        Tables show it only if the diagnostic of this name is defined in no row.
     """
 
     name: str
@@ -57,6 +58,12 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
     Diagnostic("affiliation_recall", "Aff-R", "affiliation"),
     Diagnostic("affiliation_f1", "Aff-F1", "affiliation"),
 )
+
+
+def shown_diagnostics(rows: Iterable[Row]) -> list[Diagnostic]:
+    """Return the diagnostics that a table shows: those that are defined in one of its rows."""
+    defined = {name for row in rows for name, summary in row.diagnostics.items() if summary.mean is not None}
+    return [one for one in DIAGNOSTICS if one.name in defined and one.instead_of not in defined]
 
 
 def groups_of(wanted: Iterable[str]) -> tuple[str, ...]:

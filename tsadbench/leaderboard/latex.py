@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.ranking import Row
-from tsadbench.leaderboard.render import Cell, Grid, failure_lines, grids, legend
+from tsadbench.leaderboard.cells import Cell, Grid, failure_lines, grids, legend
+from tsadbench.leaderboard.notes import Note
+from tsadbench.leaderboard.ranking import Row, by_table
 
-# One pass over the text, so that no replacement is replaced again. The marks are those of `leaderboard.render`.
+# One pass over the text, so that no replacement is replaced again. The marks are those of `leaderboard.cells`.
 _ESCAPES = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -33,13 +33,16 @@ _ESCAPES = str.maketrans(
     }
 )
 _LEADS = r"$^{\dagger}$"
-# Stands in the caption.
+# The caption has it.
 _LEFT_OUT = "Anomalous"
 
 
-def latex(leaderboard: Leaderboard) -> str:
-    """Return a leaderboard as LaTeX, a ``table*`` environment a data set, protocol and split; it needs booktabs."""
-    tables = [_table(one) for one in leaderboard.alone().values()]
+def latex(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+    """Return ranked rows as LaTeX: a ``table*`` environment per data set, protocol and split; it needs booktabs."""
+    tables = [
+        _table(table, [note for note in notes if note.concerns(dataset, protocol)])
+        for (dataset, protocol, _), table in by_table(rows).items()
+    ]
     return "\n".join([r"% In the preamble: \usepackage{booktabs}", *tables])
 
 
@@ -48,27 +51,27 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def _table(leaderboard: Leaderboard) -> str:
-    (grid,) = grids(leaderboard)
-    shown = [place for place, name in enumerate(grid.header) if name != _LEFT_OUT]
+def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+    (full,) = grids(rows)
+    grid = full.columns([i for i, name in enumerate(full.header) if name != _LEFT_OUT])
     blocks = [
-        [_line([cells[place] for place in shown]) for cells in grid.detectors],
-        [_line([cells[place] for place in shown]) for cells in grid.floors],
-        [_failed(cells, len(shown)) for cells in grid.failures],
+        [_line(cells) for cells in grid.detectors],
+        [_line(cells) for cells in grid.floors],
+        [_failed(cells) for cells in grid.failures],
     ]
-    first = leaderboard.rows[0]
-    notes = [legend(leaderboard), *leaderboard.notes, *failure_lines(leaderboard)]
+    first = rows[0]
+    texts = [legend(rows), *map(str, notes), *failure_lines(rows)]
     return "\n".join(
         [
             r"\begin{table*}",
             r"\centering",
-            rf"\caption{{{_caption(grid, leaderboard.rows)}}}",
+            rf"\caption{{{_caption(grid, rows)}}}",
             rf"\label{{tab:{_slug(first.dataset)}-{_slug(first.protocol)}-{_slug(first.split)}}}",
             r"\scriptsize",
             r"\setlength{\tabcolsep}{3pt}",
-            rf"\begin{{tabular}}{{l{'r' * (len(shown) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(grid.header) - 1)}}}",
             r"\toprule",
-            " & ".join(escape(grid.header[place]) for place in shown) + r" \\",
+            " & ".join(map(escape, grid.header)) + r" \\",
             *(line for block in blocks if block for line in (r"\midrule", *block)),
             r"\bottomrule",
             r"\end{tabular}",
@@ -77,7 +80,7 @@ def _table(leaderboard: Leaderboard) -> str:
             r"\begin{minipage}{\textwidth}",
             r"\scriptsize",
             r"\raggedright",
-            _about_floors(grid) + r"\par ".join(escape(note) for note in notes),
+            _about_floors(grid) + r"\par ".join(escape(text) for text in texts),
             r"\end{minipage}",
             r"\end{table*}",
             "",
@@ -91,9 +94,9 @@ def _line(cells: Sequence[Cell]) -> str:
     return " & ".join([rf"\texttt{{{escape(name.text)}}}", *map(_cell, others)]) + r" \\"
 
 
-def _failed(cells: Sequence[Cell], n_columns: int) -> str:
+def _failed(cells: Sequence[Cell]) -> str:
     """Return the row of a detector without numbers: what happened, over all columns."""
-    what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(cells[-1].text)}}}"
+    what = rf"\multicolumn{{{len(cells) - 1}}}{{l}}{{{escape(cells[-1].text)}}}"
     return rf"\texttt{{{escape(cells[0].text)}}} & {what} \\"
 
 

@@ -1,4 +1,4 @@
-"""One row of a leaderboard: a detector on a split, mean and spread over its seeds, held against the floors."""
+"""Rows of a leaderboard: a detector on a split, mean and spread over its seeds, compared with the floors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tsadbench.base.protocol import Threshold
+from tsadbench.base.protocol import SplitJudgement, Threshold
+from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.utils.markdown import number
-from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.parameters import JsonValue, nearest
 
 # A detector that is not above the best floor in these has shown nothing.
 FLOOR_METRICS = ("auroc", "auprc", "prac_f1")
@@ -45,64 +46,109 @@ UNDEFINED = Summary(None, None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One detector on one split, over its seeds: what ``design.md`` calls a row of the machine-readable output.
+    """One detector on one split, over its seeds.
 
     Parameters
     ----------
-    floor
-        Whether it is a floor.
-    status
-        "ok", or the first bad one; metrics are None then, for a mean over the seeds that survived is another number.
-    failed
-        Seed, status and reason of each trial that failed.
+    records
+        The trials behind the row, by seed: of one label, data set and protocol.
+    split
+        The split.
+    metrics
+        By name, over seeds. Empty if a trial failed: a mean over the seeds that survived is another number.
     below_floor
-        Those of AUROC, AUPRC and Prac-F1 in which it is not above the best floor; None where no floor took part.
-    leaky
-        What the detector learns that it must not: a published leak, switched on to compare; empty where nothing.
+        Those of `FLOOR_METRICS` in which it is not above the best floor; None if no floor took part.
     stored
         Whether it was made earlier, and comes from a leaderboard that ships with the package.
-    records
-        The trials behind the row.
     diagnostics
-        By name, where they were asked for (`tsadbench.analysis.diagnostics`); they take no part in the ranking.
+        By name, if they were asked for (`tsadbench.analysis.diagnostics`); they take no part in the ranking.
     """
 
-    detector: str
-    label: str
-    family: str
-    parameters: Mapping[str, JsonValue]
-    floor: bool
-    dataset: str
-    protocol: str
-    split: str
-    seeds: tuple[int, ...]
-    status: str
-    failed: tuple[dict[str, JsonValue], ...]
-    n_rows: int | None
-    n_anomalous: int | None
-    coverage: float | None
-    look_ahead: int
-    below_floor: tuple[str, ...] | None
-    metrics: Mapping[str, Summary]
     records: tuple[Record, ...]
-    leaky: str = ""
+    split: str
+    metrics: Mapping[str, Summary]
+    below_floor: tuple[str, ...] | None = None
     stored: bool = False
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
 
     @property
+    def first(self) -> Record:
+        """The trial of the lowest seed: all trials have detector, parameters, data set and protocol in common."""
+        return self.records[0]
+
+    @property
+    def label(self) -> str:
+        """The detector with its parameters."""
+        return self.first.label
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+        return self.first.dataset
+
+    @property
+    def protocol(self) -> str:
+        """Name of the protocol, with its parameters."""
+        return self.first.protocol
+
+    @property
+    def floor(self) -> bool:
+        """Whether it is a floor."""
+        return self.first.floor
+
+    @property
+    def leaky(self) -> str:
+        """What the detector learns that it must not: a published leak, switched on to compare; else empty."""
+        return self.first.leaky
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The trials' seeds, in order."""
+        return tuple(record.seed for record in self.records)
+
+    @property
+    def failed(self) -> tuple[Record, ...]:
+        """The trials that failed."""
+        return failed(self.records)
+
+    @property
+    def status(self) -> str:
+        """Status "ok", or that of the first trial that failed."""
+        return self.failed[0].status if self.failed else "ok"
+
+    @property
     def ok(self) -> bool:
-        """Whether all of its trials are."""
-        return self.status == "ok"
+        """Whether no trial failed."""
+        return not self.failed
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows of the data are evaluated; None if a trial failed."""
+        return self._judged[0].n_rows if self.ok else None
+
+    @property
+    def n_anomalous(self) -> int | None:
+        """How many of these are anomalous; None if a trial failed."""
+        return self._judged[0].n_anomalous if self.ok else None
+
+    @property
+    def coverage(self) -> float | None:
+        """Smallest share of evaluated rows that have a score; None if a trial failed."""
+        return min(judged.coverage for judged in self._judged) if self.ok else None
+
+    @property
+    def _judged(self) -> list[SplitJudgement]:
+        return _judged(self.records, self.split)
 
     @property
     def fit_seconds(self) -> float | None:
         """Mean wall-clock seconds of a fit."""
-        return _mean([record.fit_seconds for record in self.records])
+        return _mean(record.fit_seconds for record in self.records)
 
     @property
     def score_seconds(self) -> float | None:
         """Mean wall-clock seconds of scoring training and test recordings."""
-        return _mean([record.score_seconds for record in self.records])
+        return _mean(record.score_seconds for record in self.records)
 
     @property
     def peak_memory_mib(self) -> float | None:
@@ -110,40 +156,49 @@ class Row:
         return max((r.peak_memory_mib for r in self.records if r.peak_memory_mib is not None), default=None)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return the row as ``design.md`` lays it down.
+        """Return the row as machine-readable tables have it.
 
-        One that is leaky says of what in ``leaky``; one that is stored has ``stored`` and its first trial's
-        ``manifest``; one with ``diagnostics`` has them as it has metrics.
+        If it is leaky, ``leaky`` says of what; if it is stored, it has ``stored`` and its first trial's ``manifest``;
+        ``diagnostics`` have the form of metrics.
         """
-        below: JsonValue = None if self.below_floor is None else list(self.below_floor)
         return {
-            "detector": self.detector,
+            "detector": self.first.detector,
             "label": self.label,
-            "family": self.family,
-            "parameters": dict(self.parameters),
+            "family": self.first.family,
+            "parameters": dict(self.first.parameters),
             "dataset": self.dataset,
             "protocol": self.protocol,
             "split": self.split,
             "seeds": list(self.seeds),
             "status": self.status,
-            "failed": list(self.failed),
+            "failed": failures_json(self.records),
             "n_rows": self.n_rows,
             "n_anomalous": self.n_anomalous,
             "coverage": self.coverage,
-            "look_ahead": self.look_ahead,
-            "below_floor": below,
+            "look_ahead": self.first.look_ahead,
+            "below_floor": None if self.below_floor is None else list(self.below_floor),
             "metrics": _summaries_json(self.metrics),
             "threshold": [
-                {"seed": record.seed, "episode": one.episode, **_threshold_json(one.threshold)}
+                {"seed": record.seed, "episode": fit.episode, **_threshold_json(fit.threshold)}
                 for record in self.records
-                for one in record.thresholds
+                for fit in record.thresholds
             ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
             **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
-            **({"stored": True, "manifest": dict(self.records[0].manifest)} if self.stored else {}),
+            **({"stored": True, "manifest": dict(self.first.manifest)} if self.stored else {}),
         }
+
+
+def failed(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return the trials that failed."""
+    return tuple(record for record in records if record.status != "ok")
+
+
+def failures_json(records: Iterable[Record]) -> list[JsonValue]:
+    """Return seed, status and reason of each trial that failed."""
+    return [{"seed": record.seed, "status": record.status, "reason": record.reason} for record in failed(records)]
 
 
 def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = ()) -> list[Row]:
@@ -158,39 +213,49 @@ def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = 
     stored
         Trials that were made earlier, and ship with the package.
     """
-    by_label: dict[str, list[Record]] = {}
-    for record in records:
-        by_label.setdefault(record.label, []).append(record)
-    rows = [_row(sorted(of_label, key=lambda record: record.seed), split, stored) for of_label in by_label.values()]
+    rows = [
+        _row(trials, split, stored)
+        for trials in by_label(records).values()
+        if failed(trials) or _judged(trials, split)  # a card may have got its splits between two trials
+    ]
     return sorted(_with_floors(rows), key=lambda row: (not row.ok, row.floor, -_value(row, "auprc"), row.label))
 
 
-def _row(records: Sequence[Record], split: str, stored: Container[str]) -> Row:
-    first = records[0]
-    bad = [record for record in records if record.status != "ok"]
-    judged = [record.splits[split] for record in records if split in record.splits]
-    return Row(
-        detector=first.detector,
-        label=first.label,
-        family=first.family,
-        parameters=first.parameters,
-        floor=first.floor,
-        dataset=first.dataset,
-        protocol=first.protocol,
-        split=split,
-        seeds=tuple(record.seed for record in records),
-        status=bad[0].status if bad else "ok",
-        failed=tuple({"seed": one.seed, "status": one.status, "reason": one.reason} for one in bad),
-        n_rows=None if bad else judged[0].n_rows,
-        n_anomalous=None if bad else judged[0].n_anomalous,
-        coverage=None if bad else min(one.coverage for one in judged),
-        look_ahead=first.look_ahead,
-        below_floor=None,
-        metrics={} if bad else summaries([one.metrics for one in judged]),
-        records=tuple(records),
-        leaky=first.leaky,
-        stored=first.trial in stored,
-    )
+def splits_of(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return the splits that records have metrics of, in their order."""
+    return tuple(dict.fromkeys(split for record in records for split in record.splits))
+
+
+def check_split(split: str, records: Iterable[Record]) -> None:
+    """Raise a UsageError if records have metrics, but none of this split."""
+    splits = splits_of(records)
+    if splits and split not in splits:
+        raise UsageError(f"there is no split {split!r} in these records{nearest(split, splits)}")
+
+
+def by_label(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
+    """Return the trials of each label, by seed; labels in the order of their first trial."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.label, []).append(record)
+    return {label: tuple(sorted(trials, key=lambda record: record.seed)) for label, trials in found.items()}
+
+
+def by_table(rows: Iterable[Row]) -> dict[tuple[str, str, str], tuple[Row, ...]]:
+    """Return the rows of each (data set, protocol, split), in the order of their first."""
+    tables: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        tables.setdefault((row.dataset, row.protocol, row.split), []).append(row)
+    return {key: tuple(table) for key, table in tables.items()}
+
+
+def _row(records: tuple[Record, ...], split: str, stored: Container[str]) -> Row:
+    metrics = {} if failed(records) else summaries([judged.metrics for judged in _judged(records, split)])
+    return Row(records=records, split=split, metrics=metrics, stored=records[0].trial in stored)
+
+
+def _judged(records: Iterable[Record], split: str) -> list[SplitJudgement]:
+    return [record.splits[split] for record in records if split in record.splits]
 
 
 def summaries(seeds: Sequence[Mapping[str, float | None]]) -> dict[str, Summary]:
@@ -217,14 +282,14 @@ def _value(row: Row, metric: str) -> float:
     return -math.inf if summary is None or summary.mean is None else summary.mean
 
 
-def _summaries_json(found: Mapping[str, Summary]) -> dict[str, JsonValue]:
-    return {name: {"mean": one.mean, "std": one.std} for name, one in found.items()}
+def _summaries_json(values: Mapping[str, Summary]) -> dict[str, JsonValue]:
+    return {name: {"mean": summary.mean, "std": summary.std} for name, summary in values.items()}
 
 
 def _threshold_json(threshold: Threshold) -> dict[str, JsonValue]:
     return {name: getattr(threshold, name) for name in _THRESHOLD_FIELDS}
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     present = [value for value in values if value is not None]
     return statistics.fmean(present) if present else None

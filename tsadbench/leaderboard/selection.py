@@ -11,7 +11,7 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.ranking import Row, ranked_rows
+from tsadbench.leaderboard.ranking import Row, check_split, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import nearest
 
@@ -193,9 +193,9 @@ def _of_seed(records: Sequence[Record], seed: int, labels: Sequence[str]) -> lis
 
 
 def _split(wanted: str | None, records: Sequence[Record]) -> str:
-    known = tuple(dict.fromkeys(split for record in records for split in record.splits))
-    if wanted is not None and known and wanted not in known:
-        raise UsageError(f"there is no split {wanted!r} in these records{nearest(wanted, known)}")
+    if wanted is not None:
+        check_split(wanted, records)
+    known = splits_of(records)
     return wanted or ("overall" if "overall" in known or not known else known[0])
 
 
@@ -215,7 +215,7 @@ def _with_good_trials(rows: Sequence[Row], *, strictly: bool) -> tuple[Row, ...]
     for row in rows if strictly else ():
         if not _good(row):
             first = row.failed[0]
-            raise UsageError(f"no trial of {row.label} came out ok: {first['status']}, {first['reason']}")
+            raise UsageError(f"no trial of {row.label} came out ok: {first.status}, {first.reason}")
     if not good:
         raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
     return good

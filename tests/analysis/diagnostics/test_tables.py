@@ -16,7 +16,8 @@ from tsadbench.analysis.diagnostics import DIAGNOSTICS, GROUPS, groups_of, of_re
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.leaderboard.render import grids, legend, terminal
+from tsadbench.leaderboard.cells import grids, legend
+from tsadbench.leaderboard.terminal import terminal
 from tsadbench.results.trial_result import TrialResult
 
 OPERATIONAL = [one.name for one in DIAGNOSTICS if one.group == "operational"]
@@ -99,7 +100,7 @@ def test_csv_has_them_after_all_other_columns(board):
 
 
 def test_tables_have_them_last_marked_and_without_a_place(board):
-    overall = grids(board)[0]
+    overall = grids(board.rows)[0]
     after = overall.header[overall.header.index("seeds") + 1 :]
     assert after == (
         "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "Rows/s†", "VUS-PR†",
@@ -111,7 +112,7 @@ def test_tables_have_them_last_marked_and_without_a_place(board):
     assert shown["Delay, s†"].text == "780.0(848.5)"
     assert shown["Rows/s†"].text == "35(0)"
     assert {cell.place for cell in cells[-10:]} == {0}
-    assert "it takes no part in the ranking" in legend(board)
+    assert "it takes no part in the ranking" in legend(board.rows)
     text = board.to_markdown()
     assert "| Aff-F1† |" in text
     assert "hand, protocol strict[warm_up=2]: events: 3 on overall, 1 on a, 2 on b, 0 on c" in text
@@ -121,7 +122,7 @@ def test_tables_have_them_last_marked_and_without_a_place(board):
 def test_where_there_is_no_time_tables_count_rows(add, store):
     data = make_dataset(timeless=("a", "b", "c"))
     plain = Leaderboard.from_records([add(data)])
-    (grid, *_) = grids(with_diagnostics(plain, store, lambda _: data, ["operational"]))
+    (grid, *_) = grids(with_diagnostics(plain, store, lambda _: data, ["operational"]).rows)
     assert grid.header[-6:] == (
         "Found†", "Already on†", "Delay, rows†", "False alarms/1000 rows†", "In false alarm†", "Rows/s†",
     )  # fmt: skip
@@ -130,22 +131,22 @@ def test_where_there_is_no_time_tables_count_rows(add, store):
 def test_the_legend_explains_only_what_is_shown(add, store, data):
     plain = Leaderboard.from_records([add(data)])
     found = with_diagnostics(plain, store, lambda _: data, ["vus"])
-    assert "In false alarm" not in legend(found)
-    assert "† diagnostic" in legend(found)
-    assert "†" not in legend(plain)
+    assert "In false alarm" not in legend(found.rows)
+    assert "† diagnostic" in legend(found.rows)
+    assert "†" not in legend(plain.rows)
 
 
 @pytest.mark.parametrize(("width", "n_tables"), [(400, 1), (200, 2), (120, 3)])
 def test_a_terminal_too_narrow_for_all_columns_shows_them_in_tables_of_their_own(board, width, n_tables):
     console = Console(width=width, file=io.StringIO())
     board = Leaderboard([row for row in board.rows if row.split == "overall"])
-    tables = terminal(board, width)
+    tables = terminal(board.rows, width)
     for table in tables:
         console.print(table)
     text = console.file.getvalue()
     assert len(tables) == n_tables
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
-    for name in (*grids(board)[0].header, "hand, split overall, protocol strict[warm_up=2]", "35(0)"):
+    for name in (*grids(board.rows)[0].header, "hand, split overall, protocol strict[warm_up=2]", "35(0)"):
         assert name in text
     assert text.count("mine") == n_tables
 

@@ -13,6 +13,7 @@ from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.progress import progress
@@ -68,19 +69,19 @@ def with_diagnostics(
     return Leaderboard(rows, [*board.notes, *_notes(board, found)])
 
 
-def _notes(board: Leaderboard, found: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[str]:
-    """Yield what the diagnostics of each data set and protocol rest on."""
-    by_table: dict[str, dict[str, Diagnostics]] = {}
+def _notes(board: Leaderboard, found: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
+    """Yield what the diagnostics of each data set and protocol are based on."""
+    by_table: dict[tuple[str, str], dict[str, Diagnostics]] = {}
     for row in board.rows:
         if _has_scores(row):
-            of_table = by_table.setdefault(f"{row.dataset}, protocol {row.protocol}", {})
+            of_table = by_table.setdefault((row.dataset, row.protocol), {})
             of_table[row.split] = found[row.records[0].trial][row.split]
-    for table, splits in by_table.items():
+    for (dataset, protocol), splits in by_table.items():
         counts = ", ".join(f"{one.n_events} on {split}" for split, one in splits.items())
-        yield f"{table}: events: {counts}"
+        yield Note(dataset, f"events: {counts}", protocol)
         buffer = next(iter(splits.values())).vus_buffer
         if buffer is not None:
-            yield f"{table}: VUS-PR is over buffers of 0 to {buffer} rows"
+            yield Note(dataset, f"VUS-PR is over buffers of 0 to {buffer} rows", protocol)
 
 
 def _has_scores(row: Row) -> bool:

@@ -10,7 +10,7 @@ from tsadbench.analysis.significance.matrix import Clusters
 from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
 from tsadbench.analysis.significance.selection import Selection
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.notes import notes_on
 from tsadbench.results.trial_result import protocol_of
 
 # Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
@@ -86,6 +86,6 @@ def on_units(found: Inference) -> Iterator[str]:
         yield f"Fewer than {LEAST_FOR_BCA} independent units: the intervals are percentile ones, and likely too short."
 
 
-def on_trials(selection: Selection) -> tuple[str, ...]:
+def on_trials(selection: Selection) -> Iterator[str]:
     """Return what a leaderboard of these trials says of their data, versions and threads."""
-    return Leaderboard.from_records([one for records in selection.records.values() for one in records]).notes
+    yield from map(str, notes_on([record for records in selection.records.values() for record in records]))

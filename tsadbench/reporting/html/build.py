@@ -14,7 +14,7 @@ from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.render import legend, summary_of
+from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import curves, page, series, tables
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.atomic_files import write_file
@@ -94,13 +94,12 @@ def _board(
     labels: Sequence[str],
 ) -> JsonValue:
     first = board.rows[0]
-    about = (f"{first.dataset}: ", f"{first.dataset}, protocol {first.protocol}: ")
     content: dict[str, JsonValue] = {
         "dataset": first.dataset,
         "protocol": first.protocol,
         "summary": summary_of(board.rows),
-        "legend": legend(board),
-        "notes": [note for note in board.notes if note.startswith(about)],
+        "legend": legend(board.rows),
+        "notes": [str(note) for note in board.notes if note.concerns(first.dataset, first.protocol)],
         "metrics": tables.metrics(board),
         "trials": tables.manifests(records),
     }

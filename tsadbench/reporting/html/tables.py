@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from tsadbench.analysis.diagnostics import DIAGNOSTICS
 from tsadbench.base.protocol import Metric
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.leaderboard.render import metrics_of, places_of
+from tsadbench.leaderboard.cells import metrics_of, places_of
+from tsadbench.leaderboard.columns import shown_diagnostics
+from tsadbench.leaderboard.ranking import Row, Summary, failures_json
 from tsadbench.studies.reproduction import paper
 from tsadbench.utils.parameters import JsonValue
 
@@ -58,12 +58,7 @@ def _metric(metric: Metric) -> JsonValue:
 
 def diagnostics(board: Leaderboard) -> list[JsonValue]:
     """Return what a page needs to know of the diagnostics that some row has."""
-    defined = {name for row in board.rows for name, one in row.diagnostics.items() if one.mean is not None}
-    return [
-        {"name": one.name, "title": one.title}
-        for one in DIAGNOSTICS
-        if one.name in defined and one.instead_of not in defined
-    ]
+    return [{"name": one.name, "title": one.title} for one in shown_diagnostics(board.rows)]
 
 
 def _rows(rows: Sequence[Row]) -> list[JsonValue]:
@@ -77,15 +72,15 @@ def _rows(rows: Sequence[Row]) -> list[JsonValue]:
 def _row(row: Row, places: Mapping[str, int]) -> JsonValue:
     return {
         "label": row.label,
-        "family": row.family,
+        "family": row.first.family,
         "floor": row.floor,
         "leaky": row.leaky,
         "stored": row.stored,
         "status": row.status,
-        "failed": list(row.failed),
+        "failed": failures_json(row.records),
         "seeds": list(row.seeds),
         "coverage": row.coverage,
-        "look_ahead": row.look_ahead,
+        "look_ahead": row.first.look_ahead,
         "below": list(row.below_floor or ()),
         "places": dict(places),
         "metrics": {name: _summary(one) for name, one in row.metrics.items()},

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
-from tsadbench.leaderboard.render import grids, terminal
+from tsadbench.leaderboard.cells import grids
+from tsadbench.leaderboard.terminal import terminal
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def board() -> Leaderboard:
 
 
 def test_cells_hold_mean_and_spread_places_and_marks(board):
-    (grid,) = grids(board)
+    (grid,) = grids(board.rows)
     assert grid.title.startswith("d, split overall, protocol strict")
     assert grid.title.endswith("100 rows, 35.0% anomalous")
     cells = {row[0].text: dict(zip(grid.header, row, strict=True)) for row in grid.detectors}
@@ -57,7 +58,7 @@ def test_html_escapes_what_others_named(board):
 @pytest.mark.parametrize("width", [240, 100, 90])
 def test_a_terminal_table_fits_its_width_or_says_what_it_left_out(board, width):
     console = Console(width=width, file=io.StringIO())
-    for table in terminal(board, width):
+    for table in terminal(board.rows, width):
         console.print(table)
     lines = console.file.getvalue().splitlines()
     assert all(len(line.rstrip()) <= width for line in lines)

@@ -1,0 +1,257 @@
+"""The cells of ranked tables, with what their marks mean: what a terminal, Markdown, HTML and LaTeX show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
+from tsadbench.leaderboard.ranking import FLOOR_METRICS, UNDEFINED, Row, by_table
+from tsadbench.registry import load_protocol
+from tsadbench.utils.markdown import number
+
+BELOW = "↓"
+ALL_BELOW = "⇊"
+LEGEND = (
+    f"mean(std) over seeds. Best bold, second underlined, floors left out. {BELOW} does not beat the best floor; "
+    f"{ALL_BELOW} in none of AUROC, AUPRC, Prac-F1. * chosen with the test labels: an upper bound, not a result. "
+    "All metrics are point-wise, without point adjustment. "
+    "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
+)
+DIAGNOSTIC = "†"
+_DIAGNOSTIC = f"{DIAGNOSTIC} diagnostic, from the stored scores and flags; it takes no part in the ranking."
+_OPERATIONAL = (
+    "Found: share of the events with a flagged row. Already on: share of the events at whose onset the alarm was on. "
+    "Delay: mean from the onset to the alarm, look-ahead included, missed events left out. False alarms: runs of "
+    "flagged normal rows, over normal time or rows. In false alarm: share of the normal rows that are flagged."
+)
+LEAKY = "⚠"
+STORED = "°"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table.
+
+    Parameters
+    ----------
+    text
+        What it says.
+    place
+        Among the detectors: 1 (best), 2 (second) or 0.
+    below
+        Whether it is a detector's that is not above the floors.
+    leads
+        Whether it is a floor's that no detector beats.
+    """
+
+    text: str
+    place: int = 0
+    below: bool = False
+    leads: bool = False
+
+    @property
+    def marked(self) -> str:
+        """The text with the mark for a cell that does not beat the floors."""
+        return f"{self.text}{BELOW}" if self.below else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One table: its title, its header, and cells for detectors, floors and failures.
+
+    Diagnostics stand in the columns from ``n_metrics`` on.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    detectors: tuple[tuple[Cell, ...], ...]
+    floors: tuple[tuple[Cell, ...], ...]
+    failures: tuple[tuple[Cell, ...], ...]
+    n_metrics: int
+
+    @property
+    def blocks(self) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
+        """Detectors, floors and failures, in this order."""
+        return self.detectors, self.floors, self.failures
+
+    def columns(self, chosen: Sequence[int]) -> Grid:
+        """Return some columns of the table as a table."""
+        header = tuple(self.header[i] for i in chosen)
+        detectors, floors, failures = (tuple(tuple(row[i] for i in chosen) for row in block) for block in self.blocks)
+        return Grid(self.title, header, detectors, floors, failures, len(header))
+
+
+def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = ()) -> list[Grid]:
+    """Return ranked rows as one table per data set, protocol and split.
+
+    Parameters
+    ----------
+    rows
+        What to show.
+    decimals
+        Of metrics.
+    without
+        Names of metrics to leave out.
+    """
+    return [_grid(table, decimals, without) for table in by_table(rows).values()]
+
+
+def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
+    metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
+    diagnostics = shown_diagnostics(rows)
+    header = (
+        "detector",
+        *(f"{metric.title}{'*' if metric.oracle else ''}" for metric in metrics),
+        "Anomalous",
+        "look-ahead",
+        "coverage",
+        "seeds",
+    )
+    columns = [_metric_cells(rows, metric, decimals) for metric in metrics]
+
+    def cells(row: Row) -> tuple[Cell, ...]:
+        return (
+            Cell(_name(row)),
+            *(column[row.label] for column in columns),
+            Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
+            Cell(str(row.first.look_ahead)),
+            Cell("-" if row.coverage is None else f"{row.coverage:.1%}"),
+            Cell(str(len(row.seeds)) if row.ok else _failed(row)),
+            *(_diagnostic_cell(row, diagnostic, decimals) for diagnostic in diagnostics),
+        )
+
+    return Grid(
+        title=_title(rows),
+        header=header + tuple(f"{diagnostic.title}{DIAGNOSTIC}" for diagnostic in diagnostics),
+        detectors=tuple(cells(row) for row in rows if row.ok and not row.floor),
+        floors=tuple(cells(row) for row in rows if row.ok and row.floor),
+        failures=tuple(cells(row) for row in rows if not row.ok),
+        n_metrics=len(header),
+    )
+
+
+def _name(row: Row) -> str:
+    all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
+    marks = [(ALL_BELOW, all_below), (LEAKY, bool(row.leaky)), (STORED, row.stored)]
+    return " ".join([*(mark for mark, applies in marks if applies), row.label])
+
+
+def _metric_cells(rows: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
+    """Return a metric's column by label."""
+    places = places_of(rows, metric)
+    leading = _leading_floors(rows, metric)
+    return {
+        row.label: Cell(
+            row.metrics.get(metric.name, UNDEFINED).text(decimals),
+            places.get(row.label, 0),
+            metric.name in (row.below_floor or ()),
+            row.label in leading,
+        )
+        for row in rows
+    }
+
+
+def _diagnostic_cell(row: Row, diagnostic: Diagnostic, decimals: int) -> Cell:
+    own = diagnostic.decimals
+    return Cell(row.diagnostics.get(diagnostic.name, UNDEFINED).text(decimals if own is None else own))
+
+
+def metrics_of(rows: Sequence[Row]) -> list[Metric]:
+    """Return the protocol's metrics, or whatever the rows hold if its plugin is gone."""
+    names = next((list(row.metrics) for row in rows if row.ok), [])
+    protocol = _protocol(rows)
+    by_name = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
+    return [by_name.get(name, Metric(name, name, better=None)) for name in names]
+
+
+def summary_of(rows: Sequence[Row]) -> str:
+    """Return how the rows' protocol describes itself; empty if its plugin is gone."""
+    protocol = _protocol(rows)
+    return "" if protocol is None else protocol.summary
+
+
+def _protocol(rows: Sequence[Row]) -> type[Protocol] | None:
+    try:
+        return load_protocol(rows[0].protocol.partition("[")[0])
+    except (PluginError, UsageError):
+        return None
+
+
+def _title(rows: Sequence[Row]) -> str:
+    """Return a table's title: its data, split and protocol, and how many of its rows are anomalous."""
+    row = next((row for row in rows if row.ok), rows[0])
+    summary = summary_of(rows)
+    title = f"{row.dataset}, split {row.split}, protocol {row.protocol}{f' ({summary})' if summary else ''}"
+    if row.n_rows and row.n_anomalous is not None:
+        title += f": {row.n_rows:,} rows, {row.n_anomalous / row.n_rows:.1%} anomalous"
+    return title
+
+
+def places_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
+    """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a place."""
+    values = _ranked_means(rows, metric)
+    if metric.better is None or len(values) < 2:
+        return {}
+    order = sorted(set(values.values()), reverse=metric.better == "higher")[:2]
+    return {label: order.index(value) + 1 for label, value in values.items() if value in order}
+
+
+def _leading_floors(rows: Sequence[Row], metric: Metric) -> set[str]:
+    """Return the floors that no detector beats in a metric."""
+    values = list(_ranked_means(rows, metric).values())
+    floors = _ranked_means(rows, metric, floors=True)
+    if metric.better is None or not values:
+        return set()
+    if metric.better == "higher":
+        return {label for label, value in floors.items() if value >= max(values)}
+    return {label for label, value in floors.items() if value <= min(values)}
+
+
+def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:
+    """Return the means of the detectors, or the floors, that take part in a ranking."""
+    return {
+        row.label: mean
+        for row in rows
+        if row.ok and row.floor == floors and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
+    }
+
+
+def legend(rows: Sequence[Row]) -> str:
+    """Return what the marks in the tables of these rows mean."""
+    leaks = dict.fromkeys(row.leaky for row in rows if row.leaky)
+    origins = dict.fromkeys(_origin(row) for row in rows if row.stored)
+    return " ".join(
+        [
+            LEGEND,
+            *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
+            *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
+            *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),
+            *([f"{STORED} stored: made earlier, with {'; with '.join(origins)}."] if origins else []),
+        ]
+    )
+
+
+def _origin(row: Row) -> str:
+    """Return when and with which version a stored row was made."""
+    versions = row.first.manifest.get("versions")
+    version = versions.get("tsadbench") if isinstance(versions, dict) else None
+    day = min(str(record.manifest.get("started"))[:10] for record in row.records)
+    return f"tsadbench {version} on {day}"
+
+
+def failure_lines(rows: Sequence[Row]) -> list[str]:
+    """Return a line with the first reason for each detector that failed, and its data set if there are several."""
+    several = len({(row.dataset, row.protocol) for row in rows}) > 1
+    failed = {(row.dataset, row.protocol, row.label): row for row in rows if not row.ok}
+    return [
+        (f"{dataset}, protocol {protocol}: " if several else "")
+        + f"{label}: {_failed(row)} trials: {row.failed[0].reason}"
+        for (dataset, protocol, label), row in failed.items()
+    ]
+
+
+def _failed(row: Row) -> str:
+    return f"{row.status} in {len(row.failed)} of {len(row.seeds)}"

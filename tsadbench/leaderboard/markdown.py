@@ -1,0 +1,24 @@
+"""Leaderboards as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tsadbench.leaderboard.cells import Cell, failure_lines, grids, legend
+from tsadbench.leaderboard.notes import Note
+from tsadbench.leaderboard.ranking import Row
+from tsadbench.utils.markdown import table_lines
+
+
+def markdown(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+    """Return one Markdown table per data set, protocol and split, with the legend and the notes below."""
+    parts = []
+    for grid in grids(rows):
+        cells = [[_cell(cell) for cell in row] for block in grid.blocks for row in block]
+        parts += [f"### {grid.title}", "", *table_lines(grid.header, cells), ""]
+    parts += [legend(rows), *(f"\n- {note}" for note in (*notes, *failure_lines(rows)))]
+    return "\n".join(parts) + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    return {1: f"**{cell.marked}**", 2: f"<u>{cell.marked}</u>"}.get(cell.place, cell.marked)

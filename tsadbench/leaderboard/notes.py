@@ -1,0 +1,61 @@
+"""What readers of a table must know about its data or its trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tsadbench.execution.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on the tables of a data set; as text it begins with what it is about.
+
+    Parameters
+    ----------
+    dataset
+        Name of the data set.
+    text
+        The remark.
+    protocol
+        The one protocol that it is about; empty: all of the data set's.
+    """
+
+    dataset: str
+    text: str
+    protocol: str = ""
+
+    def __str__(self) -> str:
+        """Return the remark, with its data set and protocol in front."""
+        return f"{self.dataset}{f', protocol {self.protocol}' if self.protocol else ''}: {self.text}"
+
+    def concerns(self, dataset: str, protocol: str) -> bool:
+        """Return whether the remark belongs below the tables of a data set and protocol."""
+        return self.dataset == dataset and self.protocol in ("", protocol)
+
+
+def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
+    """Return what records say of their data, protocol and trial, and in what they are not comparable."""
+    notes = [Note(record.dataset, text) for record in records for text in record.notes]
+    notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
+    notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
+    for dataset in dict.fromkeys(record.dataset for record in records):
+        notes += [Note(dataset, text) for text in _mixtures([one for one in records if one.dataset == dataset])]
+    return tuple(dict.fromkeys(notes))
+
+
+def _mixtures(records: Sequence[Record]) -> Iterator[str]:
+    """Yield in what the records of one data set differ although their rows are compared."""
+    codes = {(record.label, json.dumps(record.manifest.get("code_hash"))) for record in records}
+    if len(codes) > len({label for label, _ in codes}):
+        yield "seeds of one row were made with different versions of its detector's code"
+    origins: dict[str, Iterable[object]] = {
+        "data": (record.manifest.get("data_hash") for record in records),
+        "package versions": (record.manifest.get("versions") for record in records),
+        "number of threads": (record.threads for record in records),
+    }
+    for what, values in origins.items():
+        if len({json.dumps(value) for value in values}) > 1:
+            yield f"these rows were not all made with the same {what}"
