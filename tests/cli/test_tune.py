@@ -144,7 +144,7 @@ def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path, card)
         assert time.monotonic() < deadline
         time.sleep(0.05)
     inside = psutil.Process(run.pid).children(recursive=True)
-    assert len(inside) >= 3
+    assert len(inside) >= 2  # the boxes' server, and a box
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=60)
     assert run.returncode == 130

@@ -14,18 +14,13 @@ class Listens:
 
     def __init__(self):
         self.steps = []
-        self.outcomes = []
+        self.results = []
 
     def step(self, number, done, of):
         self.steps.append((number, done, of))
 
-    def ended(self, number, outcome):
-        self.outcomes.append((number, outcome))
-
-
-@pytest.fixture
-def listens() -> Listens:
-    return Listens()
+    def ended(self, number, result):
+        self.results.append((number, result))
 
 
 @pytest.fixture

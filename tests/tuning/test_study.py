@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -10,22 +14,20 @@ import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
+from tests.helpers.processes import children
+from tests.tuning.conftest import Listens
 from tsadbench import UsageError
-from tsadbench.tuning.outcome import Outcome, Point
 from tsadbench.tuning.storage import open_storage
 from tsadbench.tuning.study import MeanPruner, run_study
+from tsadbench.tuning.study_result import Point, StudyResult
 
 
-def ignore(message):
-    pass
-
-
-def parameters(outcome):
-    return [dict(point.parameters) for point in outcome.points]
+def parameters(result):
+    return [dict(point.parameters) for point in result.points]
 
 
 def test_the_defaults_come_first_and_the_best_guess_is_near_the_mean(task, tmp_path):
-    found = run_study(task("Guess", objective="heldout", trials=16), f"sqlite:///{tmp_path}/studies.sqlite3", ignore)
+    found = run_study(task("Guess", objective="heldout", trials=16), f"sqlite:///{tmp_path}/studies.sqlite3", Listens())
     assert len(found.points) == 16
     assert parameters(found)[0] == {"guess": 0.5}
     first = found.points[0]
@@ -37,29 +39,31 @@ def test_the_defaults_come_first_and_the_best_guess_is_near_the_mean(task, tmp_p
 
 
 def test_injection_searches_what_heldout_may_not_and_reports_each_kind(task, storage):
-    found = run_study(task("Guess", trials=5), storage, ignore)
+    found = run_study(task("Guess", trials=5), storage, Listens())
     assert set(found.points[0].parameters) == {"guess", "sign", "memory"}
     assert found.maximise
+    assert found.storage == storage
     assert found.best.parameters["sign"] == 1
     assert found.best.value == pytest.approx(np.mean(list(found.best.parts.values())))
     assert list(found.best.parts) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
 
 
 def test_a_study_that_goes_on_is_the_study_that_was_not_interrupted(task, tmp_path):
-    at_once = run_study(task("Guess", trials=13, objective="heldout"), f"journal:{tmp_path}/once", ignore)
+    at_once = run_study(task("Guess", trials=13, objective="heldout"), f"journal:{tmp_path}/once", Listens())
     for trials in (3, 12, 13):
-        in_parts = run_study(task("Guess", trials=trials, objective="heldout"), f"sqlite:///{tmp_path}/parts", ignore)
+        in_parts = run_study(
+            task("Guess", trials=trials, objective="heldout"), f"sqlite:///{tmp_path}/parts", Listens()
+        )
         assert len(in_parts.points) == trials
     assert in_parts == at_once
-    heard = []
-    assert (
-        run_study(task("Guess", trials=13, objective="heldout"), f"sqlite:///{tmp_path}/parts", heard.append) == at_once
-    )
-    assert heard == []
+    listens = Listens()
+    again = run_study(task("Guess", trials=13, objective="heldout"), f"sqlite:///{tmp_path}/parts", listens)
+    assert again == at_once
+    assert listens.steps == listens.results == []
 
 
 def test_another_seed_is_another_study_with_other_points(task, storage):
-    first, other = (run_study(task("Guess", seed=seed, trials=2), storage, ignore) for seed in (0, 1))
+    first, other = (run_study(task("Guess", seed=seed, trials=2), storage, Listens()) for seed in (0, 1))
     assert len(first.points) == len(other.points) == 2
     assert parameters(first)[1:] != parameters(other)[1:]
 
@@ -84,15 +88,33 @@ def test_what_is_set_is_not_searched(task):
 def test_a_point_is_measured_once(task, storage, tmp_path):
     folder = tmp_path / "fits"
     folder.mkdir()
-    found = run_study(task(f"Counts[folder={folder}]", trials=6, objective="heldout"), storage, ignore)
+    found = run_study(task(f"Counts[folder={folder}]", trials=6, objective="heldout"), storage, Listens())
     assert len(found.points) == 6
     assert {point.parameters["guess"] for point in found.points} == {0.5, -0.5}
     assert len(list(folder.iterdir())) == 2 * 2  # points by folds
     assert len({point.value for point in found.points if point.parameters["guess"] == 0.5}) == 1
 
 
+def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, storage, tmp_path):
+    file = tmp_path / "begun"
+    tuned = task(f"Waits[file={file}]", trials=3, jobs=2)
+
+    def interrupt():
+        while not file.exists():
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_study(tuned, storage, Listens())
+    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
+    assert 1 <= len(study.trials) <= 2
+    assert all(trial.state is TrialState.FAIL and "status" not in trial.user_attrs for trial in study.trials)
+    assert not [process for process in children() if process.ppid() != os.getpid()], "a box is left"
+
+
 def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):
-    found = run_study(task("Fails", trials=8, objective="heldout"), storage, ignore)
+    found = run_study(task("Fails", trials=8, objective="heldout"), storage, Listens())
     failed = [point for point in found.points if point.parameters["guess"] > 0]
     assert 1 < len(failed) < 8
     assert {(point.state, point.reason) for point in failed} == {("error", "ValueError: a guess above 0")}
@@ -102,28 +124,30 @@ def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):
 
 
 def test_a_point_over_its_time_is_a_timeout(task, storage):
-    found = run_study(task("Fails[how=sleep]", trials=1, timeout=1.0), storage, ignore)
+    found = run_study(task("Fails[how=sleep]", trials=1, timeout=1.0), storage, Listens())
     assert [point.state for point in found.points] == ["timeout"]
     assert "not done after 1 s" in found.points[0].reason
     assert found.best is None
 
 
 def test_several_points_at_a_time_give_the_same_values(task, tmp_path):
-    outcomes = [
+    results = [
         run_study(
-            task("Guess", trials=5, jobs=jobs, prune=False, objective="heldout"), f"journal:{tmp_path}/{jobs}", ignore
+            task("Guess", trials=5, jobs=jobs, prune=False, objective="heldout"),
+            f"journal:{tmp_path}/{jobs}",
+            Listens(),
         )
         for jobs in (1, 3)
     ]
-    assert [len(outcome.points) for outcome in outcomes] == [5, 5]
-    alone, together = ({str(p.parameters): p.value for p in outcome.points} for outcome in outcomes)
+    assert [len(result.points) for result in results] == [5, 5]
+    alone, together = ({str(p.parameters): p.value for p in result.points} for result in results)
     assert alone == together  # random draws so far: by their number, not by who draws
 
 
 def test_two_processes_that_share_a_study_do_not_draw_the_same(task, tmp_path):
     url = f"journal:{tmp_path}/shared.log"
     with ThreadPoolExecutor(2) as workers:
-        found = list(workers.map(lambda _: run_study(task("Guess", trials=8, prune=False), url, ignore), range(2)))
+        found = list(workers.map(lambda _: run_study(task("Guess", trials=8, prune=False), url, Listens()), range(2)))
     last = max(found, key=lambda one: len(one.points))
     assert 8 <= last.n_counted <= 9  # one may have begun as the other ended
     assert len({str(point.parameters) for point in last.points}) == len(last.points)
@@ -141,11 +165,11 @@ def test_two_that_begin_at_once_measure_the_defaults_once(task, tmp_path, kind):
         begin.wait(60)
         return study
 
-    run_study(task("Guess", trials=1), url, ignore)  # the storage is made, the study is there
+    run_study(task("Guess", trials=1), url, Listens())  # the storage is made, the study is there
     optuna.delete_study(study_name=tuned.study, storage=open_storage(url))
     with pytest.MonkeyPatch.context() as patched, ThreadPoolExecutor(2) as workers:
         patched.setattr(optuna, "create_study", together)
-        found = list(workers.map(lambda _: run_study(tuned, url, ignore), range(2)))
+        found = list(workers.map(lambda _: run_study(tuned, url, Listens()), range(2)))
     last = max(found, key=lambda one: len(one.points))
     assert [point.number for point in last.points if point.parameters == {"guess": 0.5, "sign": 1, "memory": 1}] == [0]
 
@@ -153,7 +177,7 @@ def test_two_that_begin_at_once_measure_the_defaults_once(task, tmp_path, kind):
 def test_defaults_that_were_interrupted_come_next_and_those_that_failed_do_not(task, storage):
     for detector, again in (("Guess", True), ("Fails", False)):
         tuned = task(detector, trials=3, objective="heldout")
-        run_study(task(detector, trials=1, objective="heldout"), storage, ignore)
+        run_study(task(detector, trials=1, objective="heldout"), storage, Listens())
         study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
         (begun,) = study.trials
         optuna.delete_study(study_name=tuned.study, storage=open_storage(storage))
@@ -167,13 +191,13 @@ def test_defaults_that_were_interrupted_come_next_and_those_that_failed_do_not(t
                 user_attrs=attributes,
             )
         )
-        found = run_study(tuned, storage, ignore)
+        found = run_study(tuned, storage, Listens())
         assert (found.points[1].parameters == found.points[0].parameters) is again
 
 
 def test_an_interrupted_trial_does_not_count(task, storage):
     tuned = task("Guess", trials=2)
-    run_study(tuned, storage, ignore)
+    run_study(tuned, storage, Listens())
     study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
     study.tell(study.ask(), state=TrialState.FAIL)  # what Optuna makes of a trial that nobody hears of
     study.add_trial(
@@ -183,7 +207,7 @@ def test_an_interrupted_trial_does_not_count(task, storage):
             distributions=study.trials[0].distributions,
         )
     )
-    found = run_study(task("Guess", trials=3), storage, ignore)
+    found = run_study(task("Guess", trials=3), storage, Listens())
     assert found.counts["interrupted"] == 1
     assert found.n_counted == 3
 
@@ -217,9 +241,9 @@ def test_pruned_points_save_folds(task, tmp_path):
     steps = []
     counts = []
     for url, prune in zip(urls, (True, False), strict=True):
-        heard = []
-        found = run_study(task("Guess", trials=10, prune=prune, objective="heldout", folds=3), url, heard.append)
-        steps.append(sum(message["kind"] == "step" for message in heard))
+        listens = Listens()
+        found = run_study(task("Guess", trials=10, prune=prune, objective="heldout", folds=3), url, listens)
+        steps.append(len(listens.steps))
         counts.append(found.counts)
     assert counts[0]["pruned"] >= 1
     assert counts[1] == {"complete": 10}
@@ -230,11 +254,9 @@ def test_pruned_points_save_folds(task, tmp_path):
 def test_the_best_of_equals_is_the_first():
     points = tuple(Point(n, "complete", {}, value, {}) for n, value in enumerate([0.5, 0.7, 0.7]))
     pruned = Point(3, "pruned", {}, None, {})
-    assert Outcome((*points, pruned), maximise=True).best.number == 1
-    assert Outcome((*points, pruned), maximise=False).best.number == 0
-    assert Outcome((pruned,), maximise=True).best is None
-    whole = Outcome((*points, pruned), maximise=True)
-    assert Outcome.from_json(whole.to_json()) == whole
+    assert StudyResult((*points, pruned), maximise=True).best.number == 1
+    assert StudyResult((*points, pruned), maximise=False).best.number == 0
+    assert StudyResult((pruned,), maximise=True).best is None
 
 
 @pytest.mark.parametrize(

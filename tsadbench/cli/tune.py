@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,13 +15,8 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tsadbench.tuning.outcome import Outcome, Point
-    from tsadbench.tuning.process import Observer
+    from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
     from tsadbench.tuning.task import Task
-
-# Cheap ones: the whole page takes about an hour on one core.
-REPORT_DETECTORS = ("t2-q", "isolation-forest", "mset", "vanilla-ae[epochs=10]")
-REPORT_DATASETS = ("skab", "tep", "pumploop")
 
 app = typer.Typer(help="Choose a detector's parameters without labels.")
 
@@ -84,8 +80,8 @@ def tune(
 ) -> None:
     """Search a detector's parameters on training recordings alone, and write the best point as a configuration.
 
-    The search runs in a process that is handed the training recordings and nothing else: no test recording, no label.
-    The same command goes on with the same study. Exit code 1 where no point came to its end.
+    The search knows the training recordings and nothing else: test recordings and labels are dropped before it begins.
+    The same command resumes the study. Exit code 1 if no point is complete.
     """
     if context.invoked_subcommand is not None:
         return
@@ -93,10 +89,10 @@ def tune(
     from tsadbench.cli.data import progress_bar
     from tsadbench.errors import UsageError
     from tsadbench.execution.plan import make_plan
-    from tsadbench.tuning.place import result_file, storage_of
-    from tsadbench.tuning.process import search
-    from tsadbench.tuning.result import write_tuned
+    from tsadbench.tuning.storage import storage_of
+    from tsadbench.tuning.study import run_study
     from tsadbench.tuning.task import Settings, make_task
+    from tsadbench.tuning.tuned_file import write_tuned
 
     if detector is None:
         raise UsageError("--detector is missing: which detector is to be tuned? tsadbench list  names them")
@@ -111,39 +107,32 @@ def tune(
         memory_mib=memory,
         prune=prune,
     )
+    options = DataOptions(directory=data, allow_changed=allow_changed_data)
     with progress_bar(f"Reading {dataset}"):
-        plan = make_plan(
-            [detector],
-            dataset=dataset,
-            seeds=1,
-            floors=False,
-            data=DataOptions(directory=data, allow_changed=allow_changed_data),
-        )
-    task = make_task(plan, settings)
+        # The plan gets no name here: it holds test recordings and labels, which are to be gone when the search begins.
+        task = make_task(make_plan([detector], dataset=dataset, seeds=1, floors=False, data=options), settings)
     url = storage_of(task, out, storage)
     print(f"study {task.study}: {', '.join(task.space)}", file=sys.stderr)
     try:
         with _watching(task) as observer:
-            found = search(task, url, observer)
+            found = run_study(task, url, observer)
     except KeyboardInterrupt:
         print("interrupted: the points that had ended are kept; the same command goes on from there", file=sys.stderr)
         raise typer.Exit(130) from None
     _show(task, found)
     if found.best is None:
         raise typer.Exit(1)
-    file = result_file(task, out)
-    write_tuned(file, task, plan, found, url)
-    print(f"{file}: tsadbench run --config takes it", file=sys.stderr)
+    print(f"{write_tuned(task, found, out)}: tsadbench run --config takes it", file=sys.stderr)
 
 
-def _show(task: Task, found: Outcome) -> None:
+def _show(task: Task, found: StudyResult) -> None:
     """Print the best point beside the defaults, and what became of all points."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from tsadbench.tuning.result import label_at
+    from tsadbench.tuning.tuned_file import label_at
 
     best, defaults = found.best, found.at(task.defaults)
     if best is not None:
@@ -195,7 +184,8 @@ def report(
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
-    from tsadbench.studies.tuning.comparison import compare
+    from tsadbench.execution.runner import run_plan
+    from tsadbench.studies.tuning.comparison import DATASETS, DETECTORS, compare
     from tsadbench.studies.tuning.page import page
     from tsadbench.tuning.task import Settings
     from tsadbench.utils.atomic_files import require_writable, write_file
@@ -209,7 +199,7 @@ def report(
     console = Console(stderr=True)
     comparisons = []
     try:
-        for name in dataset or REPORT_DATASETS:
+        for name in dataset or DATASETS:
             loaded = load_dataset(name)(DataOptions(directory=data))
             comparisons += [
                 compare(
@@ -218,12 +208,11 @@ def report(
                     settings,
                     seeds=seeds,
                     out=out,
-                    store=store,
+                    run=lambda plan: run_plan(plan, store, Lines(console, len(plan.trials)), jobs=jobs),
                     watch=_Lines,
-                    watch_runs=lambda plan: Lines(console, len(plan.trials)),
                     objectives=[one.value for one in objective or ObjectiveName],
                 )
-                for one in detector or REPORT_DETECTORS
+                for one in detector or DETECTORS
             ]
     except KeyboardInterrupt:
         print(f"interrupted: what had ended is kept in {out} and {runs}; run again to go on", file=sys.stderr)
@@ -244,16 +233,16 @@ class _Lines:
     def step(self, number: int, done: int, of: int) -> None:
         """Say nothing: a line a point is enough."""
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def ended(self, number: int, result: StudyResult) -> None:
         """Print the point's line."""
-        print(f"[{outcome.n_counted}/{self._n_trials}] {_line(number, outcome)}", file=sys.stderr)
+        print(f"[{result.n_counted}/{self._n_trials}] {_line(number, result)}", file=sys.stderr)
 
 
-def _line(number: int, outcome: Outcome) -> str:
+def _line(number: int, result: StudyResult) -> str:
     from tsadbench.utils.parameters import format_value
 
-    best = outcome.best
-    point = next((one for one in outcome.points if one.number == number), None)
+    best = result.best
+    point = next((one for one in result.points if one.number == number), None)
     if point is None:
         return f"trial {number}"
     gave = point.state if point.value is None else f"{point.value:.4g}"
@@ -264,7 +253,7 @@ def _line(number: int, outcome: Outcome) -> str:
 
 
 @contextmanager
-def _watching(task: Task) -> Iterator[Observer]:
+def _watching(task: Task) -> Iterator[StudyObserver]:
     """Show a search while the block runs: a bar on a terminal, a line a point elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -291,20 +280,23 @@ class _Bar:
         self._bars = bars
         self._bar = bars.add_task("points", total=task.settings.trials, note="")
         self._running: dict[int, str] = {}
+        self._lock = threading.Lock()  # points report from several threads
         self._best = ""
 
     def step(self, number: int, done: int, of: int) -> None:
         """Show how far a point is."""
-        self._running[number] = f"trial {number}: {done}/{of}"
-        self._tell()
+        with self._lock:
+            self._running[number] = f"trial {number}: {done}/{of}"
+            self._tell()
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def ended(self, number: int, result: StudyResult) -> None:
         """Count a point, and show the best one."""
-        self._running.pop(number, None)
-        if outcome.best is not None:
-            self._best = f"best {outcome.best.value:.4g}"
-        self._bars.update(self._bar, completed=outcome.n_counted)
-        self._tell()
+        with self._lock:
+            self._running.pop(number, None)
+            if result.best is not None:
+                self._best = f"best {result.best.value:.4g}"
+            self._bars.update(self._bar, completed=result.n_counted)
+            self._tell()
 
     def _tell(self) -> None:
         self._bars.update(self._bar, note="  ".join([self._best, *self._running.values()]).strip())

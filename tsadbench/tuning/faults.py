@@ -1,4 +1,4 @@
-"""Faults of known kinds, planted into normal rows: what a detector is tuned to find where nobody has labels."""
+"""Faults of known kinds, planted into normal rows: what a detector is tuned to find without labels."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
-# One fault a slot of so many rows, in a place drawn within it; a fault takes a fifth of its slot at most.
+# One fault per slot of so many rows, somewhere within it; a fault takes at most a fifth of its slot.
 SLOT = 200
 _LARGEST_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fault: one sensor, some rows.
+    """A kind of fault in some rows of one sensor.
 
     Parameters
     ----------
     name, meaning
-        In tables; what it does to the sensor's values in these rows.
+        Its name in tables, and what it does to the sensor's values in these rows.
     rows
-        Fewest and most rows that one takes.
+        Smallest and largest number of rows.
     size
-        Smallest and largest size, in standard deviations of the sensor over the rows trained on; None where the fault
-        has no size.
+        Smallest and largest size, in standard deviations of the sensor over the rows trained on; None if the fault has
+        no size.
     """
 
     name: str
@@ -57,14 +57,14 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plant:
-    """What faults need to know of the rows trained on.
+    """Statistics of the rows trained on, from which faults are drawn.
 
     Parameters
     ----------
     scale
         [n_sensors] standard deviations.
     varying, coupled
-        Places of the sensors that vary, and of those of them that correlate most with another one: the upper half.
+        Indices of the sensors that vary, and of the half of these that correlates most with another sensor.
     """
 
     scale: FloatArray
@@ -73,7 +73,7 @@ class Plant:
 
     @classmethod
     def of(cls, train: Sequence[Recording]) -> Plant:
-        """Learn from training recordings.
+        """Compute them from training recordings.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Faulty:
     Parameters
     ----------
     recording
-        With the faults.
+        The recording with the faults.
     rows
         [n_rows], True in the rows of a fault.
     """
@@ -110,22 +110,22 @@ class Faulty:
 
 
 def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator) -> Faulty:
-    """Return a recording with faults of a kind in its rows from ``first`` on; whatever else it holds is as it was.
+    """Return a recording with faults of a kind in its rows from ``first`` on, and unchanged elsewhere.
 
     Parameters
     ----------
     recording
         Normal rows.
     first
-        Row before which nothing is planted, at least 1.
+        First row that may be part of a fault, at least 1.
     kind, plant
-        What is planted, and in what sensors.
+        What is planted, and statistics of the rows trained on.
     generator
-        Draws places, sensors and sizes.
+        Draws rows, sensors and sizes.
     """
     values = recording.values.copy()
     faulty = np.zeros(recording.n_rows, dtype=np.bool_)
-    for start, stop in _places(first, recording.n_rows, kind, generator):
+    for start, stop in _segments(first, recording.n_rows, kind, generator):
         sensor = int(generator.choice(plant.coupled if kind.name == "broken-coupling" else plant.varying))
         size = 0.0 if kind.size is None else float(generator.uniform(*kind.size) * plant.scale[sensor])
         values[start:stop, sensor] = _EFFECTS[kind.name](recording.values[:, sensor], start, stop, size, generator)
@@ -133,17 +133,17 @@ def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, gene
     return Faulty(Recording(recording.id, values, recording.sensors, recording.time), faulty)
 
 
-def _places(first: int, stop: int, kind: Kind, generator: np.random.Generator) -> list[tuple[int, int]]:
-    """Return each fault's first row and the row after its last: one in each of equal slots."""
+def _segments(first: int, stop: int, kind: Kind, generator: np.random.Generator) -> list[tuple[int, int]]:
+    """Return the first row of each fault and the row after its last: one fault in each of equal slots."""
     n_slots = max(1, (stop - first) // SLOT)
     borders = [first + (stop - first) * number // n_slots for number in range(n_slots + 1)]
-    places = []
+    segments = []
     for start, end in pairwise(borders):
         most = max(1, min(kind.rows[1], (end - start) // _LARGEST_SHARE))
         length = int(generator.integers(min(kind.rows[0], most), most + 1))
         begin = int(generator.integers(start, end - length + 1))
-        places.append((begin, begin + length))
-    return places
+        segments.append((begin, begin + length))
+    return segments
 
 
 def _offset(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
@@ -164,7 +164,7 @@ def _noise(values: FloatArray, start: int, stop: int, size: float, generator: np
 
 
 def _elsewhere(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:  # noqa: ARG001
-    """Return what stood at a place that shares no row with this one, where the recording has such a place."""
+    """Return values from rows that do not overlap these; without such rows, these values in reverse."""
     length = stop - start
     before, after = max(0, start - length + 1), max(0, len(values) - length - stop + 1)
     if before + after == 0:

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 
-# Rows next to each other are all but equal, even for a detector that sees one row at a time.
+# Neighbouring rows are nearly equal, so that even a detector that sees one row at a time needs a gap.
 SMALLEST_GAP = 30
-# For a detector whose scores hang on all rows before: no gap is wide enough then.
+# For a detector whose scores depend on all earlier rows, no gap is wide enough; this one has to do.
 GAP_WITHOUT_END = 100
-# With fewer evaluated rows a held-out block tells nothing.
+# The value of a held-out block with fewer evaluated rows is mostly noise.
 _FEWEST_ROWS = 50
+_ADVICE = "take fewer --folds, or fix the window: --detector NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How many rows around a row its score may hang on, at most, over all points of a search.
+    """The largest number of rows around a row that its score may depend on, over all points of a search.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Reach:
 
     @property
     def gap(self) -> int:
-        """Rows that separate rows trained on from rows held out."""
+        """Number of rows between rows trained on and rows held out."""
         return max(self.before + self.after, SMALLEST_GAP)
 
 
@@ -42,11 +43,12 @@ class Fold:
     Parameters
     ----------
     train
-        What is trained on: recordings of their own, none across a gap.
+        Rows to train on: recordings of their own, none of which crosses a gap.
     held_out
-        What is not. Their first ``context`` rows are context, in a gap where there is one, and are not evaluated.
+        Rows to evaluate. The first ``context`` rows of each are only context and are not evaluated; they lie in the
+        gap, if there is one before the block.
     context
-        How many.
+        Number of context rows.
     """
 
     train: tuple[Recording, ...]
@@ -57,8 +59,8 @@ class Fold:
 def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> tuple[Fold, ...]:
     """Return the folds; fold k holds out the k-th of ``n_folds`` equal blocks of each recording.
 
-    Between a held-out block and the rows trained on lie ``reach.gap`` rows that are neither. A recording whose blocks
-    are too short to be held out is trained on whole.
+    ``reach.gap`` rows between a held-out block and the rows trained on are neither. A recording whose blocks are too
+    short to be held out is trained on whole.
 
     Raises
     ------
@@ -66,25 +68,22 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
         If no recording is long enough to be held out, or a fold would leave too little to train on.
     """
     shortest = reach.before + _FEWEST_ROWS
-    long_enough = {one.id for one in recordings if one.n_rows // n_folds >= shortest}
+    long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
     if not long_enough:
-        longest = max(one.n_rows for one in recordings)
+        longest = max(recording.n_rows for recording in recordings)
         raise DataError(
             f"expected a training recording whose {n_folds} blocks have at least {shortest} rows each (a score sees "
             f"{reach.before} rows before its own), the longest recording has {longest} rows in all; {_ADVICE}"
         )
     folds = tuple(_fold(recordings, number, n_folds, reach, long_enough) for number in range(n_folds))
     for number, fold in enumerate(folds, start=1):
-        longest = max((one.n_rows for one in fold.train), default=0)
+        longest = max((recording.n_rows for recording in fold.train), default=0)
         if longest <= reach.gap:
             raise DataError(
                 f"fold {number} of {n_folds} leaves at most {longest} rows in a row to train on, expected more than "
                 f"{reach.gap}; {_ADVICE}"
             )
     return folds
-
-
-_ADVICE = "take fewer --folds, or fix the window: --detector NAME[window=...]"
 
 
 def _fold(recordings: Sequence[Recording], number: int, n_folds: int, reach: Reach, long_enough: set[str]) -> Fold:
@@ -95,7 +94,7 @@ def _fold(recordings: Sequence[Recording], number: int, n_folds: int, reach: Rea
             train.append(recording)
             continue
         start, stop = (recording.n_rows * border // n_folds for border in (number, number + 1))
-        # The context comes from the gap before the block; the first block has none, and gives its own first rows.
+        # The context comes from the gap before the block; the first block has none and gives up its own first rows.
         held_out.append(_part(recording, max(0, start - reach.before), stop))
         before, after = start - reach.gap, stop + reach.gap
         train += [_part(recording, 0, before)] if before > 0 else []

@@ -1,7 +1,7 @@
-"""What a point of the search is worth, told by training rows alone: one number after another, to be cut short.
+"""What a point of the search is worth, judged by training rows alone: a series of numbers that can be cut short.
 
-``heldout``: a forecaster's or reconstructor's loss on the held-out block of each fold. ``injection``: for each fold and
-each kind of fault, the AUPRC with which the scores find such faults in the held-out block.
+``heldout``: the loss of a forecaster or reconstructor on the held-out block of each fold. ``injection``: for each fold
+and each kind of fault, the AUPRC with which the scores find such faults in the held-out block.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from sklearn.metrics import average_precision_score
 
 from tsadbench.base.scores import comparable
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
@@ -26,12 +27,12 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """How the boxes are made in which detectors are measured.
+    """How to make the boxes in which detectors are measured.
 
     Parameters
     ----------
     threads
-        Of a detector's libraries.
+        Number of threads of a detector's libraries.
     forbidden
         Folders of which nothing may be opened inside.
     """
@@ -41,7 +42,7 @@ class Boxes:
 
     @contextmanager
     def fitted(self, construction: Construction, fold: Fold, limits: Limits) -> Iterator[Box]:
-        """Yield a box whose detector is fitted on what the fold trains on."""
+        """Yield a box whose detector is fitted on the fold's training recordings."""
         with Box(construction, threads=self.threads, limits=limits, forbidden=self.forbidden) as box:
             box.fit(fold.train)
             yield box
@@ -83,12 +84,12 @@ class HeldOut:
         self.n_steps = len(self._folds)
 
     def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
-        """Yield one number a fold.
+        """Yield one number per fold.
 
         Raises
         ------
         BoxFailure
-            If the detector fails, or needs more than it may.
+            If the detector fails, or exceeds a limit.
         """
         for number, fold in enumerate(self._folds):
             with self._boxes.fitted(construction, fold, limits) as box:
@@ -98,14 +99,14 @@ class HeldOut:
 class Injection:
     """The mean over folds and kinds of fault of the AUPRC; larger is better.
 
-    The faults are drawn once: every point of the search meets the same.
+    The faults are drawn once, so that all points of a search are measured on the same ones.
 
     Parameters
     ----------
     folds, boxes
         As for `HeldOut`.
     seed
-        Of the faults.
+        Seed of the faults.
     """
 
     def __init__(self, folds: Sequence[Fold], boxes: Boxes, seed: int) -> None:
@@ -114,12 +115,12 @@ class Injection:
         self.n_steps = len(self._folds) * len(KINDS)
 
     def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
-        """Yield one number a fold and kind; errors as `HeldOut.steps`."""
+        """Yield one number per fold and kind; errors as in `HeldOut.steps`."""
         for number, (fold, planted) in enumerate(self._folds):
             with self._boxes.fitted(construction, fold, limits) as box:
-                for kind, faulty in zip(KINDS, planted, strict=True):
-                    scores = [box.score(one.recording)[fold.context :] for one in faulty]
-                    rows = [one.rows[fold.context :] for one in faulty]
+                for kind, recordings in zip(KINDS, planted, strict=True):
+                    scores = [box.score(faulty.recording)[fold.context :] for faulty in recordings]
+                    rows = [faulty.rows[fold.context :] for faulty in recordings]
                     yield Step(kind.name, number, auprc(np.concatenate(scores), np.concatenate(rows)))
 
 
@@ -131,8 +132,6 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     BoxFailure
         If no row has a score.
     """
-    from sklearn.metrics import average_precision_score
-
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")
     return float(average_precision_score(faulty, comparable(scores)))
@@ -143,8 +142,8 @@ def _planted(fold: Fold, number: int, seed: int) -> tuple[tuple[Faulty, ...], ..
     plant = Plant.of(fold.train)
     return tuple(
         tuple(
-            with_faults(one, fold.context, kind, plant, np.random.default_rng([seed, number, place, which]))
-            for which, one in enumerate(fold.held_out)
+            with_faults(recording, fold.context, kind, plant, np.random.default_rng([seed, number, k, i]))
+            for i, recording in enumerate(fold.held_out)
         )
-        for place, kind in enumerate(KINDS)
+        for k, kind in enumerate(KINDS)
     )

@@ -1,22 +1,57 @@
-"""Where studies are kept: SQLite, any database that Optuna takes, or a journal file on a shared disk."""
+"""Where studies are kept: in SQLite, in any database that Optuna supports, or in a journal file on a shared disk."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
 
-from optuna.exceptions import ExperimentalWarning
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-
 from tsadbench.errors import UsageError
+from tsadbench.tuning.task import Task
+from tsadbench.utils.extras import extra
+
+with extra("tsadbench tune", "tune"):
+    from optuna.exceptions import ExperimentalWarning
+    from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 JOURNAL = "journal:"
-# A process that has not been heard of for so long is gone, and its trial with it.
+_DATABASE = "studies.sqlite3"
+# Optuna gives up the trial of a process that has sent no heartbeat for the grace period.
 _HEARTBEAT_SECONDS, _GRACE_SECONDS = 60, 180
 _LOCK_SECONDS = 60
+
+
+def storage_of(task: Task, out: Path, storage: str | None) -> str:
+    """Return the URL of a task's storage, and make the folder of a local file.
+
+    Parameters
+    ----------
+    task
+        What is tuned.
+    out
+        Folder of the SQLite file that is the default.
+    storage
+        A URL, as for `open_storage`; None for the default.
+
+    Raises
+    ------
+    UsageError
+        If it is not a URL, or the file would lie in the data's folder.
+    """
+    url = storage if storage is not None else f"sqlite:///{(out / _DATABASE).resolve()}"
+    shown_url(url)
+    file = local_file(url)
+    if file is not None:
+        for folder in task.forbidden:
+            if file.resolve().is_relative_to(folder):
+                raise UsageError(
+                    f"{file} lies in the data's folder {folder}, where tuning writes nothing; choose another "
+                    f"{'--out' if storage is None else '--storage'}"
+                )
+        _make_folder(file.resolve().parent)
+    return url
 
 
 def open_storage(url: str) -> BaseStorage:
@@ -25,12 +60,12 @@ def open_storage(url: str) -> BaseStorage:
     Parameters
     ----------
     url
-        What SQLAlchemy takes (``sqlite:///file``, ``postgresql://...``, ``mysql://...``), or ``journal:FILE``.
+        A URL for SQLAlchemy (``sqlite:///file``, ``postgresql://...``, ``mysql://...``), or ``journal:FILE``.
 
     Raises
     ------
     UsageError
-        If it is no such URL, its driver is not installed, or it cannot be opened.
+        If it is not a URL, the database's driver is not installed, or the storage cannot be opened.
     """
     shown = shown_url(url)
     try:
@@ -38,7 +73,7 @@ def open_storage(url: str) -> BaseStorage:
             return JournalStorage(JournalFileBackend(url.removeprefix(JOURNAL)))
         local = make_url(url).get_backend_name() == "sqlite"
         with warnings.catch_warnings():
-            # Optuna has called heartbeats experimental since 2.
+            # Optuna has called heartbeats experimental since version 2.
             warnings.simplefilter("ignore", ExperimentalWarning)
             return RDBStorage(
                 url,
@@ -54,12 +89,12 @@ def open_storage(url: str) -> BaseStorage:
 
 
 def shown_url(url: str) -> str:
-    """Return a storage's URL as it may be shown and written down: without a password.
+    """Return a storage's URL without its password, as it may be shown and written.
 
     Raises
     ------
     UsageError
-        If it is no URL.
+        If it is not a URL.
 
     Examples
     --------
@@ -78,8 +113,15 @@ def shown_url(url: str) -> str:
 
 
 def local_file(url: str) -> Path | None:
-    """Return the file behind a storage's URL; None where it lies elsewhere."""
+    """Return the file behind a storage's URL; None if it is not a local file."""
     if url.startswith(JOURNAL):
         return Path(url.removeprefix(JOURNAL))
     parts = make_url(url)
     return Path(parts.database) if parts.get_backend_name() == "sqlite" and parts.database else None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made ({error.strerror or error})") from error

@@ -1,34 +1,32 @@
-"""One search: Optuna proposes points, boxes measure them, a storage keeps them. Runs in the tuning process."""
+"""One search: Optuna proposes points, boxes measure them, a storage keeps them."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import Any
 from zlib import crc32
-
-import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
-from optuna.pruners import BasePruner, NopPruner
-from optuna.samplers import BaseSampler, TPESampler
-from optuna.trial import FrozenTrial, TrialState
 
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.sandbox import BoxFailure, Limits
+from tsadbench.sandbox.limits import Interrupted
 from tsadbench.tuning.objective import Boxes, HeldOut, Injection
-from tsadbench.tuning.outcome import Outcome, Point
-from tsadbench.tuning.storage import open_storage
+from tsadbench.tuning.storage import open_storage, shown_url
+from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
 from tsadbench.tuning.task import Task
+from tsadbench.utils.extras import extra
 
-Tell: TypeAlias = Callable[[Mapping[str, object]], None]
+with extra("tsadbench tune", "tune"):
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+    from optuna.pruners import BasePruner, NopPruner
+    from optuna.samplers import BaseSampler, TPESampler
+    from optuna.trial import FrozenTrial, TrialState
 
-# Complete points without which none is given up.
+# No point is given up before so many are complete.
 _FEWEST_COMPLETE = 5
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -38,21 +36,19 @@ class _TrialFailedError(Exception):
 
 
 class NumberedSampler(BaseSampler):
-    """TPE whose draws hang on the seed, the trial's number and the trials before it, and on nothing else.
+    """TPE whose draws depend only on the seed, the trial's number and the earlier trials.
 
-    So a study that goes on after an interruption does not begin its draws anew, and machines that share a study do not
-    draw the same.
+    So a study that is resumed does not repeat its draws, and machines that share a study draw different points.
 
     Parameters
     ----------
     seed
-        Of all draws.
+        Seed of all draws.
     distributions
         Of all parameters.
     first
-        Values of all parameters to begin with: of trial 0, and of the next one while all before were interrupted. None
-        where trial 0 is drawn as well. (A trial that is put into the study's queue instead would be there twice where
-        two machines begin at once.)
+        Values of all parameters for trial 0, and for the next trial as long as all earlier ones were interrupted; None
+        to draw trial 0 as well. (A trial in Optuna's queue would be measured twice if two machines began at once.)
     """
 
     def __init__(
@@ -69,9 +65,9 @@ class NumberedSampler(BaseSampler):
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Draw all parameters together; nothing while there are too few trials for that."""
+        """Draw all parameters together; none while there are too few trials for that."""
         if self._first is not None and all(
-            _is_interrupted(one) for one in study.get_trials(deepcopy=False) if one.number < trial.number
+            _is_interrupted(earlier) for earlier in study.get_trials(deepcopy=False) if earlier.number < trial.number
         ):
             return dict(self._first)
         return self._sampler(trial, "").sample_relative(study, trial, search_space)
@@ -91,35 +87,35 @@ def _is_interrupted(trial: FrozenTrial) -> bool:
 
 
 class MeanPruner(BasePruner):
-    """Gives a point up whose mean so far is worse than the median, over complete points, of their mean so far.
+    """Prunes a point whose running mean is worse than the median running mean of the complete points.
 
-    Optuna's own `MedianPruner` holds the best number that a point has had against others' last one: right for a
-    learning curve, wrong for folds and kinds of fault, of which some are easy. Its test of pairs enumerates for seconds
-    where numbers are equal.
+    Optuna's `MedianPruner` compares the best number of a point with the last one of others, which suits a learning
+    curve but not folds and kinds of fault, some of which are easy. Its test of pairs (`WilcoxonPruner`) takes seconds
+    if numbers are equal.
 
     Parameters
     ----------
     n_first
-        Steps that are always taken: a whole fold.
+        Number of steps, a whole fold, that every point takes.
     """
 
     def __init__(self, n_first: int) -> None:
         self._n_first = n_first
 
     def prune(self, study: optuna.Study, trial: FrozenTrial) -> bool:
-        """Whether to give the point up now."""
+        """Return whether to give up the point now."""
         steps = trial.intermediate_values
         if len(steps) < self._n_first:
             return False
         complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if len(complete) < _FEWEST_COMPLETE:
             return False
-        means = [statistics.fmean(one.intermediate_values[step] for step in steps) for one in complete]
+        means = [statistics.fmean(other.intermediate_values[step] for step in steps) for other in complete]
         ahead = statistics.fmean(steps.values()) - statistics.median(means)
         return ahead < 0 if study.direction is optuna.study.StudyDirection.MAXIMIZE else ahead > 0
 
 
-def run_study(task: Task, storage: str, tell: Tell) -> Outcome:
+def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
     """Search until the study holds as many points as asked for, and return what it found.
 
     Parameters
@@ -127,19 +123,21 @@ def run_study(task: Task, storage: str, tell: Tell) -> Outcome:
     task
         What is tuned.
     storage
-        Where the study is kept (`open_storage`); one of the same name goes on.
-    tell
-        Hears of each number and each point.
+        URL of where the study is kept (`open_storage`); a study of the same name is resumed.
+    observer
+        Receives progress events.
 
     Raises
     ------
     UsageError
         If the storage cannot be opened.
+    KeyboardInterrupt
+        If the user interrupts: points in progress are ended and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    search = _Search(task, tell)
+    search = _Search(task, shown_url(storage), observer)
     defaults = {name: task.defaults[name] for name in task.space}
-    first = defaults if all(one.holds(defaults[name]) for name, one in task.space.items()) else None
+    first = defaults if all(space.holds(defaults[name]) for name, space in task.space.items()) else None
     study = optuna.create_study(
         storage=open_storage(storage),
         study_name=task.study,
@@ -149,73 +147,81 @@ def run_study(task: Task, storage: str, tell: Tell) -> Outcome:
         load_if_exists=True,
     )
     search.run(study)
-    return outcome(study, task)
-
-
-def outcome(study: optuna.Study, task: Task) -> Outcome:
-    """Return what a study holds."""
-    points = tuple(
-        _point(trial, task.space) for trial in study.get_trials(deepcopy=False, states=_FINISHED) if trial.params
-    )
-    return Outcome(points, maximise=task.settings.objective == "injection")
+    return search.result(study)
 
 
 class _Search:
     """Measures what Optuna proposes."""
 
-    def __init__(self, task: Task, tell: Tell) -> None:
+    def __init__(self, task: Task, storage: str, observer: StudyObserver) -> None:
         boxes = Boxes(task.settings.threads, task.forbidden)
         folds = task.folds()
         self._task = task
-        self._tell = tell
+        self._storage = storage
+        self._observer = observer
+        self._stop = threading.Event()
         self._objective: HeldOut | Injection = (
             Injection(folds, boxes, task.settings.seed)
             if task.settings.objective == "injection"
             else HeldOut(folds, boxes)
         )
         self.n_first = self._objective.n_steps // len(folds)
-        self.distributions = {name: _distribution(one) for name, one in task.space.items()}
+        self.distributions = {name: _distribution(space) for name, space in task.space.items()}
+
+    def result(self, study: optuna.Study) -> StudyResult:
+        """Return what the study holds."""
+        trials = study.get_trials(deepcopy=False, states=_FINISHED)
+        points = tuple(_point(trial, self._task.space) for trial in trials if trial.params)
+        return StudyResult(points, self._task.settings.objective == "injection", self._storage)
 
     def run(self, study: optuna.Study) -> None:
-        missing = self._task.settings.trials - outcome(study, self._task).n_counted
-        if missing > 0:
-            study.optimize(
-                self._measure,
-                n_trials=missing,
-                n_jobs=self._task.settings.jobs,
-                catch=(_TrialFailedError,),
-                callbacks=[self._ended],
-            )
+        """Measure the missing points.
+
+        Not by Optuna's own ``n_jobs``: on Ctrl-C it would wait until the points in progress have ended by themselves.
+        """
+        missing = self._task.settings.trials - self.result(study).n_counted
+        with ThreadPoolExecutor(self._task.settings.jobs, thread_name_prefix="point") as workers:
+            futures = [workers.submit(self._next_point, study) for _ in range(missing)]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self._stop.set()
+                workers.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _next_point(self, study: optuna.Study) -> None:
+        if self.result(study).n_counted < self._task.settings.trials:  # other machines may have helped
+            study.optimize(self._measure, n_trials=1, catch=(_TrialFailedError,), callbacks=[self._ended])
 
     def _ended(self, study: optuna.Study, trial: FrozenTrial) -> None:
-        found = outcome(study, self._task)
-        self._tell({"kind": "trial", "number": trial.number, "outcome": found.to_json()})
-        if found.n_counted >= self._task.settings.trials:
-            study.stop()  # other machines have helped
+        self._observer.ended(trial.number, self.result(study))
 
     def _measure(self, trial: optuna.Trial) -> float:
-        point = {name: _suggested(trial, name, one) for name, one in self._task.space.items()}
-        known = _measured_before(trial, self._task.space, point)
-        if known is not None:
-            return _copied(trial, known)
+        point = {name: _suggested(trial, name, space) for name, space in self._task.space.items()}
+        same = _measured_before(trial, self._task.space, point)
+        if same is not None:
+            return _copied(trial, same)
         values: dict[str, list[float]] = {}
         numbers: list[float] = []
-        limits = Limits(self._task.settings.timeout, self._task.settings.memory_mib)
+        limits = Limits(self._task.settings.timeout, self._task.settings.memory_mib, self._stop)
+        n_steps = self._objective.n_steps
         try:
             with closing(self._objective.steps(self._task.at(point), limits)) as steps:
-                for done, step in enumerate(steps):
+                for done, step in enumerate(steps, start=1):
                     numbers.append(step.value)
                     values.setdefault(step.name, []).append(step.value)
-                    trial.report(step.value, done)
-                    self._tell(
-                        {"kind": "step", "number": trial.number, "done": done + 1, "of": self._objective.n_steps}
-                    )
-                    if done + 1 < self._objective.n_steps and trial.should_prune():
+                    trial.report(step.value, done - 1)
+                    self._observer.step(trial.number, done, n_steps)
+                    if done < n_steps and trial.should_prune():
                         raise optuna.TrialPruned
         except BoxFailure as failure:
             trial.set_user_attr("status", failure.status)
             trial.set_user_attr("reason", failure.reason)
             raise _TrialFailedError(failure.reason) from failure
+        except Interrupted as interrupted:
+            # Optuna records this one as failed; having no status, it will count as interrupted.
+            raise KeyboardInterrupt from interrupted
         finally:
             trial.set_user_attr("values", values)
         return statistics.fmean(numbers)
@@ -248,30 +254,29 @@ def _parameters(trial: FrozenTrial, space: Mapping[str, Space]) -> dict[str, obj
 def _measured_before(
     trial: optuna.Trial, space: Mapping[str, Space], point: Mapping[str, object]
 ) -> FrozenTrial | None:
-    """Return a trial that has measured this very point: the faults and the seed are the same, and so is its value."""
-    done = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return next((one for one in done if _parameters(one, space) == point), None)
+    """Return a trial that has measured this point: with the same faults and seed, its value is the same."""
+    complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return next((earlier for earlier in complete if _parameters(earlier, space) == point), None)
 
 
-def _copied(trial: optuna.Trial, known: FrozenTrial) -> float:
-    trial.set_user_attr("values", known.user_attrs["values"])
-    trial.set_user_attr("same_as", known.number)
-    for step, value in known.intermediate_values.items():
+def _copied(trial: optuna.Trial, same: FrozenTrial) -> float:
+    trial.set_user_attr("values", same.user_attrs["values"])
+    trial.set_user_attr("same_as", same.number)
+    for step, value in same.intermediate_values.items():
         trial.report(value, step)
-    if known.value is None:
-        raise RuntimeError(f"trial {known.number} is complete without a value")
-    return known.value
+    if same.value is None:
+        raise RuntimeError(f"trial {same.number} is complete without a value")
+    return same.value
 
 
 def _point(trial: FrozenTrial, space: Mapping[str, Space]) -> Point:
-    known = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(trial.state)
-    state = "interrupted" if _is_interrupted(trial) else known or str(trial.user_attrs["status"])
-    values = trial.user_attrs.get("values", {})
+    state = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(trial.state)
+    failure = "interrupted" if _is_interrupted(trial) else str(trial.user_attrs.get("status"))
     return Point(
         number=trial.number,
-        state=state,
+        state=state or failure,
         parameters=_parameters(trial, space),
         value=trial.value if trial.state is TrialState.COMPLETE else None,
-        parts={name: statistics.fmean(numbers) for name, numbers in values.items()},
+        parts={name: statistics.fmean(numbers) for name, numbers in trial.user_attrs.get("values", {}).items()},
         reason=str(trial.user_attrs.get("reason", "")),
     )

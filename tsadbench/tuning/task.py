@@ -1,4 +1,4 @@
-"""What is tuned, on what, how: all that the tuning process is told."""
+"""What is tuned, on which rows and how: all that a search knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tsadbench.base.dataset import Dataset, hashed_parts
+from tsadbench.base.dataset import hashed_parts
 from tsadbench.base.detector import Detector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
@@ -22,7 +22,7 @@ from tsadbench.tuning.objective import Objective
 from tsadbench.utils.code_fingerprint import code_hash
 from tsadbench.utils.parameters import parameters_of
 
-# What a run, not a detector's design, decides.
+# The user decides these, for a run; they are not part of a detector's design.
 _NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
 _CODE = ("faults.py", "folds.py", "objective.py")
 
@@ -36,19 +36,24 @@ class Settings:
     objective
         "injection" or "heldout".
     trials
-        Points that the study is to hold when it ends.
+        Number of points that the study has when it ends, including those of earlier runs.
     folds
-        Blocks that each training recording is cut into, at least 2.
+        Number of blocks that each training recording is cut into, at least 2.
     seed
-        Of the detector, of the faults and of the search.
+        Seed of the detector, of the faults and of the search.
     jobs
-        Points at a time.
+        Number of points measured at a time.
     threads
-        Of a detector's libraries.
+        Number of threads of a detector's libraries.
     timeout, memory_mib
-        What one point may use: wall-clock seconds, resident MiB; None does not limit it.
+        Limits of one point: wall-clock seconds, resident MiB; None for no limit.
     prune
-        Whether a point is given up that does badly.
+        Whether to give up points that do badly.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of range.
     """
 
     objective: Objective = "injection"
@@ -72,32 +77,32 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A detector, what may be searched of it, and normal recordings. It holds no test recording and no label.
+    """A detector, what to search of it, and normal recordings. It holds no test recording and no label.
 
     Parameters
     ----------
     name
-        The detector's.
+        Name of the detector.
     construction
         Its class, with the arguments that are not searched.
     given
-        Those of these arguments that the user set; the others are the data set's prior.
+        Those of these arguments that the user set; any other is the data set's prior.
     space
         What is searched.
     defaults
-        The point at which all of that is as the class has it.
+        The class's defaults of the searched parameters.
     reach
         How far scores see, over all points.
-    dataset
-        The data set's name.
+    dataset, source, data_hash
+        Name of the data set; the name or card by which the user gave it; its content hash.
     train
         The recordings that the protocol ``strict`` trains on.
     forbidden
-        Folders of which nothing may be opened.
+        Folders of which nothing may be opened inside a box.
     settings
         How the search is done.
     study
-        A name that says what decides the values: another such thing is another study.
+        Name of the study, which depends on everything that decides a point's value.
     """
 
     name: str
@@ -107,13 +112,15 @@ class Task:
     defaults: Mapping[str, object]
     reach: Reach
     dataset: str
+    source: str
+    data_hash: str
     train: tuple[Recording, ...]
     forbidden: tuple[Path, ...]
     settings: Settings
     study: str
 
     def at(self, point: Mapping[str, object]) -> Construction:
-        """Return how to construct the detector at a point, with the search's seed where it takes one."""
+        """Return how to construct the detector at a point, with the search's seed if it takes one."""
         arguments = {**self.construction.arguments, **point}
         if any(parameter.name == "seed" for parameter in parameters_of(self.construction.cls)):
             arguments["seed"] = self.settings.seed
@@ -127,18 +134,20 @@ class Task:
 def make_task(plan: Plan, settings: Settings) -> Task:
     """Return what is to be tuned.
 
+    The task refers to nothing else of the plan: once the caller drops the plan, test recordings and labels are gone.
+
     Parameters
     ----------
     plan
-        A plan with one detector under the protocol ``strict``. Only what it trains on is taken: training rows that
-        recur in a test recording are not in it.
+        A plan with one detector under the protocol ``strict``. Only its training rows are taken, without those that
+        recur in a test recording.
     settings
         How the search is done.
 
     Raises
     ------
     UsageError
-        If there is nothing to search, or the objective cannot be had of this detector.
+        If there is nothing to search, or the detector does not offer the objective.
     DataError
         If the training recordings are too short.
     """
@@ -147,33 +156,33 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     cls = contender.construction.cls
     fixed = {name: value for name, value in contender.construction.arguments.items() if name != "seed"}
     space = searched(contender, settings.objective)
-    defaults = {one.name: one.default for one in parameters_of(cls) if one.name in space}
     reach = reach_of(cls, fixed, space, dataset.sensors)
-    construction = Construction(cls, fixed)
     task = Task(
         name=contender.name,
-        construction=construction,
+        construction=Construction(cls, fixed),
         given={name: value for name, value in fixed.items() if value is not dataset.prior or value is None},
         space=space,
-        defaults=defaults,
+        defaults={parameter.name: parameter.default for parameter in parameters_of(cls) if parameter.name in space},
         reach=reach,
         dataset=dataset.name,
+        source=plan.source[0] if plan.source else dataset.name,
+        data_hash=dataset.content_hash,
         train=episode.train,
         forbidden=() if dataset.folder is None else (dataset.folder.resolve(),),
         settings=settings,
-        study=_study_name(contender, dataset, space, reach, episode.train, settings),
+        study=_study_name(contender, dataset.name, space, reach, episode.train, settings),
     )
-    task.folds()  # too short recordings are told here, before anything starts
+    task.folds()  # reports recordings that are too short before anything starts
     return task
 
 
 def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
-    """Return what an objective may search of a detector: not what the user has set, nor what a loss cannot compare.
+    """Return what an objective searches of a detector: not what the user has set, nor what a loss cannot compare.
 
     Raises
     ------
     UsageError
-        If that is nothing, or the class declares what its constructor does not take.
+        If that is nothing, or the class declares a parameter that its constructor does not take.
     """
     name, cls = contender.name, contender.construction.cls
     declared = cls.search_space()
@@ -185,12 +194,13 @@ def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
         )
     if objective == "heldout" and not cls.offers_held_out_loss():
         raise UsageError(
-            f"{name} has no held-out loss: it neither forecasts nor gives back rows; tune it with --objective injection"
+            f"{name} has no held-out loss: it neither forecasts nor reconstructs rows; tune it with --objective "
+            f"injection"
         )
-    space = {key: one for key, one in declared.items() if key not in contender.construction.arguments}
+    space = {key: values for key, values in declared.items() if key not in contender.construction.arguments}
     if objective == "heldout":
         scoring = contender.traits.scoring_parameters
-        space = {key: one for key, one in space.items() if not one.alters_loss and key not in scoring}
+        space = {key: values for key, values in space.items() if not values.alters_loss and key not in scoring}
     if not space:
         raise UsageError(
             f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; set "
@@ -207,7 +217,7 @@ def reach_of(
     Raises
     ------
     UsageError
-        If the detector refuses one of them.
+        If the detector rejects one of them.
     """
     before, after = 1, 0
     for point in _extremes(space):
@@ -222,17 +232,17 @@ def reach_of(
 def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
     """Yield the defaults, each parameter alone at each of its extremes, and all at their first and last ones."""
     yield {}
-    for name, one in space.items():
-        for value in one.extremes:
+    for name, values in space.items():
+        for value in values.extremes:
             yield {name: value}
-    for place in (0, -1):
-        yield {name: one.extremes[place] for name, one in space.items()}
+    for end in (0, -1):
+        yield {name: values.extremes[end] for name, values in space.items()}
 
 
 def _check_declared(name: str, cls: type[Detector], declared: Mapping[str, Space]) -> None:
-    known = {parameter.name for parameter in parameters_of(cls)}
+    accepted = {parameter.name for parameter in parameters_of(cls)} - _NEVER_SEARCHED
     for key in declared:
-        if key not in known or key in _NEVER_SEARCHED:
+        if key not in accepted:
             raise UsageError(
                 f"{name}: search_space names {key!r}; expected parameters of its constructor other than "
                 f"{sorted(_NEVER_SEARCHED)}"
@@ -240,7 +250,7 @@ def _check_declared(name: str, cls: type[Detector], declared: Mapping[str, Space
 
 
 def training_hash(train: Sequence[Recording]) -> str:
-    """SHA-256 over the training recordings' ids, sensors, times and values, in order."""
+    """Return the SHA-256 over the training recordings' ids, sensors, times and values, in order."""
     digest = hashlib.sha256()
     for recording in train:
         for part in hashed_parts(recording):
@@ -250,24 +260,24 @@ def training_hash(train: Sequence[Recording]) -> str:
 
 def _study_name(
     contender: Contender,
-    dataset: Dataset,
+    dataset: str,
     space: Mapping[str, Space],
     reach: Reach,
     train: Sequence[Recording],
     settings: Settings,
 ) -> str:
-    """Return the detector, data set and objective, with a hash of all that a point's value hangs on."""
+    """Return the detector, data set and objective, with a hash of everything that a point's value depends on."""
     construction = contender.construction
     code = hashlib.sha256(b"".join((Path(__file__).parent / name).read_bytes() for name in _CODE))
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
         "code": [code_hash(construction.cls), code.hexdigest()],
-        "space": {name: repr(one) for name, one in space.items()},
+        "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash(train),
         "settings": [settings.objective, settings.folds, settings.seed, settings.threads],
     }
     digest = hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:12]
-    readable = re.sub(r"[^\w.-]+", "-", f"{contender.name}-{dataset.name}-{settings.objective}").strip("-.")
+    readable = re.sub(r"[^\w.-]+", "-", f"{contender.name}-{dataset}-{settings.objective}").strip("-.")
     return f"{readable}-{digest}"

@@ -8,72 +8,73 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from scipy.stats import spearmanr
+
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import Observer as RunObserver
-from tsadbench.execution.runner import run_plan
 from tsadbench.registry import load_detector
 from tsadbench.tuning.objective import OBJECTIVES, Objective
-from tsadbench.tuning.outcome import Outcome
-from tsadbench.tuning.place import result_file, storage_of
-from tsadbench.tuning.process import Observer, search
-from tsadbench.tuning.result import label_at, provenance, write_tuned
+from tsadbench.tuning.storage import storage_of
+from tsadbench.tuning.study import run_study
+from tsadbench.tuning.study_result import StudyObserver, StudyResult
 from tsadbench.tuning.task import Settings, Task, make_task
+from tsadbench.tuning.tuned_file import label_at, provenance, write_tuned
 from tsadbench.utils.parameters import parse_label
 
-# What the oracle goes by, and where.
+# Cheap ones: the whole page takes about an hour on one core.
+DETECTORS = ("t2-q", "isolation-forest", "mset", "vanilla-ae[epochs=10]")
+DATASETS = ("skab", "tep", "pumploop")
+# The metric and the split by which the oracle chooses.
 CRITERION, SPLIT = "auprc", "overall"
 
-Watch: TypeAlias = Callable[[Task], Observer]
-WatchRuns: TypeAlias = Callable[[Plan], RunObserver]
+WatchSearch: TypeAlias = Callable[[Task], StudyObserver]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Study:
+class JudgedStudy:
     """A study and what its points are worth on the test recordings.
 
     Parameters
     ----------
-    task, outcome
+    task, result
         What was tuned, what was found.
     label
-        Of the best point.
+        Label of the best point.
     agreement
-        Spearman's correlation, over complete points, between the objective (turned so that larger is better) and the
-        test AUPRC of one seed; None where either is constant or there are fewer than three points.
+        Spearman's correlation, over complete points, between the objective (its sign chosen so that larger is better)
+        and the test AUPRC of one seed; None if either is constant or there are fewer than three points.
     """
 
     task: Task
-    outcome: Outcome
+    result: StudyResult
     label: str
     agreement: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class TuningComparison:
     """One detector on one data set.
 
     Parameters
     ----------
     dataset
-        The data set's name.
+        Name of the data set.
     default, oracle
         Labels of the defaults and of the oracle's choice.
     studies
         By objective.
     n_points
-        Distinct points that the oracle could choose from, the defaults included.
+        Number of distinct points that the oracle could choose from, including the defaults.
     records
-        By label: one a seed, all "ok".
+        By label: one per seed, all "ok".
     """
 
     dataset: str
     default: str
     oracle: str
-    studies: Mapping[Objective, Study]
+    studies: Mapping[Objective, JudgedStudy]
     n_points: int
     records: Mapping[str, tuple[Record, ...]]
 
@@ -93,66 +94,76 @@ def compare(
     *,
     seeds: int,
     out: Path,
-    store: Store,
-    watch: Watch,
-    watch_runs: WatchRuns,
+    run: Callable[[Plan], Sequence[Record]],
+    watch: WatchSearch,
     objectives: Sequence[Objective] = OBJECTIVES,
-) -> Comparison:
+) -> TuningComparison:
     """Tune a detector by each objective, then run defaults, winners and the oracle's choice.
 
-    The oracle sees what no user sees: every point of the studies is run on the test recordings with one seed, and the
-    best of them by test AUPRC joins the defaults and the tuned ones, of which the best over all seeds is the oracle's.
+    The oracle sees what no user sees. Every point of the studies is run on the test recordings with one seed. The best
+    by test AUPRC joins the defaults and the tuned parameters; the best of these over all seeds is the oracle's choice.
 
     Parameters
     ----------
     detector
         As on the command line.
     data
-        The data set; only training recordings go to the studies.
+        The data set; the searches get its training recordings only.
     settings
-        Of the studies; the objective is every one in turn.
+        Settings of the studies; their objective is replaced by each in turn.
     seeds
-        Of the runs on the test recordings.
-    out, store
-        Where studies, and where runs are kept.
-    watch, watch_runs
-        Give whoever watches a search, and a plan's run.
+        Number of seeds of the runs on the test recordings.
+    out
+        Folder of the studies.
+    run
+        Runs a plan, such as ``partial(run_plan, store=store)``: the trials on the test recordings.
+    watch
+        Returns an observer of a search.
     objectives
-        Those wanted, of which a detector may not offer all.
+        The objectives to take, as far as the detector offers them.
 
     Raises
     ------
     UsageError
-        If a study has no complete point, or a run fails.
+        If the detector offers none of the objectives, a study has no complete point, or a run fails.
     """
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
-    tasks = [make_task(plan, _with_objective(settings, one)) for one in _offered(detector, objectives)]
-    found = {task.settings.objective: (task, _searched(task, plan, out, watch)) for task in tasks}
+    tasks = [make_task(plan, replace(settings, objective=name)) for name in _offered(detector, objectives)]
+    results = {task.settings.objective: _searched(task, out, watch) for task in tasks}
+    winners = {task.settings.objective: _winner(task, results[task.settings.objective]) for task in tasks}
 
-    def run(labels: Sequence[str], n_seeds: int, file: Path | None = None) -> dict[str, tuple[Record, ...]]:
-        wanted = make_plan(labels, dataset=data, seeds=n_seeds, floors=False, contributions=False)
-        if file is not None:
-            sha256, tuned = provenance(file)
-            wanted = replace(wanted, config_hash=sha256, tuning=tuned)
-        return _by_label(run_plan(wanted, store, watch_runs(wanted), jobs=settings.jobs))
+    def judged(labels: Sequence[str], n_seeds: int, tuned_file: Path | None = None) -> dict[str, tuple[Record, ...]]:
+        plan = make_plan(labels, dataset=data, seeds=n_seeds, floors=False, contributions=False)
+        if tuned_file is not None:
+            sha256, tuned = provenance(tuned_file)
+            plan = replace(plan, config_hash=sha256, tuning=tuned)
+        by_label: dict[str, tuple[Record, ...]] = {}
+        for record in run(plan):
+            by_label[record.label] = (*by_label.get(record.label, ()), record)
+        return by_label
 
-    winners = {objective: _winner(task, outcome) for objective, (task, outcome) in found.items()}
-    for objective, (task, _) in found.items():
-        run([winners[objective]], seeds, result_file(task, out))  # first, so that their records say where they are from
+    for task in tasks:  # first, so that their records name the study that they come from
+        objective = task.settings.objective
+        judged([winners[objective]], seeds, write_tuned(task, results[objective], out))
     default = plan.trials[0].contender.label
-    labels = {label_at(task, point.parameters) for task, outcome in found.values() for point in outcome.points}
-    once = run(sorted(labels | {default}), 1)
-    values = {label: value_on_test(of_label[0], CRITERION) for label, of_label in once.items()}
+    points = {label_at(task, point.parameters) for task in tasks for point in results[task.settings.objective].points}
+    once = judged(sorted(points | {default}), 1)
+    values = {label: value_on_test(records[0], CRITERION) for label, records in once.items()}
     promising = max(sorted(values), key=values.__getitem__)
-    records = run(list(dict.fromkeys([default, *winners.values(), promising])), seeds)
-    means = {label: statistics.fmean(value_on_test(one, CRITERION) for one in records[label]) for label in records}
-    return Comparison(
+    records = judged(list(dict.fromkeys([default, *winners.values(), promising])), seeds)
+    means = {
+        label: statistics.fmean(value_on_test(record, CRITERION) for record in of_label)
+        for label, of_label in records.items()
+    }
+    return TuningComparison(
         dataset=data.dataset.name,
         default=default,
         oracle=max(means, key=means.__getitem__),
         studies={
-            objective: Study(task, outcome, winners[objective], _agreement(task, outcome, values))
-            for objective, (task, outcome) in found.items()
+            (objective := task.settings.objective): JudgedStudy(
+                task, results[objective], winners[objective], _agreement(task, results[objective], values)
+            )
+            for task in tasks
         },
         n_points=len(values),
         records=records,
@@ -175,45 +186,29 @@ def value_on_test(record: Record, metric: str) -> float:
 
 def _offered(detector: str, objectives: Sequence[Objective]) -> list[Objective]:
     offers = load_detector(parse_label(detector).target).offers_held_out_loss()
-    found = [objective for objective in objectives if offers or objective == "injection"]
-    if not found:
+    offered = [objective for objective in objectives if offers or objective == "injection"]
+    if not offered:
         raise UsageError(
-            f"{detector} has no held-out loss: it neither forecasts nor gives back rows; ask for injection"
+            f"{detector} has no held-out loss: it neither forecasts nor reconstructs rows; ask for injection"
         )
-    return found
+    return offered
 
 
-def _with_objective(settings: Settings, objective: Objective) -> Settings:
-    return replace(settings, objective=objective)
+def _searched(task: Task, out: Path, watch: WatchSearch) -> StudyResult:
+    return run_study(task, storage_of(task, out, None), watch(task))
 
 
-def _searched(task: Task, plan: Plan, out: Path, watch: Watch) -> Outcome:
-    url = storage_of(task, out, None)
-    outcome = search(task, url, watch(task))
-    write_tuned(result_file(task, out), task, plan, outcome, url)
-    return outcome
-
-
-def _winner(task: Task, outcome: Outcome) -> str:
-    if outcome.best is None:
+def _winner(task: Task, result: StudyResult) -> str:
+    if result.best is None:
         raise UsageError(f"study {task.study} has no complete point")
-    return label_at(task, outcome.best.parameters)
+    return label_at(task, result.best.parameters)
 
 
-def _by_label(records: Sequence[Record]) -> dict[str, tuple[Record, ...]]:
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.label, []).append(record)
-    return {label: tuple(of_label) for label, of_label in found.items()}
-
-
-def _agreement(task: Task, outcome: Outcome, values: Mapping[str, float]) -> float | None:
-    from scipy.stats import spearmanr
-
-    sign = 1.0 if outcome.maximise else -1.0
+def _agreement(task: Task, result: StudyResult, values: Mapping[str, float]) -> float | None:
+    sign = 1.0 if result.maximise else -1.0
     pairs = {
         label: sign * point.value
-        for point in outcome.points
+        for point in result.points
         if point.value is not None and (label := label_at(task, point.parameters)) in values
     }
     objective, test = list(pairs.values()), [values[label] for label in pairs]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.registry import entries, load_detector
-from tsadbench.studies.tuning.comparison import Comparison
+from tsadbench.studies.tuning.comparison import TuningComparison
 from tsadbench.tuning.faults import KINDS, SLOT
 from tsadbench.tuning.objective import Objective
 from tsadbench.utils.markdown import number, table_lines
@@ -17,7 +17,7 @@ _METRICS = {"auroc": "AUROC", "auprc": "AUPRC", "prac_f1": "Prac-F1"}
 _NO_DIFFERENCE = 0.005
 
 
-def page(comparisons: Sequence[Comparison], command: str) -> str:
+def page(comparisons: Sequence[TuningComparison], command: str) -> str:
     """Return the page in Markdown.
 
     Parameters
@@ -30,7 +30,7 @@ def page(comparisons: Sequence[Comparison], command: str) -> str:
     return "\n".join(_lines(comparisons, command)) + "\n"
 
 
-def _lines(comparisons: Sequence[Comparison], command: str) -> Iterator[str]:
+def _lines(comparisons: Sequence[TuningComparison], command: str) -> Iterator[str]:
     settings = next(iter(comparisons[0].studies.values())).task.settings
     yield "# Does tuning without labels help?"
     yield ""
@@ -77,13 +77,13 @@ def _method() -> Iterator[str]:
     yield "## How it is done"
     yield ""
     yield (
-        "`tsadbench tune --detector NAME --dataset D --trials N` starts a process that is handed the recordings "
-        "which the protocol `strict` trains on, and nothing else: no test recording, no training row that recurs "
-        "in one, no label; opening a file of the data ends it. Each recording is cut into blocks; a fold holds one"
-        " block of each out, and between it and the rows trained on lies a gap as wide as the longest window of "
-        "the search. Optuna (TPE) proposes points, the defaults first. A point is given up whose mean so far is "
-        "worse than the median of five or more complete ones'. A point that fails or takes too long is counted and"
-        " told; the study goes on."
+        "`tsadbench tune --detector NAME --dataset D --trials N` searches with the recordings which the protocol "
+        "`strict` trains on, and nothing else: no test recording, no training row that recurs in one, no label. "
+        "Detectors are fitted and measured in boxes; one that opens a file of the data is invalid. Each recording is "
+        "cut into blocks; a fold holds one block of each out, and between it and the rows trained on lies a gap as "
+        "wide as the longest window of the search. Optuna (TPE) proposes points, the defaults first. A point is given "
+        "up whose mean so far is worse than the median of five or more complete ones'. A point that fails or takes "
+        "too long is counted and told; the study goes on."
     )
     yield ""
     yield (
@@ -117,13 +117,13 @@ def _method() -> Iterator[str]:
     yield from table_lines(["detector", "searched by both", "by `injection` alone"], rows)
 
 
-def _table(comparisons: Sequence[Comparison]) -> list[str]:
+def _table(comparisons: Sequence[TuningComparison]) -> list[str]:
     header = ["detector", "parameters by", "objective: defaults, best", "agreement", *_METRICS.values(), "Δ AUPRC"]
     rows = []
     for one in comparisons:
         rows.append(_row(one, "defaults", one.default, "", ""))
         for objective, study in one.studies.items():
-            best, defaults = study.outcome.best, study.outcome.at(study.task.defaults)
+            best, defaults = study.result.best, study.result.at(study.task.defaults)
             values = [point.value for point in (defaults, best) if point is not None and point.value is not None]
             agreement = "" if study.agreement is None else _signed(study.agreement, 2)
             rows.append(_row(one, objective, study.label, ", ".join(f"{value:.4g}" for value in values), agreement))
@@ -131,7 +131,7 @@ def _table(comparisons: Sequence[Comparison]) -> list[str]:
     return table_lines(header, rows)
 
 
-def _row(one: Comparison, by: str, label: str, objective: str, agreement: str) -> list[str]:
+def _row(one: TuningComparison, by: str, label: str, objective: str, agreement: str) -> list[str]:
     cells = [f"`{label}`", by, objective, agreement]
     cells += [Summary.of(one.values(label, metric)).text() for metric in _METRICS]
     cells.append("" if by == "defaults" else _signed(one.mean(label) - one.mean(one.default), 4))
@@ -143,7 +143,7 @@ def _signed(value: float, decimals: int) -> str:
     return number(round(value, decimals) + 0.0, decimals, signed=True)
 
 
-def _reading(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _reading(comparisons: Sequence[TuningComparison]) -> Iterator[str]:
     """Say in numbers, for each objective, how often it helped and how much of the oracle's gain it had."""
     yield f"By test AUPRC, differences of means up to {_NO_DIFFERENCE} counted as none:"
     yield ""

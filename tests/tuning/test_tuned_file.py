@@ -13,10 +13,10 @@ from tsadbench import UsageError
 from tsadbench.execution.config import read_config
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
-from tsadbench.tuning.outcome import Outcome, Point
-from tsadbench.tuning.place import result_file, storage_of
-from tsadbench.tuning.result import label_at, provenance, write_tuned
+from tsadbench.tuning.storage import shown_url, storage_of
+from tsadbench.tuning.study_result import Point, StudyResult
 from tsadbench.tuning.task import Settings, make_task
+from tsadbench.tuning.tuned_file import label_at, provenance, write_tuned
 
 POINTS = (
     Point(0, "complete", {"variance": 0.85, "confidence": 0.999, "smoothing": 1}, 0.4, {"spike": 0.5, "drift": 0.3}),
@@ -25,20 +25,18 @@ POINTS = (
     Point(3, "timeout", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}, "not done"),
     Point(4, "interrupted", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}),
 )
-OUTCOME = Outcome(POINTS, maximise=True)
+RESULT = StudyResult(POINTS, maximise=True, storage=shown_url("postgresql://me:secret@host/x"))
 LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
 
 
 @pytest.fixture
 def written(task, tmp_path):
-    file = tmp_path / "new" / "tuned.toml"
-    plan = make_plan(["t2-q"], dataset=make_data(), seeds=1, floors=False)
-    write_tuned(file, task("t2-q", seed=3), plan, OUTCOME, "postgresql://me:secret@host/x")
-    return file, plan
+    return write_tuned(task("t2-q", seed=3), RESULT, tmp_path / "new")
 
 
-def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
-    file, plan = written
+def test_the_file_holds_a_plan_and_where_it_comes_from(written, task, tmp_path):
+    file = written
+    assert file == tmp_path / "new" / f"{task('t2-q', seed=3).study}.toml"
     assert "secret" not in file.read_text(encoding="utf-8")
     content = tomllib.loads(file.read_text(encoding="utf-8"))
     assert content["detectors"] == [LABEL]
@@ -51,7 +49,7 @@ def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
     assert tuned["study"] == task("t2-q", seed=3).study
     assert tuned["storage"] == "postgresql://me:***@host/x"
     assert (tuned["trial"], tuned["trials"], tuned["folds"], tuned["seed"]) == (1, 4, 2, 3)
-    assert tuned["data_hash"] == plan.data.dataset.content_hash
+    assert tuned["data_hash"] == make_data().dataset.content_hash
     assert tuned["tsadbench"] == tsadbench.__version__
     assert tuned["parameters"] == {"variance": 0.912, "confidence": 0.95, "smoothing": 7}
     assert tuned["parts"] == {"spike": 0.7, "drift": 0.5}
@@ -60,8 +58,7 @@ def test_the_file_holds_a_plan_and_where_it_comes_from(written, task):
 
 def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):
     plan = make_plan(["t2-q"], dataset="pumploop", seeds=1, floors=False)
-    file = tmp_path / "tuned.toml"
-    write_tuned(file, make_task(plan, Settings()), plan, OUTCOME, "sqlite:///x")
+    file = write_tuned(make_task(plan, Settings()), RESULT, tmp_path)
     done = tsadbench("run", "--config", file, "--no-floors", "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     (record,) = Store.open(tmp_path / "runs").records()
@@ -80,12 +77,12 @@ def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_t
     monkeypatch.chdir(tmp_path)
     point = Point(0, "complete", {"guess": 0.1}, 0.4, {})
     plan = make_plan(["own.py:Own"], dataset=make_data(), seeds=1, floors=False)
-    file = tmp_path / "deep" / "tuned.toml"
-    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    folder = tmp_path / "deep"
+    file = write_tuned(make_task(plan, Settings(folds=2)), StudyResult((point,), maximise=True), folder)
     assert read_config(file, {"datasets": ["pumploop"]}).config.detectors == [f"{tmp_path}/own.py:Own[guess=0.1]"]
     plan = make_plan(["dprgm[window=8,prior=prior.json,graph=random]"], dataset=_long(), seeds=1, floors=False)
     point = Point(0, "complete", {"alpha": 0.5}, 0.4, {})
-    write_tuned(file, make_task(plan, Settings(folds=2)), plan, Outcome((point,), maximise=True), "sqlite:///x")
+    file = write_tuned(make_task(plan, Settings(folds=2)), StudyResult((point,), maximise=True), folder)
     (request,) = tomllib.loads(file.read_text())["detectors"]
     assert request == f"dprgm[alpha=0.5,graph=random,prior={tmp_path}/prior.json,window=8]"
 
@@ -102,10 +99,9 @@ def _long():
 
 
 def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
-    plan = make_plan(["t2-q"], dataset=make_data(), seeds=1, floors=False)
     with pytest.raises(UsageError, match="no complete point"):
-        write_tuned(tmp_path / "x.toml", task("t2-q"), plan, Outcome(POINTS[2:], maximise=True), "sqlite:///x")
-    assert not (tmp_path / "x.toml").exists()
+        write_tuned(task("t2-q"), StudyResult(POINTS[2:], maximise=True), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("text", ["= 1", "detectors = ['t2']", "tuned = 3", b"\xff\xfe"])
@@ -124,7 +120,6 @@ def test_a_study_lies_below_the_folder_by_default_and_never_among_the_data(task,
     assert (tmp_path / "out").is_dir()
     assert storage_of(tuned, tmp_path, f"journal:{tmp_path}/deep/log") == f"journal:{tmp_path}/deep/log"
     assert (tmp_path / "deep").is_dir()
-    assert result_file(tuned, tmp_path) == tmp_path / f"{tuned.study}.toml"
     (tmp_path / "data").mkdir()
     from dataclasses import replace
 

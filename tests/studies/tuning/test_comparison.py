@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tests.helpers.data import make_data
+from tests.tuning.conftest import Listens
 from tsadbench import UsageError
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import Silent
+from tsadbench.execution.runner import run_plan
 from tsadbench.studies.tuning.comparison import _offered, compare
 from tsadbench.studies.tuning.page import _signed, page
 from tsadbench.tuning.objective import OBJECTIVES
@@ -17,7 +20,7 @@ from tsadbench.tuning.task import Settings
 
 
 @pytest.fixture
-def compared(tmp_path, listens):
+def compared(tmp_path):
     def make(detector):
         return compare(
             detector,
@@ -25,9 +28,8 @@ def compared(tmp_path, listens):
             Settings(trials=3, folds=2),
             seeds=2,
             out=tmp_path / "tuning",
-            store=Store.create(tmp_path / "runs"),
-            watch=lambda task: listens,
-            watch_runs=lambda plan: Silent(),
+            run=partial(run_plan, store=Store.create(tmp_path / "runs")),
+            watch=lambda task: Listens(),
         )
 
     return make
@@ -54,6 +56,9 @@ def test_the_oracle_is_never_worse_and_every_row_is_what_the_store_holds(compare
         assert f"| {mean:.4f} |".replace(" 0.", " .") in text
     gain = one.mean(one.studies["heldout"].label) - one.mean("mset")
     assert f"`heldout`: of 1 cases better than the defaults in {int(gain > 0.005)}" in text
+    for committed in ("tuning.md", "tuning-dprgm.md"):  # what does not depend on results is up to date in both pages
+        how = (Path(__file__).parents[3] / "docs" / committed).read_text().partition("## How it is done")[2]
+        assert text.partition("## How it is done")[2] == how
     for kind in ("spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"):
         assert f"| {kind} |" in text
 

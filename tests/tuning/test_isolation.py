@@ -1,20 +1,25 @@
-"""The tuning process is handed training recordings alone: seen in what crosses, and in the memory of what runs."""
+"""A search knows training recordings alone: seen in what it can reach, and in the memory of its boxes."""
 
 from __future__ import annotations
 
+import gc
 import struct
 import sys
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
 
+from tests.datasets.cards.conftest import CARD, frame
 from tests.helpers.data import make_data
 from tests.helpers.processes import children
+from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.plan import make_plan
-from tsadbench.tuning.process import message, search
+from tsadbench.tuning import study
+from tsadbench.tuning.study import run_study
 from tsadbench.tuning.task import Settings, make_task
 
 pytestmark = pytest.mark.processes
@@ -77,39 +82,79 @@ def tasked(data, detector="t2-q", **settings):
     return make_task(plan, Settings(**{"folds": 2, "trials": 2, **settings}))
 
 
-def test_no_test_row_and_no_label_is_in_the_message():
-    task = tasked(marked_data())
-    header, arrays = message(task, "sqlite:///x")
-    sent = repr(header).encode() + b"".join(array.tobytes() for array in arrays)
-    assert n_found(sent, _TRAIN) == 400
-    assert n_found(sent, _TEST) == 0
-    assert [recording[0] for recording in header["recordings"]] == ["normal"]
-    assert np.packbits(np.arange(300) > 200).tobytes() not in sent
-    assert (np.arange(300) > 200).tobytes() not in sent
+def reachable(start: object) -> list[object]:
+    """Return every object that can be reached from one, but through code: modules, classes and functions."""
+    found, waiting = {id(start): start}, [start]
+    while waiting:
+        current = waiting.pop()
+        nearby = gc.get_referents(current)
+        if isinstance(current, np.ndarray):  # the collector does not follow a view to what it views
+            nearby = [current.base, *(current.ravel() if current.dtype == object else ())]
+        for following in nearby:
+            if not isinstance(following, ModuleType | type | FunctionType | BuiltinFunctionType):
+                if id(following) not in found:
+                    waiting.append(following)
+                found[id(following)] = following
+    return list(found.values())
+
+
+def test_no_test_row_and_no_label_can_be_reached_from_a_task():
+    data = marked_data()
+    objects = reachable(tasked(data))
+    arrays = [one for one in objects if isinstance(one, np.ndarray)]
+    assert max(n_found(array.tobytes(), _TRAIN) for array in arrays) == 400
+    assert all(n_found(array.tobytes(), _TEST) == 0 for array in arrays)
+    assert not any(isinstance(one, Labels | Dataset | LabelledDataset) for one in objects)
+    assert {one.id for one in objects if isinstance(one, Recording)} == {"normal"}
+    assert any(isinstance(one, Labels) for one in reachable([data]))  # the method sees what is there
+
+
+def held() -> list[object]:
+    return [one for one in gc.get_objects() if isinstance(one, Recording | Labels | Dataset | LabelledDataset)]
+
+
+def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_begins(
+    tsadbench, tmp_path, monkeypatch
+):
+    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 60))):
+        (tmp_path / "plant" / part).mkdir(parents=True)
+        frame(300, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / "only.csv", index=False)
+    card = tmp_path / "plant" / "card.toml"
+    card.write_text(CARD)
+    before = held()
+    alive = []
+
+    def look(*arguments):
+        gc.collect()
+        alive.extend(one for one in held() if not any(one is earlier for earlier in before))
+        return run_study(*arguments)
+
+    monkeypatch.setattr(study, "run_study", look)
+    done = tsadbench("tune", "-d", "t2", "--dataset", card, "--trials", 1, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert [type(one) for one in alive] == [Recording]
+    assert alive[0].n_rows == 300
+    assert "train" in alive[0].id
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_no_test_row_is_in_the_memory_of_the_tuning_process_or_of_its_boxes(storage):
+def test_no_test_row_is_in_the_memory_of_the_boxes(storage):
     data = marked_data()
     seen = {}
 
     class Looks:
         def step(self, number, done, of):
-            if seen:
-                return
-            (tuning,) = children(holding="tsadbench.tuning.process")
-            tuning.suspend()  # in the middle of a point
-            for process in [tuning, *children(tuning.pid)]:
-                seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
-            tuning.resume()
+            if not seen:  # in the middle of a point
+                for process in children():
+                    seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
 
-        def ended(self, number, outcome):
+        def ended(self, number, result):
             pass
 
-    search(tasked(data, trials=3), storage, Looks())
+    run_study(tasked(data, trials=3), storage, Looks())
     assert n_found(data.dataset.test[0].values.tobytes(), _TEST) == 300  # the method sees what is there
-    assert len(seen) >= 3  # the process, the boxes' server, a box
-    assert sum(train >= 200 for train, _ in seen.values()) >= 2
+    assert len(seen) >= 2  # the boxes' server, a box
+    assert sum(train >= 200 for train, _ in seen.values()) >= 1
     assert all(test == 0 for _, test in seen.values())
 
 
@@ -146,50 +191,25 @@ class Reads(Detector):
 """
 
 
-def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(tmp_path, storage, listens):
+def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(tmp_path, storage):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "labels.csv").write_text("1\n")
     (tmp_path / "reads.py").write_text(READS % f"open('{tmp_path}/data/labels.csv')")
     task = tasked(marked_data(tmp_path / "data"), f"{tmp_path}/reads.py:Reads")
-    found = search(task, storage, listens)
+    found = run_study(task, storage, Listens())
     assert found.counts == {"invalid": 2}
     assert "reached for the data's folder" in found.points[0].reason
 
 
-def test_the_tuning_process_itself_may_not_reach_for_the_data(tmp_path, storage, listens):
-    """Its code does not; a class that is loaded there may, by what pickle or a property of its space does."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "rows.csv").write_text("1\n")
-    task = tasked(marked_data(tmp_path / "data"))
-    with pytest.raises(UsageError, match="the tuning process reached for the data's folder"):
-        search(task, f"journal:{tmp_path}/data/studies.log", listens)
-
-
-def test_what_is_told_on_the_way(storage, listens):
-    found = search(tasked(make_data(), trials=3), storage, listens)
-    assert [number for number, _ in listens.outcomes] == [0, 1, 2]
-    assert listens.outcomes[-1][1] == found
+def test_what_is_told_on_the_way(storage):
+    listens = Listens()
+    found = run_study(tasked(make_data(), trials=3), storage, listens)
+    assert [number for number, _ in listens.results] == [0, 1, 2]
+    assert listens.results[-1][1] == found
     assert listens.steps[:2] == [(0, 1, 12), (0, 2, 12)]
     assert len(listens.steps) == 36
 
 
-def test_what_the_tuning_process_refuses_is_told(listens):
+def test_a_storage_that_cannot_be_opened_is_refused():
     with pytest.raises(UsageError, match="cannot be opened"):
-        search(tasked(make_data()), "sqlite:////no/such/folder/x", listens)
-
-
-def test_its_environment_names_no_data(monkeypatch, tmp_path, storage, listens):
-    monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
-    environments = []
-
-    class Looks:
-        def step(self, number, done, of):
-            if not environments:
-                environments.extend(process.environ() for process in children(holding="tsadbench.tuning.process"))
-
-        def ended(self, number, outcome):
-            pass
-
-    search(tasked(make_data()), storage, Looks())
-    assert len(environments) == 1
-    assert not [name for name in environments[0] if name.startswith("TSADBENCH_")]
+        run_study(tasked(make_data()), "sqlite:////no/such/folder/x", Listens())
