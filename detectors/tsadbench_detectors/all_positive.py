@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,9 @@ class AllPositive(Detector):
     """
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0, fixed_threshold=0.0)
+
+    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
+        return {"not-constant": "a floor: it gives every row the score 1"}
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         pass

@@ -114,6 +114,21 @@ class GReLeN(NetworkDetector):
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window if self.statistic == "difference" else self.window - 1)
 
+    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
+        if self.statistic == "reconstruction":
+            return {}
+        contributions = (
+            "while a fault lasts, the relations of the sensor that moved are saturated and no longer change; those of "
+            "the others go on changing"
+        )
+        if self.statistic == "deviation":
+            return {"contributions": contributions}
+        fault = (
+            "its published score is how much relations change from one row to the next: it rises when a fault begins "
+            "and when it ends, not while it lasts (statistic=deviation does)"
+        )
+        return {"contributions": contributions, "fault": fault}
+
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {

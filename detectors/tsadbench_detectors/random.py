@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 from zlib import crc32
 
@@ -26,6 +27,13 @@ class Random(Detector):
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
+
+    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
+        return {
+            "alignment": "a floor: only a recording's first row decides what it draws",
+            "rounding": "a floor: the first row's last bits decide what it draws",
+            **dict.fromkeys(("fault", "spike", "other-data"), "a floor: it scores by chance, and learns nothing"),
+        }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(self.seed >= 0, "seed", "at least 0")

@@ -262,6 +262,14 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Return this detector's traits; overridden where they depend on its parameters."""
         return self.traits
 
+    def expected_check_failures(self) -> Mapping[str, str]:
+        """Return the checks of `tsadbench check` that this detector is known to fail: the reason by the check's id.
+
+        Such a check must fail, so that no reason outlives its cause. A leak cannot be excused this way, except for a
+        floor.
+        """
+        return {}
+
     @classmethod
     def test_params(cls) -> dict[str, object]:
         """Return constructor arguments that make it cheap enough for the checks."""

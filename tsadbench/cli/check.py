@@ -12,7 +12,7 @@ from tsadbench.cli import complete
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
-    from tsadbench.testing.detector_under_test import Subject
+    from tsadbench.testing.detector_under_test import DetectorUnderTest
 
 
 _STATUSES = ("pass", "fail", "skip", "expected-failure")
@@ -41,12 +41,9 @@ def check(
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 where it fails any check."""
     from tsadbench.testing import run_checks
-    from tsadbench.testing.expected import EXPECTED_FAILURES
-    from tsadbench.utils.parameters import parse_label
 
     subject = _subject(detector, full)
-    expected = EXPECTED_FAILURES.get(parse_label(detector).target, {})
-    results = run_checks(subject, only=only or (), expected_failures=expected)
+    results = run_checks(subject, only=only or ())
     if form is Format.json:
         content = {"schema": 1, "detector": detector, "checks": [_to_json(result) for result in results]}
         print(json.dumps(content, indent=1))
@@ -56,16 +53,16 @@ def check(
         raise typer.Exit(1)
 
 
-def _subject(detector: str, full: bool) -> Subject:
+def _subject(detector: str, full: bool) -> DetectorUnderTest:
     from tsadbench.registry import load_detector
     from tsadbench.testing import synthetic as material
-    from tsadbench.testing.detector_under_test import Subject
+    from tsadbench.testing.detector_under_test import DetectorUnderTest
     from tsadbench.utils.parameters import parse_arguments, parse_label
 
     request = parse_label(detector)
     cls = load_detector(request.target)
     own = parse_arguments(cls, request.arguments, request.target)
-    subject = Subject(cls, own if full else {**cls.test_params(), **own}, full=full)
+    subject = DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full)
     subject.make().check(material.SENSORS)  # a parameter out of range is wrong usage, not a failed check
     return subject
 

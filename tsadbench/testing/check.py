@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tsadbench.testing.detector_under_test import Subject
+from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
 CheckStatus: TypeAlias = Literal["pass", "fail", "skip", "expected-failure"]
@@ -34,6 +35,13 @@ class Skipped(Exception):  # noqa: N818 - a verdict
     """A check does not apply, and why."""
 
 
+def require_equal(found: FloatArray, expected: FloatArray, reason: str, *, exact: bool = True) -> None:
+    """Raise `Failed` if two arrays of scores differ; by more than rounding, unless ``exact``."""
+    row, largest = difference(found, expected, exact=exact)
+    if row is not None:
+        raise Failed(reason, first_row=row, largest_difference=largest)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check.
@@ -55,10 +63,10 @@ class Check:
     id: str
     group: str
     sentence: str
-    run: Callable[[Subject], None]
+    run: Callable[[DetectorUnderTest], None]
     compares: Literal["nothing", "scores", "fits"] = "nothing"
 
-    def require_repetition(self, subject: Subject) -> None:
+    def require_repetition(self, subject: DetectorUnderTest) -> None:
         """Raise `Skipped` where what it compares does not even repeat."""
         if self.compares != "nothing" and not subject.repeats_scores:
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
@@ -113,10 +121,10 @@ class Group:
         id: str,  # noqa: A002 - the check's field
         sentence: str,
         compares: Literal["nothing", "scores", "fits"] = "nothing",
-    ) -> Callable[[Callable[[Subject], None]], Callable[[Subject], None]]:
+    ) -> Callable[[Callable[[DetectorUnderTest], None]], Callable[[DetectorUnderTest], None]]:
         """Make a function a check of this group."""
 
-        def register(run: Callable[[Subject], None]) -> Callable[[Subject], None]:
+        def register(run: Callable[[DetectorUnderTest], None]) -> Callable[[DetectorUnderTest], None]:
             self.checks.append(Check(id, self.name, sentence, run, compares))
             return run
 

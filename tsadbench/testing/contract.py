@@ -10,8 +10,8 @@ import numpy as np
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic as material
-from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.testing.check import Failed, Group, Skipped, require_equal
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
 
@@ -31,7 +31,7 @@ _SEALED = (
 
 
 @group.check("sealed", "The methods that check and sequence the calls are the base class's own.")
-def sealed(subject: Subject) -> None:
+def sealed(subject: DetectorUnderTest) -> None:
     """Compare the class's methods with the base's."""
     overridden = [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]
     if overridden:
@@ -39,7 +39,7 @@ def sealed(subject: Subject) -> None:
 
 
 @group.check("constructor", "The constructor only stores its arguments, and neither fit nor score changes them.")
-def constructor(subject: Subject) -> None:
+def constructor(subject: DetectorUnderTest) -> None:
     """Look at the attributes before and after a fit."""
     detector = subject.make()
     given = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
@@ -53,7 +53,7 @@ def constructor(subject: Subject) -> None:
 
 
 @group.check("learned-names", "What it learns lies in attributes whose names end in an underscore.")
-def learned_names(subject: Subject) -> None:
+def learned_names(subject: DetectorUnderTest) -> None:
     """Look at the attributes that a fit adds."""
     detector = subject.fitted
     odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
@@ -62,7 +62,7 @@ def learned_names(subject: Subject) -> None:
 
 
 @group.check("scores", "Every recording gets one finite score a row, NaN only as one leading and one trailing run.")
-def scores(subject: Subject) -> None:
+def scores(subject: DetectorUnderTest) -> None:
     """Let the base class check what comes out for recordings of several lengths, and for the training recordings."""
     detector = subject.fitted
     for n_rows in (240, 101, subject.warm_up + 1):
@@ -76,7 +76,7 @@ def scores(subject: Subject) -> None:
     "contributions",
     "Contributions, where offered, blame the sensor that moved (mostly), in the rows that have a score.",
 )
-def contributions(subject: Subject) -> None:
+def contributions(subject: DetectorUnderTest) -> None:
     """Compare their NaN with the scores'; move one sensor at a time."""
     if not subject.cls.offers_contributions():
         raise Skipped("it does not offer contributions")
@@ -85,15 +85,15 @@ def contributions(subject: Subject) -> None:
     rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
     if len(rows):
         raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
-    blamed = [_blamed(subject, sensor) for sensor in range(len(material.SENSORS))]
-    right = sum(found == sensor for sensor, found in enumerate(blamed))
-    # Half of them: contributions of correlated sensors smear, in principal components above all.
-    if right < len(material.SENSORS) / 2:
-        names = [material.SENSORS[found] for found in blamed]
+    blamed = [_blamed(subject, moved) for moved in range(len(material.SENSORS))]
+    n_right = sum(sensor == moved for moved, sensor in enumerate(blamed))
+    # Half of them suffice: contributions of correlated sensors smear, above all in principal components.
+    if n_right < len(material.SENSORS) / 2:
+        names = [material.SENSORS[sensor] for sensor in blamed]
         raise Failed(f"of {list(material.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
 
 
-def _blamed(subject: Subject, sensor: int) -> int:
+def _blamed(subject: DetectorUnderTest, sensor: int) -> int:
     def move(values: FloatArray) -> None:
         values[140:150, sensor] += 100.0 * material.SCALE[sensor]
 
@@ -102,23 +102,20 @@ def _blamed(subject: Subject, sensor: int) -> int:
 
 
 @group.check("copies", "A copied or pickled detector gives the same scores, to the bit.", "scores")
-def copies(subject: Subject) -> None:
+def copies(subject: DetectorUnderTest) -> None:
     """Copy, pickle and score."""
     detector = subject.make().fit(subject.train())
     copies = (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector))))
     expected = detector.score(subject.test())
     for way, copied in copies:
-        row, largest = difference(copied.score(subject.test()), expected, exact=True)
-        if row is not None:
-            raise Failed(f"the {way} detector gives other scores", first_row=row, largest_difference=largest)
+        require_equal(copied.score(subject.test()), expected, f"the {way} detector gives other scores")
 
 
 @group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.", "scores")
-def anonymous(subject: Subject) -> None:
+def anonymous(subject: DetectorUnderTest) -> None:
     """Score the same rows under another name, a day later."""
-    known = subject.test()
-    time = None if known.time is None else known.time + 86_400.0
-    other = Recording("another name", known.values.copy(), known.sensors, time)
-    row, largest = difference(subject.fitted.score(other), subject.score(known), exact=True)
-    if row is not None:
-        raise Failed("the same rows under another name get other scores", first_row=row, largest_difference=largest)
+    original = subject.test()
+    time = None if original.time is None else original.time + 86_400.0
+    renamed = Recording("another name", original.values.copy(), original.sensors, time)
+    reason = "the same rows under another name get other scores"
+    require_equal(subject.fitted.score(renamed), subject.score(original), reason)

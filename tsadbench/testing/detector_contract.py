@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, cast
 
 from tsadbench.base.detector import Detector
-from tsadbench.registry import registered_name
 from tsadbench.testing.check import CheckResult
-from tsadbench.testing.detector_under_test import Subject
-from tsadbench.testing.expected import EXPECTED_FAILURES
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.testing.suite import all_checks, run_checks
 from tsadbench.testing.synthetic import normal, with_fault
 from tsadbench.utils.parameters import parameters_of
@@ -34,7 +32,7 @@ class CheckFailedError(AssertionError):
     """A detector failed checks; the message lists them."""
 
 
-def subject_of(detector: Detector | type[Detector], *, full: bool = False) -> Subject:
+def subject_of(detector: Detector | type[Detector], *, full: bool = False) -> DetectorUnderTest:
     """Return the detector with its parameters as the checks want it.
 
     Parameters
@@ -45,12 +43,12 @@ def subject_of(detector: Detector | type[Detector], *, full: bool = False) -> Su
         Whether to use its own parameters and more rows.
     """
     if isinstance(detector, type):
-        return Subject(detector, {} if full else detector.test_params(), full=full)
+        return DetectorUnderTest(detector, {} if full else detector.test_params(), full=full)
     given = cast("Detector", detector)  # mypy loses it: Detector's base has no types
     cls = type(given)
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
     own = {name: value for name, value in given.get_params(deep=False).items() if value is not defaults[name]}
-    return Subject(cls, own if full else {**cls.test_params(), **own}, full=full)
+    return DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full)
 
 
 def check_detector(
@@ -72,7 +70,7 @@ def check_detector(
     only
         Ids of the checks to run; none given: all.
     expected_failures
-        Reason by id, for failures that are known; beside those of the core's own table.
+        Reason by id, for known failures besides those that the detector declares itself.
     on_fail
         "raise", or None to return failures like any other result.
 
@@ -90,8 +88,7 @@ def check_detector(
     {'pass'}
     """
     subject = subject_of(detector, full=full)
-    known = EXPECTED_FAILURES.get(registered_name(subject.cls), {})
-    results = run_checks(subject, only=only, expected_failures={**known, **(expected_failures or {})})
+    results = run_checks(subject, only=only, expected_failures=expected_failures)
     failures = [f"{result.id}: {result.reason} {result.evidence}" for result in results if not result.good]
     if failures and on_fail == "raise":
         raise CheckFailedError(f"{subject.cls.__name__} fails {len(failures)} checks:\n" + "\n".join(failures))

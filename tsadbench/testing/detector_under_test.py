@@ -20,7 +20,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
 
 
-class Subject:
+class DetectorUnderTest:
     """A detector class with parameters, and the data that it is checked on.
 
     Parameters

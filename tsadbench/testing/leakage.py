@@ -13,9 +13,10 @@ import numpy as np
 
 from tsadbench.base.dataset import Labels
 from tsadbench.base.recording import Recording
+from tsadbench.sandbox import BoxFailure
 from tsadbench.testing import synthetic as material
-from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.testing.check import Failed, Group, Skipped, require_equal
+from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 group = Group("leakage")
@@ -28,7 +29,7 @@ _REACHED = "the data's folder"
 @group.check(
     "scaling", "Scores change when all test rows are rescaled: they are measured against training rows.", "scores"
 )
-def scaling(subject: Subject) -> None:
+def scaling(subject: DetectorUnderTest) -> None:
     """Score 3 x + 5; who scales by the scored series' own statistics does not notice."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
@@ -43,7 +44,7 @@ def scaling(subject: Subject) -> None:
 
 
 @group.check("prefix", "A score depends on no row later than the declared look_ahead.", "scores")
-def prefix(subject: Subject) -> None:
+def prefix(subject: DetectorUnderTest) -> None:
     """Cut the recording off, and poison it, from several rows on: the rows before must not notice."""
     look_ahead, whole = subject.traits.look_ahead, subject.test()
     expected = subject.score(whole)
@@ -66,7 +67,7 @@ def prefix(subject: Subject) -> None:
 
 
 @group.check("memory", "A score depends on no row earlier than the declared memory.", "scores")
-def memory(subject: Subject) -> None:
+def memory(subject: DetectorUnderTest) -> None:
     """Change one row: no row later than memory may notice."""
     reach = subject.traits.memory
     if reach is None:
@@ -88,7 +89,7 @@ def memory(subject: Subject) -> None:
 
 
 @group.check("state", "Scoring changes nothing of what was learned, unless it is declared adaptive.")
-def state(subject: Subject) -> None:
+def state(subject: DetectorUnderTest) -> None:
     """Pickle the attributes before and after scoring."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
@@ -105,7 +106,7 @@ def state(subject: Subject) -> None:
 
 
 @group.check("pure", "A recording's scores depend on it alone: not on what was scored before, nor on chance.")
-def pure(subject: Subject) -> None:
+def pure(subject: DetectorUnderTest) -> None:
     """Score a, b, a again, and b with a detector that has seen nothing else."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
@@ -115,13 +116,11 @@ def pure(subject: Subject) -> None:
     again = detector.score(subject.test(seed=2))
     alone = subject.fitted.score(subject.test(seed=3, n_rows=150))
     for what, found, expected in (("scored again", again, first), ("scored alone", alone, other)):
-        row, largest = difference(found, expected, exact=True)
-        if row is not None:
-            raise Failed(f"a recording gets other scores when {what}", first_row=row, largest_difference=largest)
+        require_equal(found, expected, f"a recording gets other scores when {what}")
 
 
 @group.check("alignment", "A row's score answers to the row itself, not only to rows before or after it.")
-def alignment(subject: Subject) -> None:
+def alignment(subject: DetectorUnderTest) -> None:
     """Change single rows: at least one of them has to notice it itself."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
@@ -137,7 +136,7 @@ def alignment(subject: Subject) -> None:
 
 
 @group.check("borders", "It does not learn from windows that run from one training recording into the next.", "fits")
-def borders(subject: Subject) -> None:
+def borders(subject: DetectorUnderTest) -> None:
     """Join the training recordings: who learns from the order of rows, and learns the same, crosses their borders."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
         raise Skipped("it declares that a score depends on its own row alone: it has no windows")
@@ -173,18 +172,15 @@ def _typical(found: FloatArray, expected: FloatArray) -> float:
 @group.check(
     "bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.", "scores"
 )
-def bystanders(subject: Subject) -> None:
+def bystanders(subject: DetectorUnderTest) -> None:
     """Score with true, with opposite and without labels lying about."""
     faulty, truth = material.with_fault(subject.test(), 120, 160)
     expected = subject.score(faulty)
     for labels in (truth, ~truth):
-        found = _score_beside(labels, subject, faulty)
-        row, largest = difference(found, expected, exact=True)
-        if row is not None:
-            raise Failed("scores follow labels that lie about", first_row=row, largest_difference=largest)
+        require_equal(_score_beside(labels, subject, faulty), expected, "scores follow labels that lie about")
 
 
-def _score_beside(labels: BoolArray, subject: Subject, faulty: Recording) -> FloatArray:
+def _score_beside(labels: BoolArray, subject: DetectorUnderTest, faulty: Recording) -> FloatArray:
     """Score while labels lie in global variables, in this frame's ``labels`` and in a `Labels` that is alive."""
     alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
     try:
@@ -195,26 +191,20 @@ def _score_beside(labels: BoolArray, subject: Subject, faulty: Recording) -> Flo
 
 
 @group.check("same-in-box", "In the box, where trials run, it gives the same scores as outside, to the bit.", "fits")
-def same_in_box(subject: Subject) -> None:
+def same_in_box(subject: DetectorUnderTest) -> None:
     """Fit and score in a real box; compare with a fit in this process."""
-    from tsadbench.sandbox import BoxFailure
-
     try:
         boxed = subject.boxed_scores
     except BoxFailure as failure:
         if _REACHED in failure.reason:
             raise Skipped("the check `files` says why it does not end in the box") from failure
         raise
-    row, largest = difference(boxed, subject.score(subject.test()), exact=True)
-    if row is not None:
-        raise Failed("scores in the box differ from those outside", first_row=row, largest_difference=largest)
+    require_equal(boxed, subject.score(subject.test()), "scores in the box differ from those outside")
 
 
 @group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
-def files(subject: Subject) -> None:
+def files(subject: DetectorUnderTest) -> None:
     """Fit and score in a real box that ends at the first such attempt."""
-    from tsadbench.sandbox import BoxFailure
-
     try:
         _ = subject.boxed_scores
     except BoxFailure as failure:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tsadbench.testing import synthetic as material
 from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import FloatArray
 
 group = Group("learning")
@@ -17,14 +17,14 @@ _START, _STOP = 120, 160
 
 
 @group.check("not-constant", "Scores differ from row to row.")
-def not_constant(subject: Subject) -> None:
+def not_constant(subject: DetectorUnderTest) -> None:
     """Score a recording with a fault in it."""
     if subject.constant:
         raise Failed("every row gets the same score")
 
 
 @group.check("fault", "Scores rise where all sensors leave their normal range.")
-def fault(subject: Subject) -> None:
+def fault(subject: DetectorUnderTest) -> None:
     """Rank the rows of a recording with a level shift of six standard deviations."""
     _skip_constant(subject)
     faulty, labels = material.with_fault(subject.test(), _START, _STOP)
@@ -34,7 +34,7 @@ def fault(subject: Subject) -> None:
 
 
 @group.check("spike", "A few extreme rows get, within their reach, a higher score than all rows before them.")
-def spike(subject: Subject) -> None:
+def spike(subject: DetectorUnderTest) -> None:
     """Move rows by a thousand standard deviations: just enough of them that a median over the memory sees them."""
     _skip_constant(subject)
     traits, first = subject.traits, 140
@@ -56,7 +56,7 @@ def spike(subject: Subject) -> None:
 
 
 @group.check("other-data", "Fitted on other data, it gives other scores.", "fits")
-def other_data(subject: Subject) -> None:
+def other_data(subject: DetectorUnderTest) -> None:
     """Fit on rows of another operating point."""
     _skip_constant(subject)
     elsewhere = [
@@ -68,7 +68,7 @@ def other_data(subject: Subject) -> None:
 
 
 @group.check("training-scores", "Scores of the training rows are like those of fresh normal rows: thresholds hold.")
-def training_scores(subject: Subject) -> None:
+def training_scores(subject: DetectorUnderTest) -> None:
     """Count fresh normal rows above all training scores; a detector that remembers its rows scores them too low."""
     detector = subject.make().fit(subject.train())
     seen = np.concatenate(detector.training_scores(subject.train()))
@@ -82,6 +82,6 @@ def training_scores(subject: Subject) -> None:
         )
 
 
-def _skip_constant(subject: Subject) -> None:
+def _skip_constant(subject: DetectorUnderTest) -> None:
     if subject.constant:
         raise Skipped("its scores are constant: the check `not-constant` says so")

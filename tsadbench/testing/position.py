@@ -6,7 +6,7 @@ import numpy as np
 
 from tsadbench.testing import synthetic as material
 from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 
 group = Group("position")
 
@@ -21,7 +21,7 @@ _LEAST_CHANGE = 0.5
 @group.check(
     "position", "Rows get the same scores wherever in a recording they stand, beyond the declared memory.", "scores"
 )
-def position(subject: Subject) -> None:
+def position(subject: DetectorUnderTest) -> None:
     """Leave the first rows out: the rest must not notice."""
     memory = subject.traits.memory
     if memory is None:
@@ -40,7 +40,7 @@ def position(subject: Subject) -> None:
 
 
 @group.check("no-trend", "Rows that repeat over and over get scores without a trend over the row number.")
-def no_trend(subject: Subject) -> None:
+def no_trend(subject: DetectorUnderTest) -> None:
     """Score a recording of identical periods; compare early and late ones."""
     repeated, length = material.periodic(_N_PERIODS, seed=5)
     scores = subject.score(repeated)

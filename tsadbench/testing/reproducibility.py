@@ -11,8 +11,8 @@ import numpy as np
 
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic as material
-from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject, difference
+from tsadbench.testing.check import Failed, Group, Skipped, require_equal
+from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import Parameter, parameters_of
 
@@ -20,15 +20,13 @@ group = Group("reproducibility")
 
 
 @group.check("repeat", "Two fits with the same seed give the same scores, to the bit.", "scores")
-def repeat(subject: Subject) -> None:
+def repeat(subject: DetectorUnderTest) -> None:
     """Fit twice."""
-    row, largest = difference(_scores(subject), _scores(subject), exact=True)
-    if row is not None:
-        raise Failed("two fits with one seed give different scores", first_row=row, largest_difference=largest)
+    require_equal(_scores(subject), _scores(subject), "two fits with one seed give different scores")
 
 
 @group.check("seed", "Another seed gives other scores where stochastic is declared, and only there.", "fits")
-def seed(subject: Subject) -> None:
+def seed(subject: DetectorUnderTest) -> None:
     """Fit with two seeds."""
     declared = subject.traits.stochastic
     if not subject.takes_seed:
@@ -45,32 +43,28 @@ def seed(subject: Subject) -> None:
 
 
 @group.check("global-random", "It neither uses nor moves the global random generators.", "fits")
-def global_random(subject: Subject) -> None:
+def global_random(subject: DetectorUnderTest) -> None:
     """Fit and score under two states of the generators; look at them before and after."""
-    found = []
+    scores = []
     for start in (11, 12):
         _scramble(start)
         before = _random_states()
-        found.append(_scores(subject))
+        scores.append(_scores(subject))
         moved = [name for name, state in _random_states().items() if before.get(name, state) != state]
         if moved:
             raise Failed(f"it moves the global random generators of {moved}; use a generator of its own, seeded")
-    row, largest = difference(found[0], found[1], exact=True)
-    if row is not None:
-        raise Failed("its scores depend on the global random generators", first_row=row, largest_difference=largest)
+    require_equal(scores[0], scores[1], "its scores depend on the global random generators")
 
 
 @group.check("refit", "A second fit forgets the first.", "fits")
-def refit(subject: Subject) -> None:
+def refit(subject: DetectorUnderTest) -> None:
     """Fit on A then on B; compare with a new detector fitted on B."""
     again = subject.make().fit(subject.train(seed=31)).fit(subject.train()).score(subject.test())
-    row, largest = difference(again, _scores(subject), exact=True)
-    if row is not None:
-        raise Failed("an earlier fit leaves a trace in the scores", first_row=row, largest_difference=largest)
+    require_equal(again, _scores(subject), "an earlier fit leaves a trace in the scores")
 
 
 @group.check("instances", "Another detector of its class, fitted on other data, changes nothing.", "fits")
-def instances(subject: Subject) -> None:
+def instances(subject: DetectorUnderTest) -> None:
     """Fit a second detector between two scorings of copies of the first."""
     detector = subject.make().fit(subject.train())
     twin = copy.deepcopy(detector)
@@ -82,7 +76,7 @@ def instances(subject: Subject) -> None:
 
 
 @group.check("scoring-parameters", "A parameter declared to matter in scoring only does not matter in fit.", "fits")
-def scoring_parameters(subject: Subject) -> None:
+def scoring_parameters(subject: DetectorUnderTest) -> None:
     """Change each one after a fit; compare with a detector constructed with the new value."""
     declared = subject.traits.scoring_parameters
     if not declared:
@@ -126,7 +120,7 @@ def _another_value(parameter: Parameter, value: object) -> object:
 
 
 @group.check("inputs", "It leaves the recordings that it is given as they are.")
-def inputs(subject: Subject) -> None:
+def inputs(subject: DetectorUnderTest) -> None:
     """Compare values and times before and after."""
     train, test = subject.train(), subject.test()
     before = [_bytes(one) for one in (*train, test)]
@@ -136,7 +130,7 @@ def inputs(subject: Subject) -> None:
             raise Failed("it writes into a recording that it was given")
 
 
-def _scores(subject: Subject, **changes: object) -> FloatArray:
+def _scores(subject: DetectorUnderTest, **changes: object) -> FloatArray:
     return subject.make(**changes).fit(subject.train()).score(subject.test())
 
 

@@ -7,21 +7,21 @@ import numpy as np
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic as material
 from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import Subject
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 
 group = Group("robustness")
 
 
 @group.check("large-numbers", "Sensors with large offsets and tiny or huge spreads get finite scores.")
-def large_numbers(subject: Subject) -> None:
+def large_numbers(subject: DetectorUnderTest) -> None:
     """Fit and score rows with offsets of a million and spreads from 1e-3 to 1e4."""
     factors, offsets = np.array([1e-3, 1.0, 1e4, 1e3]), np.array([1e6, -1e6, 0.0, 1e5])
     _fit_and_score(subject, lambda values: values * factors + offsets)
 
 
 @group.check("constant-sensor", "A sensor that never moves in training, and moves in the test, does no harm.")
-def constant_sensor(subject: Subject) -> None:
+def constant_sensor(subject: DetectorUnderTest) -> None:
     """Hold one sensor still in the training rows."""
 
     def still(values: FloatArray) -> FloatArray:
@@ -34,7 +34,7 @@ def constant_sensor(subject: Subject) -> None:
 
 
 @group.check("duplicate-sensor", "Two sensors that say the same do no harm.")
-def duplicate_sensor(subject: Subject) -> None:
+def duplicate_sensor(subject: DetectorUnderTest) -> None:
     """Let one sensor repeat another."""
 
     def repeat(values: FloatArray) -> FloatArray:
@@ -45,7 +45,7 @@ def duplicate_sensor(subject: Subject) -> None:
 
 
 @group.check("single-sensor", "One sensor alone is enough.")
-def single_sensor(subject: Subject) -> None:
+def single_sensor(subject: DetectorUnderTest) -> None:
     """Leave all sensors out but one."""
     if subject.traits.needs_prior:
         raise Skipped("it needs a prior: couplings between sensors")
@@ -57,7 +57,7 @@ def single_sensor(subject: Subject) -> None:
 
 
 @group.check("units", "A fault is found as well where all sensors are given in units a million times larger.")
-def units(subject: Subject) -> None:
+def units(subject: DetectorUnderTest) -> None:
     """Fit and score rows times 1e-6."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
@@ -74,7 +74,7 @@ def units(subject: Subject) -> None:
 
 
 @group.check("rounding", "Values rounded to seven digits get nearly the same scores.", "scores")
-def rounding(subject: Subject) -> None:
+def rounding(subject: DetectorUnderTest) -> None:
     """Score float32 values."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
@@ -86,7 +86,7 @@ def rounding(subject: Subject) -> None:
 
 
 @group.check("no-time", "Recordings without time are scored too: some protocols have none.")
-def no_time(subject: Subject) -> None:
+def no_time(subject: DetectorUnderTest) -> None:
     """Fit and score without time."""
 
     def timeless(one: Recording) -> Recording:
@@ -96,7 +96,7 @@ def no_time(subject: Subject) -> None:
 
 
 @group.check("short-recordings", "Recordings shorter than a window are answered, if only with NaN.")
-def short_recordings(subject: Subject) -> None:
+def short_recordings(subject: DetectorUnderTest) -> None:
     """Score recordings of one row and of lengths around the warm-up."""
     detector = subject.fitted
     for n_rows in sorted({1, 2, max(1, subject.warm_up - 1), max(1, subject.warm_up), subject.warm_up + 1}):
@@ -106,12 +106,12 @@ def short_recordings(subject: Subject) -> None:
             raise Failed(f"a recording of {n_rows} rows: {type(error).__name__}: {error}", n_rows=n_rows) from error
 
 
-def _fit_and_score(subject: Subject, change: material.Change) -> None:
+def _fit_and_score(subject: DetectorUnderTest, change: material.Change) -> None:
     train = [material.changed(one, change) for one in subject.train()]
     _require_scored(subject, train, material.changed(subject.test(), change))
 
 
-def _require_scored(subject: Subject, train: list[Recording], test: Recording) -> None:
+def _require_scored(subject: DetectorUnderTest, train: list[Recording], test: Recording) -> None:
     missing = np.isnan(subject.make().fit(train).score(test)) & ~np.isnan(subject.score(subject.test()))
     if missing.any():
         raise Failed("rows that have a score elsewhere have none", first_row=int(missing.argmax()))
