@@ -16,28 +16,37 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import curves, page, series, tables
+from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.atomic_files import write_file
-from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.parameters import JsonValue, nearest
 
 SCHEMA = 1
 
 
 def write_report(
-    store: Store, load: Callable[[str], LabelledDataset], folder: Path, *, labels: Sequence[str] = ()
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    folder: Path,
+    *,
+    labels: Sequence[str] = (),
+    reference: ReferenceRows | None = None,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
     Parameters
     ----------
     store
-        What to report on.
+        The trials to report on.
     load
-        Returns the data set of a name; a TsadbenchError means that its curves and series are left out, and why.
+        Returns the data set of a name; if it raises a TsadbenchError, the page shows the reason instead of curves and
+        series.
     folder
-        Made where it is not there.
+        Created if it is missing.
     labels
-        The detectors whose curves and series the page holds, beside the floors' tables; none given: all.
+        The detectors whose curves and series the page holds; by default all. Tables always show all rows.
+    reference
+        Published values to show beside the rows that reproduce them.
 
     Returns
     -------
@@ -47,16 +56,18 @@ def write_report(
     Raises
     ------
     UsageError
-        If the store holds no trial, a label is none of its own, or the file cannot be written.
+        If the store holds no trial, or none of a label, or the file cannot be written.
     MissingExtraError
         If plotly is not installed.
     """
-    html = page.render(report_content(store, load, labels))
-    return write_file(folder / "index.html", html)
+    return write_file(folder / "index.html", page.render(report_content(store, load, labels, reference)))
 
 
 def report_content(
-    store: Store, load: Callable[[str], LabelledDataset], labels: Sequence[str] = ()
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    labels: Sequence[str] = (),
+    reference: ReferenceRows | None = None,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
     records, broken = store.readable()
@@ -73,6 +84,7 @@ def report_content(
         "tsadbench": __version__,
         "store": str(store.path),
         "broken": dict(broken),
+        "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
         "boards": [
             _board(
                 Leaderboard([row for row in board.rows if (row.dataset, row.protocol) == key], board.notes),
@@ -80,6 +92,7 @@ def report_content(
                 store,
                 load,
                 labels,
+                reference,
             )
             for key, of_table in by_table.items()
         ],
@@ -92,6 +105,7 @@ def _board(
     store: Store,
     load: Callable[[str], LabelledDataset],
     labels: Sequence[str],
+    reference: ReferenceRows | None,
 ) -> JsonValue:
     first = board.rows[0]
     content: dict[str, JsonValue] = {
@@ -107,11 +121,11 @@ def _board(
         data = load(first.dataset)
         results = _results(records, store, data, labels)
     except TsadbenchError as error:
-        return {**content, "tables": tables.tables(board), "missing": str(error)}
+        return {**content, "tables": tables.tables(board, reference), "missing": str(error)}
     board = with_diagnostics(board, store, load, ("operational",))
     return {
         **content,
-        "tables": tables.tables(board),
+        "tables": tables.tables(board, reference),
         "diagnostics": tables.diagnostics(board),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
@@ -187,8 +201,6 @@ def _graph(graph: SensorGraph) -> JsonValue:
 
 
 def _check_labels(labels: Sequence[str], records: Sequence[Record]) -> None:
-    from tsadbench.utils.parameters import nearest
-
     known = tuple(dict.fromkeys(record.label for record in records))
     for label in labels:
         if label not in known:

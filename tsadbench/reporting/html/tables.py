@@ -1,42 +1,65 @@
-"""The tables of one data set and protocol as a page holds them: rows, the paper's values beside ours, manifests."""
+"""The tables of one data set and protocol as a page holds them: rows, published values beside them, manifests."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tsadbench.base.protocol import Metric
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import metrics_of, places_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json
-from tsadbench.studies.reproduction import paper
 from tsadbench.utils.parameters import JsonValue
 
-_PAPERS_DATASET = "skab"
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRows:
+    """Published values to show beside a report's own.
+
+    Parameters
+    ----------
+    title
+        What the page calls their source, in "the ...'s values" and "in the ...": a word or two.
+    citation
+        The source in full.
+    values
+        Metrics by name, by (data set, protocol, split, label) of the row that reproduces them.
+    """
+
+    title: str
+    citation: str
+    values: Mapping[tuple[str, str, str, str], Mapping[str, Summary]]
+
+    def of(self, row: Row) -> Mapping[str, Summary]:
+        """Return the values for a row; empty if there are none."""
+        return self.values.get((row.dataset, row.protocol, row.split, row.label), {})
 
 
-def tables(board: Leaderboard) -> list[JsonValue]:
+def tables(board: Leaderboard, reference: ReferenceRows | None = None) -> list[JsonValue]:
     """Return a table for each split; the rows are those of one data set and protocol."""
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows),
+            "rows": _rows(rows, reference),
         }
         for (_, _, split), rows in board.tables().items()
     ]
 
 
 def metrics(board: Leaderboard) -> list[JsonValue]:
-    """Return what a page needs to know of the metrics."""
-    return [_metric(metric) for metric in metrics_of(board.rows)]
+    """Return what a page needs to know about the metrics."""
+    return [
+        {"name": metric.name, "title": metric.title, "better": metric.better, "oracle": metric.oracle}
+        for metric in metrics_of(board.rows)
+    ]
 
 
 def manifests(records: Sequence[Record]) -> list[JsonValue]:
-    """Return of each trial what is needed to do it again."""
+    """Return what is needed to repeat each trial."""
     return [
         {
             "trial": record.trial,
@@ -52,24 +75,24 @@ def manifests(records: Sequence[Record]) -> list[JsonValue]:
     ]
 
 
-def _metric(metric: Metric) -> JsonValue:
-    return {"name": metric.name, "title": metric.title, "better": metric.better, "oracle": metric.oracle}
-
-
 def diagnostics(board: Leaderboard) -> list[JsonValue]:
-    """Return what a page needs to know of the diagnostics that some row has."""
-    return [{"name": one.name, "title": one.title} for one in shown_diagnostics(board.rows)]
+    """Return what a page needs to know about the diagnostics that some row has."""
+    return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row]) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], reference: ReferenceRows | None) -> list[JsonValue]:
     places = {metric.name: places_of(rows, metric) for metric in metrics_of(rows)}
     return [
-        _row(row, {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric})
+        _row(
+            row,
+            {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
+            {} if reference is None else reference.of(row),
+        )
         for row in rows
     ]
 
 
-def _row(row: Row, places: Mapping[str, int]) -> JsonValue:
+def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary]) -> JsonValue:
     return {
         "label": row.label,
         "family": row.first.family,
@@ -83,12 +106,12 @@ def _row(row: Row, places: Mapping[str, int]) -> JsonValue:
         "look_ahead": row.first.look_ahead,
         "below": list(row.below_floor or ()),
         "places": dict(places),
-        "metrics": {name: _summary(one) for name, one in row.metrics.items()},
+        "metrics": _summaries(row.metrics),
         "by_seed": {
             name: [record.splits[row.split].metrics.get(name) for record in row.records] for name in row.metrics
         },
-        "paper": _paper(row),
-        "diagnostics": {name: _summary(one) for name, one in row.diagnostics.items()},
+        "reference": _summaries(reference),
+        "diagnostics": _summaries(row.diagnostics),
         "cost": {
             "fit_seconds": row.fit_seconds,
             "score_seconds": row.score_seconds,
@@ -96,32 +119,15 @@ def _row(row: Row, places: Mapping[str, int]) -> JsonValue:
             "peak_memory_mib": row.peak_memory_mib,
         },
         "thresholds": [
-            {"seed": record.seed, "episode": one.episode, "value": one.threshold.value, "status": one.threshold.status}
+            {"seed": record.seed, "episode": fit.episode, "value": fit.threshold.value, "status": fit.threshold.status}
             for record in row.records
-            for one in record.thresholds
+            for fit in record.thresholds
         ],
     }
 
 
-def _summary(summary: Summary) -> JsonValue:
-    return {"mean": summary.mean, "std": summary.std}
-
-
-def _paper(row: Row) -> dict[str, JsonValue]:
-    """Return the paper's values for the row that reproduces one of its own; empty elsewhere.
-
-    Where its tables contradict each other, the first one's.
-    """
-    if (row.dataset, row.protocol) != (_PAPERS_DATASET, paper.PROTOCOL):
-        return {}
-    return {
-        metric: _summary(summary)
-        for table in reversed(paper.TABLES)
-        for method in table.methods
-        if method.label == row.label
-        for (name, split, metric), summary in paper.published(table.key).items()
-        if (name, split) == (method.name, row.split)
-    }
+def _summaries(summaries: Mapping[str, Summary]) -> dict[str, JsonValue]:
+    return {name: {"mean": summary.mean, "std": summary.std} for name, summary in summaries.items()}
 
 
 def _cpu_seconds(records: Sequence[Record]) -> float | None:

@@ -9,8 +9,10 @@ from functools import cache
 from importlib.resources import files
 
 from tsadbench.leaderboard.ranking import Summary
+from tsadbench.reporting.html.tables import ReferenceRows
 
 SEEDS = 5
+DATASET = "skab"
 PROTOCOL = "published"
 
 
@@ -157,6 +159,20 @@ def published(table: str) -> Mapping[tuple[str, str, str], Summary]:
         for line in csv.DictReader(text.splitlines())
         if line["table"] == table
     }
+
+
+def reference_rows() -> ReferenceRows:
+    """Return the paper's values for the rows that reproduce them, as a report shows them.
+
+    If its tables contradict each other, the first one's value counts.
+    """
+    values: dict[tuple[str, str, str, str], dict[str, Summary]] = {}
+    for table in reversed(TABLES):
+        for method in table.methods:
+            for (name, split, metric), summary in published(table.key).items():
+                if name == method.name:
+                    values.setdefault((DATASET, PROTOCOL, split, method.label), {})[metric] = summary
+    return ReferenceRows("paper", "the tables of the paper that proposes DPR-GM", values)
 
 
 def contradictions() -> list[tuple[str, list[tuple[Table, float]]]]:

@@ -47,10 +47,11 @@ function drawSeeds() {
     type: "scatter", mode: "markers", name: "mean", x: order.map(mean), y: names, hoverinfo: "skip",
     marker: { symbol: "line-ns-open", size: 17, color: style("--ink"), line: { width: 2 } },
   });
-  const paper = order.map((row) => (row.paper[shown.metric] || {}).mean ?? null);
-  if (paper.some((value) => value !== null)) {
+  const published = order.map((row) => (row.reference[shown.metric] || {}).mean ?? null);
+  if (published.some((value) => value !== null)) {
+    const name = `in the ${plain(content.reference.title)}`;
     traces.push({
-      type: "scatter", mode: "markers", name: "in the paper", x: paper, y: names, hovertemplate: "in the paper: %{x:.4f}<extra></extra>",
+      type: "scatter", mode: "markers", name, x: published, y: names, hovertemplate: `${name}: %{x:.4f}<extra></extra>`,
       marker: { symbol: "diamond-open", size: 10, color: colour(1), line: { width: 2 } },
     });
   }

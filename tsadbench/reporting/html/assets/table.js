@@ -2,7 +2,7 @@
 // The leaderboard: sortable, with the floors in a block of their own.
 
 const sorting = { column: "auprc", descending: true };
-const columnsShown = { paper: true, operation: true, cost: false, mixed: false };
+const columnsShown = { reference: true, operation: true, cost: false, mixed: false };
 
 const COST = [
   { key: "fit_seconds", title: "Fit (s)" },
@@ -71,10 +71,11 @@ function metricCell(row, metric) {
   cell.append(element("span", { class: { 1: "best", 2: "second" }[place] || "" }, number(summary.mean)));
   if (summary.std !== null) cell.append(element("span", { class: "spread" }, `(${number(summary.std)})`));
   if (row.below.includes(metric.name)) cell.append(element("span", { title: "does not beat the best floor" }, "↓"));
-  const paper = row.paper[metric.name];
-  if (columnsShown.paper && paper) {
-    const spread = paper.std === null ? "" : `(${number(paper.std)})`;
-    cell.append(element("span", { class: "paper", title: "in the paper" }, `paper ${number(paper.mean)}${spread}`));
+  const published = row.reference[metric.name];
+  if (columnsShown.reference && published) {
+    const spread = published.std === null ? "" : `(${number(published.std)})`;
+    const { title, citation } = content.reference;
+    cell.append(element("span", { class: "reference", title: `in ${citation}` }, `${title} ${number(published.mean)}${spread}`));
   }
   return cell;
 }
@@ -140,7 +141,7 @@ function caption() {
 
 function drawColumnChoice() {
   const wanted = { mixed: "rank floors among the detectors" };
-  if (table().rows.some((row) => Object.keys(row.paper).length)) wanted.paper = "the paper's values";
+  if (table().rows.some((row) => Object.keys(row.reference).length)) wanted.reference = `the ${content.reference.title}'s values`;
   if ((board().diagnostics || []).length) wanted.operation = "in operation";
   wanted.cost = "cost";
   fill(
