@@ -85,6 +85,8 @@ def test_published_values_stand_beside_their_row(opened):
     assert cells.all_inner_texts() == [f"survey {SCRIPT} .1234(.0500)"]
     assert cells.first.get_attribute("title") == f"in {QUOTES}"
     opened.see("seeds")
+    opened.page.locator("#seed-metric").select_option("auroc")
+    opened.see("seeds")
     assert f"in the survey {SCRIPT}" in opened.page.locator("#seeds .legendtext").all_text_contents()
     opened.page.get_by_label("the survey").uncheck()
     assert cells.count() == 0
