@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.execution.plan import Wanted, make_plan
+from tsadbench.execution.plan import make_plan
+from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.board import Leaderboard
@@ -14,8 +14,8 @@ from tsadbench.results.shipped import stored_beside
 
 
 def run(
-    detectors: Wanted | Sequence[Wanted],
-    dataset: str | LabelledDataset = "skab",
+    detectors: DetectorSpec | Sequence[DetectorSpec],
+    dataset: DatasetSpec = "skab",
     protocol: str = "strict",
     *,
     seeds: int = 5,
@@ -33,37 +33,22 @@ def run(
 ) -> Leaderboard:
     """Run detectors on a data set under a protocol and rank them, the floors beside them.
 
+    `RunRequest` (`tsadbench.execution.request`) documents the settings that are not explained here.
+
     Parameters
     ----------
     detectors
         One or several: names as on the command line, detector classes, or detectors.
-    dataset
-        Name, or the data themselves.
-    protocol
-        Name.
-    seeds
-        Seeds 0 to ``seeds - 1``; a detector that is not stochastic runs once.
-    splits
-        Splits to show; none given: all.
-    threads
-        How many threads a detector's libraries may use.
-    jobs
-        Trials at a time; the results do not depend on it.
-    settings
-        ``NAME.key=value`` for a detector's or the protocol's parameter.
-    floors
-        Whether the floors take part.
+    dataset, protocol
+        The name of the data set, the path of its card, or the data themselves; the name of the protocol.
+    seeds, threads, jobs, settings, floors, splits, data, timeout, cluster
+        As in a `RunRequest`.
     out
         Folder of a run store that keeps every trial; None keeps none.
-    data
-        Folder with the data sets' files; None searches as the documentation says.
-    timeout, memory_mib
-        What one trial may use: wall-clock seconds, resident MiB.
+    memory_mib
+        ``memory`` of a `RunRequest`.
     against
-        Protocol whose leaderboard ships with the package: its rows stand beside, marked as stored, and none of them
-        (floors included) is run again. It takes the place of ``protocol``.
-    cluster
-        A Dask cluster that runs the trials: ``tcp://host:port`` or ``local:N``; the data set must be named then.
+        As in a `RunRequest`; it is used instead of ``protocol``.
 
     Returns
     -------
@@ -95,20 +80,25 @@ def run(
       detector status  auroc_mean
     0       t2     ok         1.0
     """
-    plan = make_plan(
-        list(detectors) if isinstance(detectors, Sequence) and not isinstance(detectors, str) else [detectors],
-        dataset=dataset,
-        protocol=against or protocol,
-        splits=splits,
+    request = RunRequest(
+        detectors=[detectors] if isinstance(detectors, str) or not isinstance(detectors, Sequence) else list(detectors),
+        datasets=[dataset],
+        protocols=[against or protocol],
+        against=against,
+        splits=list(splits),
         seeds=seeds,
         threads=threads,
-        settings=settings,
-        floors=floors and against is None,
-        data=DataOptions(directory=None if data is None else Path(data)),
-        timeout=timeout,
-        memory_mib=memory_mib,
+        jobs=jobs,
+        cluster=cluster,
+        floors=floors,
         contributions=out is not None,
+        timeout=timeout,
+        memory=memory_mib,
+        data=None if data is None else Path(data),
+        settings=list(settings),
     )
+    plan = make_plan(request)
     store = None if out is None else Store.create(Path(out))
     stored = () if against is None else stored_beside(plan)
-    return Leaderboard.from_records(run_plan(plan, store, jobs=jobs, cluster=cluster), plan.splits, stored=stored)
+    records = run_plan(plan, store, jobs=request.jobs, cluster=request.cluster)
+    return Leaderboard.from_records(records, plan.splits, stored=stored)

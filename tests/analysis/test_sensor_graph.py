@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_data
+from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult

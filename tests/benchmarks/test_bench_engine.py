@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 

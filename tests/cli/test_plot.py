@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tsadbench.execution.plan import make_plan
+from tests.helpers.plans import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tsadbench import DataError
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import tep
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataNotFoundError
-from tsadbench.execution.plan import make_plan
 
 pytestmark = pytest.mark.skab  # its files lie beside SKAB's
 

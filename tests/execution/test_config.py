@@ -9,8 +9,8 @@ import pytest
 
 from tests.helpers.cards import CARD, frame
 from tsadbench.errors import UsageError
-from tsadbench.execution.config import RunConfig, read_config
-from tsadbench.execution.plans import make_plans
+from tsadbench.execution.config import RunFile, requested
+from tsadbench.execution.plan import make_plans
 from tsadbench.execution.provenance import identity
 
 MINE = """
@@ -48,7 +48,7 @@ def write(tmp_path):
 
 def problems(path: Path, **given: object) -> list[str]:
     with pytest.raises(UsageError) as caught:
-        read_config(path, given)
+        requested(path, given)
     first, *others = str(caught.value).splitlines()
     assert first.startswith(f"configuration {path}: {len(others)} problem")
     return [line.strip() for line in others]
@@ -75,9 +75,9 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         write = "/tables"
         """
     )
-    config = read_config(path).config
+    request = requested(path, {})
     here = path.parent
-    assert config.model_dump() == {
+    assert request.model_dump() == {
         "detectors": ["t2[smoothing=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
         "datasets": ["pumploop", str(here / "card.toml")],
         "protocols": ["strict", "published"],
@@ -95,27 +95,28 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         "allow_changed_data": True,
         "out": here / "../store",
         "write": Path("/tables"),
-        "settings": {},
+        "settings": [],
         "tuned": {},
+        "config_hash": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
 
 
 def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monkeypatch):
     path = write('detectors = ["mine.py:Mine"]\ndatasets = ["card.toml"]\nout = "store"')
     monkeypatch.chdir(path.parent.parent)
-    found = read_config(Path("here/run.toml")).config
+    found = requested(Path("here/run.toml"), {})
     assert (found.detectors, found.datasets, found.out) == (
         ["here/mine.py:Mine"],
         ["here/card.toml"],
         Path("here/store"),
     )
     monkeypatch.chdir(path.parent)
-    assert read_config(Path("run.toml")).config.detectors == ["mine.py:Mine"]
+    assert requested(Path("run.toml"), {}).detectors == ["mine.py:Mine"]
 
 
 def test_the_hash_is_the_files(write):
     path = write('detectors = ["t2"]\r\n')
-    assert read_config(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert requested(path, {}).config_hash == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_settings_in_every_form(write):
@@ -134,7 +135,7 @@ def test_settings_in_every_form(write):
         """
     )
     mine = f"{path.parent}/mine.py:Mine"
-    assert read_config(path).settings == (
+    assert requested(path, {}).settings == [
         "t2.smoothing=3",
         "strict.q=0.002",
         "isolation-forest.n_estimators=7",
@@ -142,21 +143,21 @@ def test_settings_in_every_form(write):
         f"{mine}.table={path.parent}/rows.csv",
         f"{mine}.factor=2",
         f"{mine}.on=on",
-    )
+    ]
 
 
 def test_no_value_is_written_none(write):
     path = write('detectors = ["mine.py:Mine"]\n[set."mine.py:Mine"]\ntable = "none"')
-    assert read_config(path).settings == (f"{path.parent}/mine.py:Mine.table=none",)
+    assert requested(path, {}).settings == [f"{path.parent}/mine.py:Mine.table=none"]
 
 
 def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left_out_go_with_it(write):
     path = write(
         'detectors = ["t2", "broken"]\nseeds = 3\n[set]\nt2.smoothing = 3\nt2-q.smoothing = 4\nstrict.q = 0.01'
     )
-    found = read_config(path, {"detectors": ["t2-q"], "seeds": 1})
-    assert (found.config.detectors, found.config.seeds) == (["t2-q"], 1)
-    assert found.settings == ("t2-q.smoothing=4", "strict.q=0.01")
+    found = requested(path, {"detectors": ["t2-q"], "seeds": 1, "settings": ["t2-q.smoothing=9"]})
+    assert (found.detectors, found.seeds) == (["t2-q"], 1)
+    assert found.settings == ["t2-q.smoothing=4", "strict.q=0.01", "t2-q.smoothing=9"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
         ("floors = 1", "run.toml, line 1: floors: expected a boolean, found 1"),
         ("detectors = 't2'", "run.toml, line 1: detectors: expected a list, found 't2'"),
         ("detectors = []", "run.toml, line 1: detectors: list should have at least 1 item, found []"),
-        ("detectors = ['t2', 3]", "run.toml, line 1: detectors: expected a string, found 3"),
+        ("detectors = ['t2', 3]", "run.toml, line 1: detectors: expected a name, a detector class or a detector, found 3"),
         ("\ndetectors = ['t22']", "run.toml, line 2: detectors: there is no detector 't22'; did you mean 't2'"),
         ("detectors = ['t2[smooth=3]']", "line 1: detectors: t2 has no parameter 'smooth'; did you mean 'smoothing'?"),
         ("detectors = ['t2[smoothing=x]']", "line 1: detectors: t2: parameter 'smoothing' cannot be 'x'"),
@@ -227,7 +228,7 @@ class TestPlans:
             trials = 3
             """
         )
-        plans = make_plans(read_config(path))
+        plans = make_plans(requested(path, {}))
         assert [(plan.data.dataset.name, plan.protocol_label) for plan in plans] == [
             ("plant", "strict[q=0.01]"),
             ("plant", "published[q=0.005]"),
@@ -244,9 +245,9 @@ class TestPlans:
         assert plans[0].source[0] == str(path.parent / "card.toml")
 
     def test_a_file_does_not_change_a_trials_identity(self, write):
-        bare = make_plans(read_config(write('detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false')))[0]
+        bare = make_plans(requested(write('detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false'), {}))[0]
         told = '\n[tuned]\nstudy = "x"'
-        same = make_plans(read_config(write(f'detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false{told}')))[0]
+        same = make_plans(requested(write(f'detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false{told}'), {}))[0]
         assert bare.config_hash != same.config_hash
         assert identity(bare.trials[0], bare) == identity(same.trials[0], same)
 
@@ -272,11 +273,11 @@ class TestPlans:
     )
     def test_what_cannot_be_planned(self, write, text, expected):
         with pytest.raises(UsageError, match=expected):
-            make_plans(read_config(write(text)))
+            make_plans(requested(write(text), {}))
 
 
 def test_the_page_names_every_key():
     page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
-    for name, field in RunConfig.model_fields.items():
+    for name, field in RunFile.model_fields.items():
         key = field.alias or name
         assert f"`{key}`" in page or f"`[{key}]`" in page, key

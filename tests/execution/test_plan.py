@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tsadbench import Detector, PluginError, Traits, UsageError
-from tsadbench.execution.plan import make_plan
 from tsadbench.registry import floors, load_detector
 
 
@@ -106,8 +106,8 @@ def test_splits_are_chosen_in_order(small_data):
         ({"protocol": "stict"}, "did you mean 'strict'"),
         ({"splits": ["overal"]}, "did you mean 'overall'"),
         ({"dataset": "skabb"}, "no data set 'skabb'; did you mean 'skab'"),
-        ({"seeds": 0}, "--seeds must be at least 1, found 0"),
-        ({"threads": 0}, "--threads must be at least 1"),
+        ({"seeds": 0}, "seeds: expected a number greater than or equal to 1, found 0"),
+        ({"threads": 0}, "threads: expected a number greater than or equal to 1, found 0"),
         ({"settings": ["t2"]}, "--set expects NAME.key=value"),
         ({"settings": ["mset.window=3"]}, "this run has no 'mset'"),
         ({"settings": ["strict.q=0.5"]}, "q"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.helpers.plans import make_plan
 from tsadbench import StoreError, UsageError
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits, UsageError
-from tsadbench.execution.plan import Plan, make_plan
+from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
+from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.trial import run_trial
 from tsadbench.utils.progress import progress

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import run_trial
 

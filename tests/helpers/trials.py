@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge, Prior
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult

@@ -157,7 +157,7 @@ def test_escapes_are_not_escaped_again():
 
 
 def test_the_command_line_has_latex_and_html(tmp_path, tsadbench):
-    from tsadbench.execution.plan import make_plan
+    from tests.helpers.plans import make_plan
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
 from tsadbench import UsageError
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.trial import Outcome

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import tsadbench
+from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.shipped import stored_beside, stored_records
 

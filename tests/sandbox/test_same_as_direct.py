@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector
 from tsadbench.testing.synthetic import PRIOR, normal

@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 from tests.helpers.german_plant import HEADER, lines
+from tests.helpers.plans import make_plan
 from tsadbench import fit_model, load_model
 from tsadbench.base.serialization.parts import to_parts
 from tsadbench.datasets.cards.reader import load_card
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.trial import run_trial
 from tsadbench.serving.model import model_bytes
 

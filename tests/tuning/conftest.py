@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.data import make_data
-from tsadbench.execution.plan import make_plan
+from tests.helpers.plans import make_plan
 from tsadbench.tuning.task import Settings, Task, make_task
 
 

@@ -13,11 +13,12 @@ import pytest
 
 from tests.datasets.cards.conftest import CARD, frame
 from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
 from tests.helpers.processes import children
 from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.plan import make_plan
+from tests.helpers.plans import make_plan
 from tsadbench.tuning import study
 from tsadbench.tuning.study import run_study
 from tsadbench.tuning.task import Settings, make_task

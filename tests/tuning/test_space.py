@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.execution.plan import make_plan
 from tsadbench.registry import entries, floors, load_detector
 from tsadbench.tuning.task import reach_of, searched
 from tsadbench.utils.parameters import parameters_of, parse_arguments

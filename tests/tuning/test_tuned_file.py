@@ -9,9 +9,9 @@ import pytest
 
 import tsadbench
 from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
 from tsadbench import UsageError
-from tsadbench.execution.config import read_config
-from tsadbench.execution.plan import make_plan
+from tsadbench.execution.config import requested
 from tsadbench.execution.run_store import Store
 from tsadbench.tuning.storage import shown_url, storage_of
 from tsadbench.tuning.study_result import Point, StudyResult
@@ -79,7 +79,7 @@ def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_t
     plan = make_plan(["own.py:Own"], dataset=make_data(), seeds=1, floors=False)
     folder = tmp_path / "deep"
     file = write_tuned(make_task(plan, Settings(folds=2)), StudyResult((point,), maximise=True), folder)
-    assert read_config(file, {"datasets": ["pumploop"]}).config.detectors == [f"{tmp_path}/own.py:Own[guess=0.1]"]
+    assert requested(file, {"datasets": ["pumploop"]}).detectors == [f"{tmp_path}/own.py:Own[guess=0.1]"]
     plan = make_plan(["dprgm[window=8,prior=prior.json,graph=random]"], dataset=_long(), seeds=1, floors=False)
     point = Point(0, "complete", {"alpha": 0.5}, 0.4, {})
     file = write_tuned(make_task(plan, Settings(folds=2)), StudyResult((point,), maximise=True), folder)

@@ -185,6 +185,7 @@ def sensitivity(
     from tsadbench.cli.progress import watching
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
     from tsadbench.studies.prior_sensitivity import page, variants
@@ -197,9 +198,15 @@ def sensitivity(
     for name in names:
         loaded = load_dataset(name)(DataOptions(directory=data))
         graphs = variants(loaded.dataset)
-        plan = make_plan(
-            [graph.detector for graph in graphs], dataset=loaded, seeds=seeds, floors=False, contributions=False
+        request = RunRequest(
+            detectors=[graph.detector for graph in graphs],
+            datasets=[loaded],
+            seeds=seeds,
+            jobs=jobs,
+            floors=False,
+            contributions=False,
         )
+        plan = make_plan(request)
         with watching(len(plan.trials)) as observer:
             records = run_plan(plan, store, observer, jobs=jobs)
         tables[name] = (loaded.dataset, graphs, records)

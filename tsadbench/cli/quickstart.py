@@ -51,22 +51,30 @@ def quickstart(
 
 
 def _plan(threads: int, data: Path | None) -> Plan:
-    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.data import progress_bar
     from tsadbench.errors import DataNotFoundError
     from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.request import RunRequest
 
-    def on(dataset: str, options: DataOptions) -> Plan:
+    def on(dataset: str, folder: Path | None = None) -> Plan:
         return make_plan(
-            DETECTORS, dataset=dataset, splits=["overall"], seeds=1, threads=threads, data=options, contributions=False
+            RunRequest(
+                detectors=list(DETECTORS),
+                datasets=[dataset],
+                splits=["overall"],
+                seeds=1,
+                threads=threads,
+                data=folder,
+                contributions=False,
+            )
         )
 
     try:
         with progress_bar("Reading skab"):
-            return on("skab", DataOptions(directory=data))
+            return on("skab", data)
     except DataNotFoundError as error:
         print(
             f"SKAB is not to be had here ({error}).\nThis table is over pumploop instead: simulated data, not SKAB.",
             file=sys.stderr,
         )
-        return on("pumploop", DataOptions())
+        return on("pumploop")

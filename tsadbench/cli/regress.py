@@ -93,14 +93,14 @@ def _selected(baseline: Baseline, detectors: list[str] | None) -> Baseline:
 
 
 def _compared(baseline: Baseline, dataset: str, seeds: int | None, jobs: int, data: Path | None) -> tuple[Cell, ...]:
-    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
     from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.runner import run_plan
     from tsadbench.leaderboard.regression import compare
     from tsadbench.utils.parameters import parse_label
 
-    request = parse_label(baseline.protocol)
+    protocol = parse_label(baseline.protocol)
     labels = list(dict.fromkeys(record.label for record in baseline.records))
     found: list[Record] = []
     # Rows of one table may have run with different numbers of threads and seeds.
@@ -110,17 +110,19 @@ def _compared(baseline: Baseline, dataset: str, seeds: int | None, jobs: int, da
             for label in labels
             if any(record.label == label and record.threads == threads for record in baseline.records)
         ]
-        plan = make_plan(
-            of_threads,
-            dataset=dataset,
-            protocol=request.target,
-            settings=[f"{request.target}.{key}={value}" for key, value in request.arguments.items()],
+        request = RunRequest(
+            detectors=list(of_threads),
+            datasets=[dataset],
+            protocols=[protocol.target],
+            settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
             seeds=min(seeds or baseline.seeds, baseline.seeds),
             threads=threads,
+            jobs=jobs,
             floors=False,
-            data=DataOptions(directory=data),
+            data=data,
             contributions=False,
         )
+        plan = make_plan(request)
         with watching(len(plan.trials)) as observer:
             found += run_plan(plan, None, observer, jobs=jobs)
     return compare(baseline, found)

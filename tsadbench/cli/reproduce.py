@@ -26,18 +26,18 @@ def reproduce(
     ] = True,
 ) -> None:
     """Run what is missing of the paper's tables (about an hour on two cores), and write them beside ours."""
-    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.progress import watching
-    from tsadbench.errors import UsageError
     from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import kept_records, run_plan
     from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, labels
     from tsadbench.studies.reproduction.write import write
 
-    if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, found {jobs}")
-    plan = make_plan(labels(), protocol=PROTOCOL, seeds=SEEDS, data=DataOptions(directory=data), contributions=False)
+    request = RunRequest(
+        detectors=list(labels()), protocols=[PROTOCOL], seeds=SEEDS, jobs=jobs, data=data, contributions=False
+    )
+    plan = make_plan(request)
     store = Store.create(out)
     if run:
         try:

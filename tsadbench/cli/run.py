@@ -16,9 +16,9 @@ from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_di
 from tsadbench.cli.output import Format, show
 
 if TYPE_CHECKING:
-    from tsadbench.execution.config import Configured
     from tsadbench.execution.plan import Plan
     from tsadbench.execution.record import Record
+    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
 
 
@@ -138,39 +138,30 @@ def run(
     vus_buffer: VusBufferOption = None,
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables, the floors beside them."""
-    asked = _configured(
-        config,
-        settings or (),
-        detectors=detector,
-        datasets=dataset,
-        protocols=protocol,
-        against=against,
-        splits=split,
-        seeds=seeds,
-        threads=threads,
-        jobs=jobs,
-        cluster=cluster,
-        floors=floors,
-        timeout=timeout,
-        memory=memory,
-        contributions=contributions,
-        data=data,
-        allow_changed_data=allow_changed_data,
-        out=out,
-        write=write,
-    )
-    _run(asked, rerun or (), _Shown(form, diagnostics, vus_buffer))
+    options = {
+        "detectors": detector,
+        "datasets": dataset,
+        "protocols": protocol,
+        "against": against,
+        "splits": split,
+        "seeds": seeds,
+        "threads": threads,
+        "jobs": jobs,
+        "cluster": cluster,
+        "settings": settings,
+        "floors": floors,
+        "timeout": timeout,
+        "memory": memory,
+        "contributions": contributions,
+        "data": data,
+        "allow_changed_data": allow_changed_data,
+        "out": out,
+        "write": write,
+    }
+    from tsadbench.execution.config import requested
 
-
-def _configured(file: Path | None, settings: Sequence[str], **options: object) -> Configured:
-    """Return what the file asks for, where there is one, and the options above it."""
-    from tsadbench.execution.config import Configured, RunConfig, read_config
-
-    given = {key: value for key, value in options.items() if value is not None and value != []}
-    if file is None:
-        return Configured(RunConfig().model_copy(update=given), tuple(settings))
-    found = read_config(file, given)
-    return Configured(found.config, (*found.settings, *settings), found.sha256)
+    request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
+    _run(request, rerun or (), _Shown(form, diagnostics, vus_buffer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,31 +173,28 @@ class _Shown:
     vus_buffer: int | None
 
 
-def _run(asked: Configured, rerun: Sequence[Rerun], shown: _Shown) -> None:
+def _run(request: RunRequest, rerun: Sequence[Rerun], shown: _Shown) -> None:
     from tsadbench.cli.data import progress_bar
     from tsadbench.errors import UsageError
-    from tsadbench.execution.plans import make_plans
+    from tsadbench.execution.plan import make_plans
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import ALL_BUT_OK, kept_records
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.results.shipped import stored_beside
 
-    config = asked.config
-    if config.jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, found {config.jobs}")
-    if not config.contributions and Rerun.no_contributions in rerun:
+    if not request.contributions and Rerun.no_contributions in rerun:
         raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
     check_options(shown.diagnostics, shown.vus_buffer)
-    with progress_bar(f"Reading {', '.join(config.datasets)}"):  # it may have to be downloaded first
-        plans = make_plans(asked)
-    stored = [() if config.against is None else stored_beside(plan) for plan in plans]
-    store = Store.create(config.out)
+    with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
+        plans = make_plans(request)
+    stored = [() if request.against is None else stored_beside(plan) for plan in plans]
+    store = Store.create(request.out)
     try:
-        records, n_kept = _run_watched(plans, store, config.jobs, frozenset(rerun) or ALL_BUT_OK, config.cluster)
+        records, n_kept = _run_watched(plans, store, request, frozenset(rerun) or ALL_BUT_OK)
     except KeyboardInterrupt:
         kept = sum(len(kept_records(plan, store)) for plan in plans)
         print(
-            f"interrupted: {kept} of {sum(len(plan.trials) for plan in plans)} trials are kept in {config.out}; "
+            f"interrupted: {kept} of {sum(len(plan.trials) for plan in plans)} trials are kept in {request.out}; "
             f"the same command goes on from there",
             file=sys.stderr,
         )
@@ -220,21 +208,23 @@ def _run(asked: Configured, rerun: Sequence[Rerun], shown: _Shown) -> None:
     data = {plan.data.dataset.name: plan.data for plan in plans}
     board = add_diagnostics(board, store, data.__getitem__, shown.diagnostics, shown.vus_buffer)
     show(board, shown.form)
-    if config.write is not None:
-        board.write(config.write)
+    if request.write is not None:
+        board.write(request.write)
     earlier = f", {n_kept} of them from an earlier run" if n_kept else ""
-    print(f"{sum(map(len, records))} trials are kept in {config.out}{earlier}", file=sys.stderr)
+    print(f"{sum(map(len, records))} trials are kept in {request.out}{earlier}", file=sys.stderr)
     if any(record.status != "ok" for found in records for record in found):
         raise typer.Exit(1)
 
 
 def _run_watched(
-    plans: Sequence[Plan], store: Store, jobs: int, rerun: Collection[str], cluster: str | None
+    plans: Sequence[Plan], store: Store, request: RunRequest, rerun: Collection[str]
 ) -> tuple[list[tuple[Record, ...]], int]:
     """Return the records of each plan's trials, and how many of them all are an earlier run's."""
     from tsadbench.cli.progress import watching
     from tsadbench.execution.runner import run_plan
 
     with watching(sum(len(plan.trials) for plan in plans), several=len(plans) > 1) as observer:
-        found = [run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster) for plan in plans]
-        return found, observer.n_kept
+        records = [
+            run_plan(plan, store, observer, jobs=request.jobs, rerun=rerun, cluster=request.cluster) for plan in plans
+        ]
+        return records, observer.n_kept

@@ -85,10 +85,10 @@ def tune(
     """
     if context.invoked_subcommand is not None:
         return
-    from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.data import progress_bar
     from tsadbench.errors import UsageError
     from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.request import RunRequest
     from tsadbench.tuning.storage import storage_of
     from tsadbench.tuning.study import run_study
     from tsadbench.tuning.task import Settings, make_task
@@ -107,10 +107,17 @@ def tune(
         memory_mib=memory,
         prune=prune,
     )
-    options = DataOptions(directory=data, allow_changed=allow_changed_data)
+    request = RunRequest(
+        detectors=[detector],
+        datasets=[dataset],
+        seeds=1,
+        floors=False,
+        data=data,
+        allow_changed_data=allow_changed_data,
+    )
     with progress_bar(f"Reading {dataset}"):
         # The plan gets no name here: it holds test recordings and labels, which are to be gone when the search begins.
-        task = make_task(make_plan([detector], dataset=dataset, seeds=1, floors=False, data=options), settings)
+        task = make_task(make_plan(request), settings)
     url = storage_of(task, out, storage)
     print(f"study {task.study}: {', '.join(task.space)}", file=sys.stderr)
     try:

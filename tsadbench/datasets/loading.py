@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -39,16 +39,17 @@ def load_dataset(name: str) -> Loader:
     return cast("Loader", loader)
 
 
-def require_distinct_names(loaded: Mapping[str, LabelledDataset]) -> None:
-    """Raise a UsageError if two data sets, by what the user called them, have the same name."""
+def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> None:
+    """Raise a UsageError if two data sets, each beside what the user calls it, have the same name."""
     called: dict[str, str] = {}
-    for call, data in loaded.items():
-        other = called.setdefault(data.dataset.name, call)
-        if other != call:
+    for call, data in loaded:
+        name = data.dataset.name
+        if name in called:
             raise UsageError(
-                f"data sets {other} and {call} have the same name, {data.dataset.name!r}: their tables would be mixed "
-                f"up; change it in one of the cards"
+                f"data sets {called[name]} and {call} have the same name, {name!r}: their tables would be mixed up; "
+                f"change it in one of the cards"
             )
+        called[name] = call
 
 
 def card_loader(path: Path) -> Loader:

@@ -1,4 +1,4 @@
-"""A run's configuration: a TOML file that holds what ``tsadbench run`` is told, for one data set or many."""
+"""Configuration files: TOML files that hold the settings of a run, for one data set or many."""
 
 from __future__ import annotations
 
@@ -7,171 +7,128 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from tsadbench.base.prior import Prior
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.execution.request import RunRequest, RunSettings
 from tsadbench.registry import floors, load_detector, load_protocol
 from tsadbench.utils.issues import Issues, listed
 from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of, parse_arguments, parse_label
-from tsadbench.utils.toml import TABLE, checked, dotted, line_of, read_toml
+from tsadbench.utils.toml import checked, dotted, line_of, read_toml
 
-_Names: TypeAlias = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
-_Count: TypeAlias = Annotated[int, Field(ge=1)]
-_Limit: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_File: TypeAlias = Annotated[Path, Field(strict=False)]
+# Options that change which detectors and protocols run: the file's settings of others are left out then.
+_CHOOSING = {"detectors", "protocols", "against", "floors"}
 
 
-class RunConfig(BaseModel):
-    """What a run is told, each key as the option of ``tsadbench run`` that overrides it; a list where that repeats.
+class RunFile(RunSettings):
+    """The keys of a configuration file.
 
     Parameters
     ----------
-    detectors, datasets, protocols
-        Every detector runs on every data set under every protocol.
-    against
-        Protocol whose leaderboard ships with the package; it takes the place of ``protocols``.
-    splits
-        Splits that tables show; a data set shows those of them that it has. None given: all.
-    seeds, threads, jobs
-        Seeds 0 to ``seeds - 1``; threads of a trial's libraries; trials at a time.
-    cluster
-        A Dask cluster in the place of this machine.
-    floors, contributions
-        Whether the floors take part; whether contributions are kept.
-    timeout, memory
-        What one trial may use: seconds, MiB.
-    data, allow_changed_data
-        The folder that holds the data sets' folders; whether to go on where files differ from the published ones.
-    out, write
-        The run store; the folder for tables.
     settings
-        Parameters of detectors and protocols by ``NAME.key``, or by tables in tables. Written ``set``.
-    tuned
-        How ``tsadbench tune`` came to these settings; records keep it.
+        Parameters of detectors and protocols by ``NAME.key``, or by nested tables. The key is written ``set``.
     """
 
-    model_config = TABLE
-
-    detectors: _Names = []
-    datasets: _Names = ["skab"]
-    protocols: _Names = ["strict"]
-    against: str | None = None
-    splits: list[str] = []
-    seeds: _Count = 5
-    threads: _Count = 1
-    jobs: _Count = 1
-    cluster: str | None = None
-    floors: bool = True
-    contributions: bool = True
-    timeout: _Limit | None = None
-    memory: _Limit | None = None
-    data: _File | None = None
-    allow_changed_data: bool = False
-    out: _File = Path("runs")
-    write: _File | None = None
-    settings: Annotated[dict[str, Any], Field(alias="set")] = {}
-    tuned: dict[str, Any] = {}
+    settings: Annotated[dict[str, Any], Field(alias="set", default_factory=dict)]
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """What a file, and the command line above it, ask for.
+def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
+    """Return what a configuration file, if any, and the options that override it ask for.
+
+    Paths in the file (cards, Python files, priors, folders) are relative to its folder.
 
     Parameters
     ----------
-    config
-        Every key; its paths are as seen from the working directory.
-    settings
-        Its settings, as ``--set`` takes them.
-    sha256
-        Of the file; None where there is none.
-    """
-
-    config: RunConfig
-    settings: tuple[str, ...] = ()
-    sha256: str | None = None
-
-
-def read_config(path: Path, given: Mapping[str, object] | None = None) -> Configured:
-    """Read a configuration.
-
-    Paths in it (cards, Python files, priors, folders) are relative to the file's folder.
-
-    Parameters
-    ----------
-    path
-        The file.
-    given
-        Values of keys that take the place of the file's. Settings of detectors and protocols that are not among them
-        are left out then.
+    file
+        The configuration file.
+    options
+        Values of `RunRequest`'s settings, which override the file's; ``settings`` are added to the file's, and win. The
+        file's settings of detectors and protocols that the options leave out are left out, too.
 
     Raises
     ------
     UsageError
-        If anything is wrong with the file; the message lists all of it, with lines.
+        If anything is wrong with the file (the message lists all of it, with lines), an option is out of range, or no
+        detector is named.
     """
-    given = given or {}
+    request = RunRequest(**options) if file is None else _read(file, options)
+    if not request.detectors:
+        raise UsageError(
+            "expected a detector, found none: name one with --detector, or with detectors = [...] in --config"
+        )
+    return request
+
+
+def _read(path: Path, options: Mapping[str, Any]) -> RunRequest:
     issues = Issues()
-    found = read_toml(path, issues, "docs/configuration.md shows one")
-    config = None if found is None else checked(RunConfig, *found, path.name, "the configuration", issues)
-    if config is None or found is None:
-        raise _wrong(path, issues)
-    reader = _Reader(path, found[0], issues)
-    config = config.model_copy(update={**reader.own(config, given), **given})
-    whole = not issues and not given.keys() & {"detectors", "protocols", "against", "floors"}
-    settings = reader.settings(config, whole=whole)
+    content = read_toml(path, issues, "docs/configuration.md shows one")
+    file = None if content is None else checked(RunFile, *content, path.name, "the configuration", issues)
+    if content is None or file is None:
+        raise _faulty(path, issues)
+    reader = _Reader(path, content[0], issues)
+    values = {**reader.values(file, options), **options}
+    whole = not issues and not options.keys() & _CHOOSING
+    settings = reader.settings(file.settings, {**dict(RunSettings()), **values}, whole=whole)
     if issues:
-        raise _wrong(path, issues)
-    return Configured(config, tuple(settings), hashlib.sha256(path.read_bytes()).hexdigest())
+        raise _faulty(path, issues)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return RunRequest(**{**values, "settings": [*settings, *options.get("settings", ())], "config_hash": sha256})
 
 
-def _wrong(path: Path, issues: Issues) -> UsageError:
+def _faulty(path: Path, issues: Issues) -> UsageError:
     return UsageError(listed(f"configuration {path}", issues, len(issues)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A file whose keys are of the right types: names are looked up, and paths brought to the working directory."""
+    """A file whose keys are of the right types: looks names up, and makes paths relative to the working directory."""
 
     path: Path
     text: str
     issues: Issues
 
-    def own(self, config: RunConfig, given: Mapping[str, object]) -> dict[str, object]:
-        """Return the values that hold names or paths, of the keys that are not given."""
+    def values(self, file: RunFile, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the file's keys that no option overrides, settings of detectors and protocols aside."""
         readers = {"detectors": self._detector, "datasets": self._dataset, "protocols": self._protocol}
-        found: dict[str, object] = {}
-        for key in (one for one in RunConfig.model_fields if one in config.model_fields_set - given.keys()):
-            value = getattr(config, key)
+        values: dict[str, Any] = {}
+        # In the order of the fields, so that issues are listed in that order.
+        for key in RunSettings.model_fields:
+            if key not in file.model_fields_set or key in options:
+                continue
+            value = getattr(file, key)
             if isinstance(value, Path):
-                found[key] = Path(self._from_here(str(value)))
+                value = Path(self._from_here(str(value)))
             elif key in readers:
                 names: list[str] = []
-                for text in value:
+                for name in value:
                     with self._noting((key,)):
-                        names.append(readers[key](text))
-                found[key] = names
-        return found
+                        names.append(readers[key](name))
+                value = names
+            values[key] = value
+        return values
 
-    def settings(self, config: RunConfig, *, whole: bool) -> list[str]:
-        """Return the settings as ``NAME.key=value``.
+    def settings(self, tables: Mapping[str, Any], run: Mapping[str, Any], *, whole: bool) -> list[str]:
+        """Return the settings of detectors and protocols as ``NAME.key=value``.
 
         Parameters
         ----------
-        config
-            The whole configuration.
+        tables
+            As the file has them.
+        run
+            The other settings of the run.
         whole
-            Whether its detectors and protocols are the file's own: a setting of another one is a mistake then, and
-            left out else.
+            Whether its detectors and protocols are the file's own: a setting of any other one is a mistake then, and
+            is left out otherwise.
         """
-        detectors = {parse_label(text).target for text in config.detectors} | set(floors() if config.floors else ())
-        protocols = {config.against} if config.against else set(config.protocols)
+        detectors = {parse_label(name).target for name in run["detectors"]}
+        detectors |= set(floors() if run["floors"] else ())
+        protocols = {run["against"]} if run["against"] else set(run["protocols"])
         texts = []
-        for keys, value in _leaves(config.settings):
+        for keys, value in _leaves(tables):
             place = ("set", *keys)
             name, dot, key = dotted(keys).rpartition(".")
             target = self._target(name)
@@ -189,9 +146,9 @@ class _Reader:
         return texts
 
     def _detector(self, text: str) -> str:
-        request = parse_label(text)
-        target = self._target(request.target)
-        return str(Label(target, self._arguments(load_detector(target), request.arguments, target)))
+        label = parse_label(text)
+        target = self._target(label.target)
+        return str(Label(target, self._arguments(load_detector(target), label.arguments, target)))
 
     def _dataset(self, text: str) -> str:
         if not text.endswith(CARD_ENDING):
@@ -207,14 +164,14 @@ class _Reader:
         return text
 
     def _arguments(self, cls: type, texts: Mapping[str, str], owner: str) -> dict[str, str]:
-        """Return arguments, each of them checked, files as seen from the working directory."""
+        """Return checked arguments, with the paths of files as seen from the working directory."""
         files = {parameter.name for parameter in parameters_of(cls) if _is_file(parameter.annotation)}
-        found = {
+        arguments = {
             key: self._from_here(text) if key in files and text.lower() != "none" else text
             for key, text in texts.items()
         }
-        parse_arguments(cls, found, owner)
-        return found
+        parse_arguments(cls, arguments, owner)
+        return arguments
 
     def _target(self, name: str) -> str:
         return self._from_here(name) if ".py:" in name else name
@@ -234,7 +191,7 @@ class _Reader:
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Give the values of tables in tables, each with its keys."""
+    """Yield the values of nested tables, each with its keys."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, (*above, key))

@@ -1,26 +1,26 @@
-"""From what the user asked for to a list of trials; every wrong name, parameter or prior ends here."""
+"""From a request to plans: lists of trials. Every wrong name, parameter or prior is reported here, before a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast
+from typing import cast
+
+from pydantic_core import to_jsonable_python
 
 from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, check_labels
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
-from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.loading import load_dataset, require_distinct_names
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import floors as registered_floors
-from tsadbench.registry import load_detector, load_protocol, registered_name
+from tsadbench.execution.request import DetectorSpec, RunRequest
+from tsadbench.registry import floors, load_detector, load_protocol, registered_name
 from tsadbench.sandbox import Construction
 from tsadbench.utils.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
 MAX_CONTRIBUTIONS = 10**7
-
-Wanted: TypeAlias = str | type[Detector] | Detector
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,133 +125,66 @@ class Plan:
         return [tuple(group) for group in groups.values()]
 
 
-def make_plan(
-    detectors: Sequence[Wanted],
-    *,
-    dataset: str | LabelledDataset = "skab",
-    protocol: str = "strict",
-    splits: Sequence[str] = (),
-    seeds: int = 5,
-    threads: int = 1,
-    settings: Sequence[str] = (),
-    floors: bool = True,
-    data: DataOptions | None = None,
-    timeout: float | None = None,
-    memory_mib: float | None = None,
-    contributions: bool = True,
-) -> Plan:
-    """Return the trials that answer a request.
+def make_plan(request: RunRequest) -> Plan:
+    """Return the plan of a request for one data set and one protocol; errors as for `make_plans`."""
+    plans = make_plans(request)
+    if len(plans) != 1:
+        raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations of them")
+    return plans[0]
 
-    Parameters
-    ----------
-    detectors
-        Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes
-        or detectors.
-    dataset
-        Name, or the data themselves.
-    protocol
-        Name.
-    splits
-        Splits that tables show; none given: all.
-    seeds
-        Seeds 0 to ``seeds - 1``; a detector that is not stochastic runs once.
-    threads
-        How many threads a detector's libraries may use.
-    settings
-        ``NAME.key=value`` for a detector's or the protocol's parameter.
-    floors
-        Whether the floors take part.
-    data
-        Where to look for the data set's files.
-    timeout, memory_mib
-        What one trial may use: wall-clock seconds, resident MiB.
-    contributions
-        Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values a trial.
+
+def make_plans(request: RunRequest) -> tuple[Plan, ...]:
+    """Return a plan for each data set and protocol; every data set is read once.
 
     Raises
     ------
     UsageError
-        If a name, a parameter or a split does not exist, or a value is out of range.
+        If a name, a parameter or a split does not exist, a value is out of range, or two data sets have one name.
     DataError
-        If the data set cannot be found or read.
+        If a data set cannot be found or read.
+    PluginError, MissingExtraError
+        If a detector, a protocol or a loader cannot be imported.
     """
-    _require_at_least_one(seeds=seeds, threads=threads)
-    _require_positive(timeout=timeout, memory=memory_mib)
-    given = _parse_settings(settings)
-    wanted = _wanted([*detectors, *(registered_floors() if floors else ())], given)
-    chosen, protocol_label = make_protocol(protocol, given.pop(protocol, {}))
-    if given:
-        names = tuple({protocol, *(name for name, *_ in wanted)})
-        unknown = next(iter(given))
-        raise UsageError(f"--set {unknown}...: this run has no {unknown!r}{nearest(unknown, names)}")
-    loaded = load_dataset(dataset)(data or DataOptions()) if isinstance(dataset, str) else dataset
-    check_labels(loaded)
-    episodes = tuple(chosen.episodes(loaded.dataset))
-    contenders = {one.label: one for one in (_contender(*want, loaded.dataset) for want in wanted)}
-    return Plan(
-        data=loaded,
-        protocol=chosen,
-        protocol_label=protocol_label,
-        episodes=episodes,
-        trials=tuple(
-            Trial(contender, seed, threads)
-            for contender in contenders.values()
-            for seed in range(seeds if contender.traits.stochastic else 1)
-        ),
-        splits=_splits(splits, loaded.dataset),
-        timeout=timeout,
-        memory_mib=memory_mib,
-        contributions=contributions and _n_values(episodes) <= MAX_CONTRIBUTIONS,
-        source=(dataset, data or DataOptions()) if isinstance(dataset, str) else None,
-    )
-
-
-def _require_at_least_one(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise UsageError(f"--{name} must be at least 1, found {number}")
-
-
-def _require_positive(**numbers: float | None) -> None:
-    for name, number in numbers.items():
-        if number is not None and not number > 0:
-            raise UsageError(f"--{name} must be positive, found {number}")
-
-
-def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return ``NAME.key=value`` texts as values by key by name; a name may hold dots."""
-    given: dict[str, dict[str, str]] = {}
-    for setting in settings:
-        path, equals, value = setting.partition("=")
-        name, dot, key = path.rpartition(".")
-        if not (equals and dot and name and key):
-            raise UsageError(f"--set expects NAME.key=value, found {setting!r}")
-        given.setdefault(name.strip(), {})[key.strip()] = value.strip()
-    return given
-
-
-def _wanted(
-    detectors: Sequence[Wanted], given: dict[str, dict[str, str]]
-) -> list[tuple[str, type[Detector], dict[str, object]]]:
-    """Return name, class and arguments of each detector; settings that were used are taken out of ``given``."""
-    wanted = []
-    for detector in detectors:
-        name, cls, arguments = _named(detector)
-        wanted.append((name, cls, {**parse_arguments(cls, given.get(name, {}), name), **arguments}))
-    for name, *_ in wanted:
-        given.pop(name, None)
-    return wanted
-
-
-def _named(detector: Wanted) -> tuple[str, type[Detector], dict[str, object]]:
-    if isinstance(detector, str):
-        request = parse_label(detector)
-        cls = load_detector(request.target)
-        return request.target, cls, parse_arguments(cls, request.arguments, request.target)
-    if isinstance(detector, type):
-        return registered_name(detector), detector, {}
-    given = cast("Detector", detector)  # mypy loses it: Detector's base has no types
-    return registered_name(type(given)), type(given), dict(given.get_params(deep=False))
+    settings = _parse_settings(request.settings)
+    # With --against, the floors are among the stored rows.
+    with_floors = request.floors and request.against is None
+    names = [*request.detectors, *(floors() if with_floors else ())]
+    detectors = [_resolved(detector, settings) for detector in names]
+    protocols = [(name, *make_protocol(name, settings.get(name, {}))) for name in _protocol_names(request)]
+    known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
+    for name in settings:
+        if name not in known:
+            raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}")
+    datasets = _loaded(request)
+    plans = []
+    for dataset, data in datasets:
+        splits = _own_splits(request, dataset, data.dataset)
+        for protocol_name, protocol, protocol_label in protocols:
+            try:
+                episodes = tuple(protocol.episodes(data.dataset))
+                contenders = [_contender(*detector, data.dataset) for detector in detectors]
+            except UsageError as error:
+                if len(datasets) == len(protocols) == 1:
+                    raise
+                raise UsageError(f"data set {dataset}, protocol {protocol_name}: {error}") from error
+            n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
+            plans.append(
+                Plan(
+                    data=data,
+                    protocol=protocol,
+                    protocol_label=protocol_label,
+                    episodes=episodes,
+                    trials=_trials(contenders, request),
+                    splits=splits,
+                    timeout=request.timeout,
+                    memory_mib=request.memory,
+                    contributions=request.contributions and n_values <= MAX_CONTRIBUTIONS,
+                    source=(dataset, request.data_options) if dataset in request.datasets else None,
+                    config_hash=request.config_hash,
+                    tuning=to_jsonable_python(request.tuned),
+                )
+            )
+    return tuple(plans)
 
 
 def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
@@ -276,6 +209,82 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     return protocol, format_label(name, cls, arguments)
 
 
+def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return ``NAME.key=value`` texts as values by key by name; a name may hold dots."""
+    parsed: dict[str, dict[str, str]] = {}
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        name, dot, key = path.rpartition(".")
+        if not (equals and dot and name and key):
+            raise UsageError(f"--set expects NAME.key=value, found {setting!r}")
+        parsed.setdefault(name.strip(), {})[key.strip()] = value.strip()
+    return parsed
+
+
+def _resolved(
+    detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]]
+) -> tuple[str, type[Detector], dict[str, object]]:
+    """Return a detector's name, class and arguments; its own arguments win over the settings of its name."""
+    arguments: dict[str, object]
+    if isinstance(detector, str):
+        label = parse_label(detector)
+        name, cls = label.target, load_detector(label.target)
+        arguments = parse_arguments(cls, label.arguments, name)
+    elif isinstance(detector, type):
+        name, cls, arguments = registered_name(detector), detector, {}
+    else:
+        instance = cast("Detector", detector)  # mypy loses the type, as Detector's base has none
+        cls = type(instance)
+        name, arguments = registered_name(cls), dict(instance.get_params(deep=False))
+    return name, cls, {**parse_arguments(cls, settings.get(name, {}), name), **arguments}
+
+
+def _protocol_names(request: RunRequest) -> tuple[str, ...]:
+    protocols = tuple(dict.fromkeys(request.protocols))
+    if request.against is None:
+        return protocols
+    if "protocols" in request.model_fields_set and protocols != (request.against,):
+        raise UsageError(
+            f"--against {request.against} shows rows made under the protocol {request.against!r}, found --protocol "
+            f"{' and '.join(protocols)}; rows of two protocols cannot be compared: leave --protocol out"
+        )
+    return (request.against,)
+
+
+def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
+    """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
+    named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
+    loaded = [(name, load_dataset(name)(request.data_options)) for name in named]
+    loaded += [(data.dataset.name, data) for data in request.datasets if not isinstance(data, str)]
+    for _, data in loaded:
+        check_labels(data)
+    require_distinct_names(loaded)
+    splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))
+    for split in request.splits:
+        if split not in splits:
+            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}")
+    return loaded
+
+
+def _own_splits(request: RunRequest, name: str, dataset: Dataset) -> tuple[str, ...]:
+    """Return those of the request's splits that a data set has; all of its splits if none is requested."""
+    own = tuple(dict.fromkeys(split for split in request.splits if split in dataset.splits))
+    if request.splits and not own:
+        raise UsageError(
+            f"data set {name} has none of the splits {', '.join(request.splits)}; it has: {', '.join(dataset.splits)}"
+        )
+    return own or tuple(dataset.splits)
+
+
+def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial, ...]:
+    """Return one trial per seed of each contender; a detector that is named twice, say as a floor too, runs once."""
+    return tuple(
+        Trial(contender, seed, request.threads)
+        for contender in {contender.label: contender for contender in contenders}.values()
+        for seed in range(request.seeds if contender.traits.stochastic else 1)
+    )
+
+
 def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dataset: Dataset) -> Contender:
     label = format_label(name, cls, {key: value for key, value in arguments.items() if key != "seed"})
     if cls.traits.needs_prior and arguments.get("prior") is None:
@@ -283,19 +292,19 @@ def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dat
     detector = cls(**arguments)
     detector.check(dataset.sensors)
     traits = detector.declared_traits()
-    if name in registered_floors() and not traits.floor:
+    if name in floors() and not traits.floor:
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
     if traits.fixed_threshold is not None and not traits.floor:
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
-    known = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+    defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
     for parameter in traits.scoring_parameters:
-        if parameter not in known:
+        if parameter not in defaults:
             raise UsageError(
                 f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
             )
-    scoring = {parameter: arguments.get(parameter, known[parameter]) for parameter in traits.scoring_parameters}
+    scoring = {parameter: arguments.get(parameter, defaults[parameter]) for parameter in traits.scoring_parameters}
     fitted = {key: value for key, value in arguments.items() if key != "seed" and key not in scoring}
     return Contender(
         name,
@@ -322,15 +331,4 @@ def contender_from_label(label: str, dataset: Dataset) -> Contender:
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    return _contender(*_named(label), dataset)
-
-
-def _n_values(episodes: Sequence[Episode]) -> int:
-    return sum(recording.values.size for episode in episodes for recording in episode.test)
-
-
-def _splits(wanted: Sequence[str], dataset: Dataset) -> tuple[str, ...]:
-    for split in wanted:
-        if split not in dataset.splits:
-            raise UsageError(f"data set {dataset.name!r} has no split {split!r}{nearest(split, dataset.splits)}")
-    return tuple(dict.fromkeys(wanted)) or tuple(dataset.splits)
+    return _contender(*_resolved(label, {}), dataset)

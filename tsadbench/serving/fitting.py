@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions
 from tsadbench.base.protocol import Episode, Scored, Threshold
 from tsadbench.base.recording import Recording
 from tsadbench.base.serialization.parts import require_packages
 from tsadbench.errors import ModelFileError, UsageError
-from tsadbench.execution.plan import Plan, Trial, Wanted, make_plan
+from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
+from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.sandbox import Box, Limits
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes
 from tsadbench.utils.arrays import FloatArray
@@ -28,8 +29,8 @@ _COMPARED_ROWS = 500
 
 
 def fit_model(
-    detector: Wanted,
-    dataset: str | LabelledDataset,
+    detector: DetectorSpec,
+    dataset: DatasetSpec,
     out: Path | str,
     *,
     protocol: str = "strict",
@@ -48,7 +49,7 @@ def fit_model(
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, data, timeout, memory_mib
-        As for `make_plan`. The protocol must fit one detector for the whole data set.
+        As in a `RunRequest`. The protocol must fit one detector for the whole data set.
     out
         The file to write.
     seed
@@ -72,19 +73,22 @@ def fit_model(
     """
     require_packages()
     require_writable(Path(out))
-    plan = make_plan(
-        [detector],
-        dataset=dataset,
-        protocol=protocol,
+    options = data or DataOptions()
+    request = RunRequest(
+        detectors=[detector],
+        datasets=[dataset],
+        protocols=[protocol],
         seeds=1,
         threads=threads,
-        settings=settings,
+        settings=list(settings),
         floors=False,
-        data=data,
+        data=options.directory,
+        allow_changed_data=options.allow_changed,
         timeout=timeout,
-        memory_mib=memory_mib,
+        memory=memory_mib,
         contributions=False,
     )
+    plan = make_plan(request)
     trial = Trial(plan.trials[0].contender, seed, threads)
     trial.contender.seeded(seed).construct().check(plan.data.dataset.sensors)
     episode = _only_episode(plan)

@@ -79,7 +79,7 @@ def checked(
                 issues.add(file, f"unknown key {dotted(keys)}{nearest(keys[-1], known)}", line_of(text, keys))
             else:
                 others += 1
-                issues.add(file, f"{dotted(keys)}: {_reason(fault)}", line_of(text, keys))
+                issues.add(file, f"{dotted(keys)}: {fault_text(fault)}", line_of(text, keys))
     if others:
         return None
     for keys in unknown:
@@ -139,7 +139,7 @@ def _remove(content: dict[str, Any], keys: tuple[str, ...]) -> None:
     content.pop(keys[-1], None)
 
 
-def _reason(fault: ErrorDetails) -> str:
+def fault_text(fault: ErrorDetails) -> str:
     """Return what was expected and what was found."""
     if fault["type"] == "missing":
         return "is missing; add it"

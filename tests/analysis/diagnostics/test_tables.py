@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from tests.helpers.flags import ANOMALOUS, FLAGGED, make_dataset
+from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.analysis.diagnostics import DIAGNOSTICS, GROUPS, groups_of, of_result, with_diagnostics
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.cells import grids, legend

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import Share, explain
 from tsadbench.analysis.explanation.narrative import duration, narrative
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import EpisodeThreshold, Threshold
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.trial import run_trial
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.mask_runs import mask_runs

@@ -16,10 +16,10 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import tsadbench as package
+from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
 from tsadbench.analysis.significance import Entrant
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 

@@ -21,9 +21,9 @@ from pyod.models.knn import KNN
 from scipy.stats import skew
 from sklearn.preprocessing import StandardScaler
 
+from tests.helpers.plans import make_plan
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, MissingExtraError, PluginError, UsageError
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.provenance import adapted_versions, identity
 from tsadbench.registry import load_detector, load_library, registered_name
 from tsadbench.sandbox import Box, Construction
@@ -287,7 +287,7 @@ main()
 
 
 def test_a_run_with_brackets_and_settings(tsadbench, small_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("tsadbench.execution.plans.load_dataset", lambda name: lambda options: small_data)
+    monkeypatch.setattr("tsadbench.execution.plan.load_dataset", lambda name: lambda options: small_data)
     done = tsadbench(
         "run", "-d", "pyod:KNN", "-d", "pyod:KNN[n_neighbors=10,window=5]", "--set", "pyod:KNN.method=mean",
         "--no-floors", "--format", "json", "--split", "overall", "--out", tmp_path / "runs",
@@ -302,7 +302,7 @@ def test_a_run_with_brackets_and_settings(tsadbench, small_data, tmp_path, monke
 
 
 def test_what_a_class_is_not_stands_below_the_table(tsadbench, small_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("tsadbench.execution.plans.load_dataset", lambda name: lambda options: small_data)
+    monkeypatch.setattr("tsadbench.execution.plan.load_dataset", lambda name: lambda options: small_data)
     done = tsadbench("run", "-d", "pyod:PCA", "--no-floors", "--split", "overall", "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     assert "small: pyod:PCA: not the published method" in done.out

@@ -9,8 +9,8 @@ import pytest
 
 from tests.helpers.browser import Opened, browser  # noqa: F401 - a fixture
 from tests.helpers.hostile import DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
+from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 

@@ -14,9 +14,9 @@ from scipy.stats import genpareto
 from sklearn.metrics import auc, average_precision_score, roc_auc_score
 
 from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
+from tests.helpers.plans import make_plan
 from tsadbench import UsageError
 from tsadbench.errors import DataError
-from tsadbench.execution.plan import make_plan
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.board import Leaderboard

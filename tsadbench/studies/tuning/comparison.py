@@ -14,6 +14,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
+from tsadbench.execution.request import RunRequest
 from tsadbench.registry import load_detector
 from tsadbench.tuning.objective import OBJECTIVES, Objective
 from tsadbench.tuning.storage import storage_of
@@ -127,18 +128,25 @@ def compare(
     UsageError
         If the detector offers none of the objectives, a study has no complete point, or a run fails.
     """
-    plan = make_plan([detector], dataset=data, seeds=1, floors=False)
+    plan = make_plan(RunRequest(detectors=[detector], datasets=[data], seeds=1, floors=False))
     tasks = [make_task(plan, replace(settings, objective=name)) for name in _offered(detector, objectives)]
     results = {task.settings.objective: _searched(task, out, watch) for task in tasks}
     winners = {task.settings.objective: _winner(task, results[task.settings.objective]) for task in tasks}
 
     def judged(labels: Sequence[str], n_seeds: int, tuned_file: Path | None = None) -> dict[str, tuple[Record, ...]]:
-        plan = make_plan(labels, dataset=data, seeds=n_seeds, floors=False, contributions=False)
-        if tuned_file is not None:
-            sha256, tuned = provenance(tuned_file)
-            plan = replace(plan, config_hash=sha256, tuning=tuned)
+        sha256, tuned = (None, {}) if tuned_file is None else provenance(tuned_file)
+        request = RunRequest(
+            detectors=list(labels),
+            datasets=[data],
+            seeds=n_seeds,
+            jobs=settings.jobs,
+            floors=False,
+            contributions=False,
+            config_hash=sha256,
+            tuned=tuned,
+        )
         by_label: dict[str, tuple[Record, ...]] = {}
-        for record in run(plan):
+        for record in run(make_plan(request)):
             by_label[record.label] = (*by_label.get(record.label, ()), record)
         return by_label
 

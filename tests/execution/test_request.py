@@ -1,0 +1,94 @@
+"""A request is validated once, whoever makes it: Python, the command line, or a configuration file."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+import tsadbench as package
+from tests.helpers.data import make_data
+from tsadbench import UsageError
+from tsadbench.cli import app
+from tsadbench.execution.request import RunRequest
+
+WRONG = [
+    ("jobs", 0, "jobs: expected a number greater than or equal to 1, found 0"),
+    ("threads", 0, "threads: expected a number greater than or equal to 1, found 0"),
+    ("seeds", 0, "seeds: expected a number greater than or equal to 1, found 0"),
+    ("timeout", -1.0, "timeout: expected a number greater than 0, found -1.0"),
+    ("memory", 0.0, "memory: expected a number greater than 0, found 0.0"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value", "message"), WRONG)
+def test_a_value_out_of_range_is_one_line_that_names_the_setting(tsadbench, tmp_path, setting, value, message):
+    with pytest.raises(UsageError) as caught:
+        RunRequest(**{setting: value})
+    assert str(caught.value) == message
+    with pytest.raises(UsageError, match=message):
+        package.run("t2", make_data(), **{"memory_mib" if setting == "memory" else setting: value})
+    done = tsadbench("run", "-d", "t2", "--dataset", "pumploop", f"--{setting}", value, "--out", tmp_path / "runs")
+    assert (done.code, done.out, done.err) == (2, "", f"tsadbench: {message}\n")
+    (tmp_path / "run.toml").write_text(f"detectors = ['t2']\n{setting} = {value}\n")
+    done = tsadbench("run", "--config", tmp_path / "run.toml")
+    assert (done.code, done.out) == (2, "")
+    assert f"run.toml, line 2: {message}" in done.err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("regress", "--baseline", Path(__file__).parents[2] / "leaderboards", "--detector", "t2"),
+        ("reproduce",),
+        ("prior", "sensitivity", "--write", "page.md", "--dataset", "pumploop"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_jobs_is_one_line_in_every_command_that_runs_trials(tsadbench, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    done = tsadbench(*arguments, "--jobs", 0)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("tsadbench: jobs: expected a number greater than or equal to 1, found 0\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"detectors": [3]}, "detectors: expected a name, a detector class or a detector, found 3"),
+        ({"datasets": [3]}, "datasets: expected a name or a LabelledDataset, found 3"),
+        ({"datasets": []}, "datasets: list should have at least 1 item"),
+        ({"seeds": 2.5}, "seeds: expected an integer, found 2.5"),
+        ({"jobs": 0, "threads": True}, "threads: expected an integer, found True; jobs: expected a number"),
+        ({"sedes": 2}, "sedes: extra inputs are not permitted"),
+    ],
+)
+def test_wrong_types_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        RunRequest(**settings)
+
+
+def test_tuples_and_objects_pass_through_unchanged():
+    data = make_data()
+    request = RunRequest(detectors=("t2",), datasets=(data,), splits=("f", "g"), out="here")
+    assert (request.detectors, request.splits, request.out) == (["t2"], ["f", "g"], Path("here"))
+    assert request.datasets[0] is data
+    assert np.shares_memory(request.datasets[0].dataset.test[0].values, data.dataset.test[0].values)
+
+
+def test_python_and_the_command_line_have_the_requests_defaults():
+    request = RunRequest()
+    for name, parameter in inspect.signature(package.run).parameters.items():
+        if name in ("dataset", "protocol"):
+            assert [parameter.default] == getattr(request, f"{name}s")
+        elif name in ("seeds", "threads", "jobs", "floors", "timeout", "data", "against", "cluster"):
+            assert parameter.default == getattr(request, name)
+    command = typer.main.get_command(app).commands["run"]
+    shown = {option.name: option.show_default for option in command.params}
+    for name in ("seeds", "threads", "jobs", "out"):
+        assert shown[name] == str(getattr(request, name))
+    assert [shown["dataset"], shown["protocol"]] == [*request.datasets, *request.protocols]

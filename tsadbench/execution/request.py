@@ -1,0 +1,142 @@
+"""What a run is asked to do: one object for `tsadbench.run`, the command line and configuration files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, Field, PlainValidator, ValidationError
+from pydantic_core import PydanticCustomError
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.detector import Detector
+from tsadbench.errors import UsageError
+from tsadbench.utils.toml import TABLE, dotted, fault_text
+
+DetectorSpec: TypeAlias = str | type[Detector] | Detector
+DatasetSpec: TypeAlias = str | LabelledDataset
+
+
+def _checked_detector(value: object) -> object:
+    if isinstance(value, str | Detector) or (isinstance(value, type) and issubclass(value, Detector)):
+        return value
+    raise PydanticCustomError("detector", "Input should be a name, a detector class or a detector")
+
+
+def _checked_dataset(value: object) -> object:
+    if isinstance(value, str | LabelledDataset):
+        return value
+    raise PydanticCustomError("dataset", "Input should be a name or a LabelledDataset")
+
+
+# Not strict: Python callers pass tuples as well as lists.
+_Several = Field(min_length=1, strict=False)
+_Detectors: TypeAlias = Annotated[list[Annotated[DetectorSpec, PlainValidator(_checked_detector)]], _Several]
+_Datasets: TypeAlias = Annotated[list[Annotated[DatasetSpec, PlainValidator(_checked_dataset)]], _Several]
+_Protocols: TypeAlias = Annotated[list[str], _Several]
+_Texts: TypeAlias = Annotated[list[str], Field(strict=False)]
+_Count: TypeAlias = Annotated[int, Field(ge=1)]
+_Limit: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_File: TypeAlias = Annotated[Path, Field(strict=False)]
+
+
+class RunSettings(BaseModel):
+    """Settings of a run, named like the keys of a configuration file and the options of ``tsadbench run``.
+
+    An option that may be repeated is a list. Every detector runs on every data set under every protocol.
+
+    Parameters
+    ----------
+    detectors
+        Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes
+        or detectors.
+    datasets
+        Names, paths of cards, or the data themselves.
+    protocols
+        Names.
+    against
+        Protocol whose leaderboard ships with the package, to be used instead of ``protocols``: its rows are shown
+        beside, marked as stored, and none of them (floors included) is run again.
+    splits
+        Splits that tables show; each data set shows those of them that it has. None given: all.
+    seeds
+        Seeds 0 to ``seeds - 1``; a detector that is not stochastic runs once.
+    threads
+        Threads of a trial's libraries; part of the trial's identity.
+    jobs
+        Fits at a time. Each has a process of its own, so the results do not depend on it.
+    cluster
+        A Dask cluster to be used instead of this machine: ``tcp://host:port`` or ``local:N``. Its workers read the data
+        themselves, so the data sets must be named.
+    floors
+        Whether every registered floor takes part.
+    contributions
+        Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values per trial.
+    timeout, memory
+        What one trial may use: wall-clock seconds, resident MiB. None: no limit.
+    data
+        Folder that holds the data sets' folders; None searches as the documentation says.
+    allow_changed_data
+        Whether to go on if files differ from the published ones.
+    out
+        Folder of the run store that keeps every trial.
+    write
+        Folder for tables; None writes none.
+    tuned
+        How ``tsadbench tune`` came to these settings; records keep it.
+    """
+
+    model_config = TABLE
+
+    detectors: _Detectors = []
+    datasets: _Datasets = ["skab"]
+    protocols: _Protocols = ["strict"]
+    against: str | None = None
+    splits: _Texts = []
+    seeds: _Count = 5
+    threads: _Count = 1
+    jobs: _Count = 1
+    cluster: str | None = None
+    floors: bool = True
+    contributions: bool = True
+    timeout: _Limit | None = None
+    memory: _Limit | None = None
+    data: _File | None = None
+    allow_changed_data: bool = False
+    out: _File = Path("runs")
+    write: _File | None = None
+    tuned: dict[str, Any] = {}
+
+    @property
+    def data_options(self) -> DataOptions:
+        """Where loaders look for files, and how strict they are."""
+        return DataOptions(directory=self.data, allow_changed=self.allow_changed_data)
+
+
+class RunRequest(RunSettings):
+    """A validated request for a run.
+
+    Parameters
+    ----------
+    settings
+        Parameters of detectors and protocols, ``NAME.key=value``; brackets in a detector's name win.
+    config_hash
+        SHA-256 of the configuration file that the request comes from, if any; records keep it.
+
+    Raises
+    ------
+    UsageError
+        If a setting is of a wrong type or out of range; the message names it.
+    """
+
+    settings: _Texts = []
+    config_hash: str | None = None
+
+    if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
+
+        def __init__(self, **settings: Any) -> None:
+            try:
+                super().__init__(**settings)
+            except ValidationError as error:
+                faults = [(dotted(tuple(str(part) for part in fault["loc"][:1])), fault) for fault in error.errors()]
+                raise UsageError("; ".join(f"{name}: {fault_text(fault)}" for name, fault in faults)) from error
