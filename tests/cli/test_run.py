@@ -145,7 +145,7 @@ def test_a_detector_that_breaks_its_contract_is_a_row_with_a_reason_and_the_othe
         (["-d", "t2[smoothing=0]"], "smoothing must be"),
         (["-d", "t2", "--set", "strict.q=0.5"], "q"),
         (["-d", "t2", "--set", "nonsense"], "--set expects NAME.key=value"),
-        (["-d", "t2", "--seeds", "0"], "--seeds must be at least 1"),
+        (["-d", "t2", "--seeds", "0"], "seeds: expected a number greater than or equal to 1, found 0"),
         (["-d", "dprgm[device=cuda:99]"], "device"),
         (["-d", "dprgm[window=0]"], "window"),
         (["-d", "dprgm[prior=none.json]"], "cannot be read"),
