@@ -18,7 +18,6 @@ from tests.helpers.processes import children
 from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
-from tests.helpers.plans import make_plan
 from tsadbench.tuning import study
 from tsadbench.tuning.study import run_study
 from tsadbench.tuning.task import Settings, make_task
