@@ -164,7 +164,7 @@ def audit(
     one-liners predict the label; a verdict for each.
     """
     from tsadbench.analysis.audit import audit as audit_data
-    from tsadbench.analysis.audit.render import draw, markdown
+    from tsadbench.analysis.audit.render import markdown
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
 
@@ -178,7 +178,9 @@ def audit(
     else:
         _show_audit(found)
     if figure is not None:
-        draw(found, figure)
+        from tsadbench.reporting.figures.audit import draw_audit
+
+        draw_audit(found, figure)
         typer.echo(str(figure), err=True)
 
 
@@ -190,8 +192,7 @@ def _show_audit(found: Audit) -> None:
     console = wide_console()
     styles = {"good": "green", "note": "yellow", "fault": "red"}
     for title, header, rows in tables(found):
-        if rows:
-            print_table(console, title, header, rows)
+        print_table(console, title, header, rows)
     for finding in found.findings:
         console.print(Text(f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}", style=styles[finding.grade]))
 

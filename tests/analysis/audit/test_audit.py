@@ -12,9 +12,10 @@ from tests.helpers.protocol_plant import SENSORS, plant
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.predictors import position_scores
-from tsadbench.analysis.audit.render import draw, markdown
+from tsadbench.analysis.audit.render import markdown
 from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.reporting.figures.audit import draw_audit
 
 
 def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
@@ -145,8 +146,8 @@ def test_markdown_and_figure(tmp_path):
     found = audit(sound())
     text = markdown(found)
     assert text.count("\n## ") == 3  # no rows are shared: that table is left out
-    draw(found, tmp_path / "a.svg")
-    draw(found, tmp_path / "b.svg")
+    draw_audit(found, tmp_path / "a.svg")
+    draw_audit(found, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
 
 

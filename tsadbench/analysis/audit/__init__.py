@@ -1,4 +1,4 @@
-"""Looks at a data set, labels included: what makes every table over it worth less than it seems."""
+"""Audits a data set, labels included: flaws that make every table over it worth less than it seems."""
 
 from tsadbench.analysis.audit.audit import Audit, audit
 

@@ -1,4 +1,4 @@
-"""All that an audit finds, and what it means, in sentences."""
+"""An audit: facts about a data set, and verdicts on them in sentences."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from tsadbench.base.dataset import LabelledDataset
 Grade: TypeAlias = Literal["good", "note", "fault"]
 
 SCHEMA = 1
-# What tells nothing has an AUROC of .5; beyond these it tells something, or much.
-_TELLS, _TELLS_MUCH = 0.55, 0.75
+# An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.
+_WEAK, _STRONG = 0.55, 0.75
+# Shares of anomalous test rows.
 _FEW_ANOMALIES, _MANY_ANOMALIES = 0.01, 0.4
+# Distances from the training mean, in standard deviations.
 _SHIFTED, _FAR = 3.0, 10.0
 
 
@@ -30,11 +32,11 @@ class Finding:
     Parameters
     ----------
     about
-        Stable: scripts name it.
+        A stable name, for scripts.
     grade
         "good"; "note": to be known; "fault": it makes tables over the data set worth less.
     sentence
-        What was found, with its figure.
+        The result, with its number.
     """
 
     about: str
@@ -44,22 +46,22 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in a data set.
+    """Facts about a data set, and verdicts on them.
 
     Parameters
     ----------
     dataset
         Its name.
     recordings
-        Facts of each.
+        Facts about each.
     shared
         Pairs of recordings that share rows.
     shifts
-        Every sensor's, in every split.
+        Of every sensor in every split.
     predictors
-        What position, time and one-liners are worth.
+        How well position, time and one-liners predict the labels.
     findings
-        Verdicts on all that.
+        The verdicts.
     """
 
     dataset: str
@@ -70,12 +72,12 @@ class Audit:
     findings: tuple[Finding, ...]
 
     def to_json(self) -> str:
-        """Return all of it as JSON."""
+        """Return the audit as JSON."""
         return json.dumps({"schema": SCHEMA, **dataclasses.asdict(self)}, indent=1, allow_nan=False) + "\n"
 
 
 def audit(data: LabelledDataset) -> Audit:
-    """Look at a data set, labels included.
+    """Audit a data set, labels included.
 
     Parameters
     ----------
@@ -88,23 +90,23 @@ def audit(data: LabelledDataset) -> Audit:
     )
     shared = recordings_sharing_rows(data.dataset.train, data.dataset.test, data.labels.rows)
     moved = shifts(data)
-    telling = predictors(data)
+    predicting = predictors(data)
     findings = (
         _about_anomalies(recordings),
-        *_about_predictors(telling),
+        *_about_predictors(predicting),
         *_about_shared(shared),
         _about_shift(moved),
         _about_gaps(recordings),
         _about_duplicates(recordings),
         _about_constant(recordings, len(data.dataset.sensors)),
     )
-    return Audit(data.dataset.name, recordings, shared, moved, telling, findings)
+    return Audit(data.dataset.name, recordings, shared, moved, predicting, findings)
 
 
 def _about_anomalies(recordings: tuple[RecordingFacts, ...]) -> Finding:
-    test = [one for one in recordings if one.role == "test"]
-    n_rows = sum(one.n_rows for one in test)
-    share = sum(one.n_anomalous or 0 for one in test) / n_rows
+    test = [facts for facts in recordings if facts.role == "test"]
+    n_rows = sum(facts.n_rows for facts in test)
+    share = sum(facts.n_anomalous or 0 for facts in test) / n_rows
     f1 = 2 * share / (1 + share)
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous: flagging every row has F1 {f1:.3f}."
     if share == 0:
@@ -116,22 +118,24 @@ def _about_anomalies(recordings: tuple[RecordingFacts, ...]) -> Finding:
     return Finding("anomalies", "good", sentence)
 
 
-def _about_predictors(telling: tuple[Predictor, ...]) -> Iterator[Finding]:
+def _about_predictors(predictors: tuple[Predictor, ...]) -> Iterator[Finding]:
     meaning = {
         "position": "A row's place in its recording, data unseen",
         "time": "The time since its recording began, data unseen",
     }
-    for one in telling:
-        if one.auroc is None:
-            yield Finding(one.name, "note", f"{one.name}: no AUROC, for the test rows are of one class.")
+    for predictor in predictors:
+        name, auroc = predictor.name, predictor.auroc
+        if auroc is None:
+            yield Finding(name, "note", f"{name}: no AUROC, for the test rows are of one class.")
             continue
-        blind = one.name in meaning
-        what = meaning.get(one.name, f"The one-liner {one.name}")
-        strength = abs(one.auroc - 0.5) + 0.5 if blind else one.auroc
-        limit = _TELLS if blind else _TELLS_MUCH
+        # Position and time see no data: they should not predict at all, in either direction. A one-liner may.
+        blind = name in meaning
+        subject = meaning.get(name, f"The one-liner {name}")
+        strength = abs(auroc - 0.5) + 0.5 if blind else auroc
+        limit = _WEAK if blind else _STRONG
         verdict = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
-        grade: Grade = "good" if strength <= limit else "fault" if strength > _TELLS_MUCH else "note"
-        yield Finding(one.name, grade, f"{what} {verdict}: AUROC {one.auroc:.3f}.")
+        grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
+        yield Finding(name, grade, f"{subject} {verdict}: AUROC {auroc:.3f}.")
 
 
 def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
@@ -139,14 +143,14 @@ def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
         ("train and test", "training rows stand in test recordings too: a detector is tested on what it has learned"),
         ("test and test", "rows stand in two test recordings: they count twice"),
     ):
-        pairs = [one for one in shared if one.roles == roles]
-        n_rows = sum(one.n_rows for one in pairs)
+        pairs = [pair for pair in shared if pair.roles == roles]
+        n_rows = sum(pair.n_rows for pair in pairs)
         about = "shared-" + roles.replace(" and ", "-")
         if n_rows:
             yield Finding(about, "fault", f"{n_rows:,} {what} (pairs of recordings: {len(pairs)}).")
         else:
             yield Finding(about, "good", f"No row stands in both, {roles}.")
-    contradicting = sum(one.n_contradicting or 0 for one in shared)
+    contradicting = sum(pair.n_contradicting or 0 for pair in shared)
     if contradicting:
         sentence = (
             f"{contradicting:,} of the rows that test recordings share are anomalous in one and normal in the other."
@@ -156,38 +160,38 @@ def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
 
-def _about_shift(moved: tuple[Shift, ...]) -> Finding:
-    far = [one for one in moved if one.split != "overall" and one.z is not None and abs(one.z) > _SHIFTED]
+def _about_shift(shifts: tuple[Shift, ...]) -> Finding:
+    far = [(abs(shift.z), shift) for shift in shifts if shift.split != "overall" and shift.z is not None]
+    far = [(distance, shift) for distance, shift in far if distance > _SHIFTED]
     if not far:
         return Finding("shift", "good", "Normal test rows lie where the training rows lie, in every sensor and split.")
-    worst = max(far, key=lambda one: abs(one.z or 0.0))
-    groups = ", ".join(dict.fromkeys(one.split for one in far))
+    distance, worst = max(far, key=lambda item: item[0])
+    splits = ", ".join(dict.fromkeys(shift.split for _, shift in far))
     sentence = (
-        f"Normal test rows do not lie where the training rows lie ({groups}); furthest is {worst.sensor} in "
+        f"Normal test rows do not lie where the training rows lie ({splits}); furthest is {worst.sensor} in "
         f"{worst.split}: median {worst.test_median:.4g} against {worst.train_median:.4g} in training, "
-        f"{abs(worst.z or 0.0):.0f} standard deviations off."
+        f"{distance:.0f} standard deviations off."
     )
-    return Finding("shift", "fault" if abs(worst.z or 0.0) > _FAR else "note", sentence)
+    return Finding("shift", "fault" if distance > _FAR else "note", sentence)
 
 
 def _about_gaps(recordings: tuple[RecordingFacts, ...]) -> Finding:
-    gaps = sorted(((gap.seconds, one.id, gap.row) for one in recordings for gap in one.gaps), reverse=True)
+    gaps = sorted(((gap.seconds, facts.id, gap.row) for facts in recordings for gap in facts.gaps), reverse=True)
     if not gaps:
         return Finding("gaps", "good", "Time runs without gaps, or there is none.")
-    longest = "; ".join(f"{seconds:g} s before row {row} of {id}" for seconds, id, row in gaps[:6])  # noqa: A001
+    longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for seconds, recording, row in gaps[:6])
     return Finding("gaps", "note", f"{len(gaps)} gaps in time; the longest: {longest}.")
 
 
 def _about_duplicates(recordings: tuple[RecordingFacts, ...]) -> Finding:
-    count = sum(one.duplicates for one in recordings)
+    count = sum(facts.duplicates for facts in recordings)
     if not count:
         return Finding("duplicates", "good", "No row repeats the one before it.")
     return Finding("duplicates", "note", f"{count:,} rows repeat the row before them in every sensor.")
 
 
 def _about_constant(recordings: tuple[RecordingFacts, ...], n_sensors: int) -> Finding:
-    still = [(one.id, sensor) for one in recordings for sensor in one.constant]
+    still = [f"{sensor} in {facts.id}" for facts in recordings for sensor in facts.constant]
     if not still:
         return Finding("constant", "good", f"Each of the {n_sensors} sensors moves in every recording.")
-    shown = ", ".join(f"{sensor} in {id}" for id, sensor in still[:5])  # noqa: A001
-    return Finding("constant", "note", f"{len(still)} sensors never move in a recording: {shown}.")
+    return Finding("constant", "note", f"{len(still)} sensors never move in a recording: {', '.join(still[:5])}.")

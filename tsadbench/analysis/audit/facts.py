@@ -1,4 +1,4 @@
-"""What each recording is: rows, rates, gaps, duplicates, constant sensors, where its anomalies lie."""
+"""Facts about each recording: rows, rate, gaps, duplicates, constant sensors, position of its anomalies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import BoolArray
 
-# A step longer than so many usual ones is a gap.
+# A step longer than this many usual ones is a gap.
 _GAP = 3.0
 
 
@@ -31,16 +31,16 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingFacts:
-    """One recording.
+    """Facts about one recording.
 
     Parameters
     ----------
     id, role
-        Its name; "train" or "test".
+        Its id; "train" or "test".
     n_rows
         Its length.
     n_anomalous, first_anomalous
-        Anomalous rows, and the place of the first; None where it has no labels or none is anomalous.
+        The number of anomalous rows, and the first; None if it has no labels, or none is anomalous.
     step_seconds
         The median step in time; None without time.
     gaps
@@ -63,7 +63,7 @@ class RecordingFacts:
 
 
 def facts_of(recording: Recording, role: str, anomalous: BoolArray | None) -> RecordingFacts:
-    """Return the facts of one recording.
+    """Return the facts about one recording.
 
     Parameters
     ----------
@@ -72,22 +72,22 @@ def facts_of(recording: Recording, role: str, anomalous: BoolArray | None) -> Re
     role
         "train" or "test".
     anomalous
-        Its labels [n_rows], where it has some.
+        Its labels [n_rows]; None if it has none.
     """
     step, gaps = _steps(recording)
-    places = np.flatnonzero(anomalous) if anomalous is not None else np.empty(0, dtype=np.int64)
+    anomalies = np.flatnonzero(anomalous) if anomalous is not None else np.empty(0, dtype=np.int64)
     repeated = (recording.values[1:] == recording.values[:-1]).all(axis=1)
-    still = np.ptp(recording.values, axis=0) == 0.0
+    constant = np.ptp(recording.values, axis=0) == 0.0
     return RecordingFacts(
         id=recording.id,
         role=role,
         n_rows=recording.n_rows,
-        n_anomalous=None if anomalous is None else len(places),
-        first_anomalous=int(places[0]) if len(places) else None,
+        n_anomalous=None if anomalous is None else len(anomalies),
+        first_anomalous=int(anomalies[0]) if len(anomalies) else None,
         step_seconds=step,
         gaps=gaps,
         duplicates=int(np.count_nonzero(repeated)),
-        constant=tuple(sensor for sensor, is_still in zip(recording.sensors, still, strict=True) if is_still),
+        constant=tuple(sensor for sensor, still in zip(recording.sensors, constant, strict=True) if still),
     )
 
 

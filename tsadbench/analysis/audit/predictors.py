@@ -1,4 +1,4 @@
-"""How well things that know nothing of faults predict the labels: a row's place, time alone, one-liners."""
+"""How well predictors without knowledge of faults predict the labels: a row's position, time alone, one-liners."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """Something that scores rows, and what that is worth over all test rows.
+    """A way to score rows, and how well it ranks all test rows.
 
     Parameters
     ----------
     name
         "position", "time", or a one-liner.
     auroc, auprc
-        Over all test rows together; None where they are of one class.
+        Over all test rows together; None if they are of one class.
     """
 
     name: str
@@ -36,7 +36,7 @@ def predictors(data: LabelledDataset) -> tuple[Predictor, ...]:
     """Return position, time alone, and every one-liner among the floors."""
     truth = data.labels.rows
     test = data.dataset.test
-    found = [
+    every = [
         _predictor("position", position_scores(truth), truth),
         _predictor("time", [_elapsed(recording) for recording in test], truth),
     ]
@@ -46,8 +46,8 @@ def predictors(data: LabelledDataset) -> tuple[Predictor, ...]:
         # Floors that draw lots or flag every row do not look at the values: they predict nothing.
         if traits.fixed_threshold is None and not traits.stochastic:
             detector.fit(data.dataset.train)
-            found.append(_predictor(name, [detector.score(recording) for recording in test], truth))
-    return tuple(found)
+            every.append(_predictor(name, [detector.score(recording) for recording in test], truth))
+    return tuple(every)
 
 
 def position_scores(truth: Mapping[str, BoolArray]) -> list[FloatArray]:
@@ -68,7 +68,7 @@ def position_scores(truth: Mapping[str, BoolArray]) -> list[FloatArray]:
 
 
 def _elapsed(recording: Recording) -> FloatArray:
-    """Return the seconds since the recording's first row; rows where it has no time."""
+    """Return the seconds since the recording's first row; row numbers if it has no time."""
     if recording.time is None:
         return np.arange(recording.n_rows, dtype=np.float64)
     return np.asarray(recording.time - recording.time[0], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How far normal test rows lie from the training rows."""
+"""Distribution shift: the distance of normal test rows from the training rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Shift:
     Parameters
     ----------
     split, sensor
-        Which.
+        The rows and the column.
     train_median, test_median
         In the sensor's own unit.
     z
-        Median z-score of the normal test rows by the training rows' mean and standard deviation; None where the sensor
-        never moves in training.
+        Median z-score of the normal test rows by the training rows' mean and standard deviation; None if the sensor is
+        constant in training.
     outside
         Share of the normal test rows outside the training rows' range.
     """
@@ -40,14 +40,14 @@ def shifts(data: LabelledDataset) -> tuple[Shift, ...]:
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     low, high, median = train.min(axis=0), train.max(axis=0), np.median(train, axis=0)
     by_id = {recording.id: recording.values for recording in data.dataset.test}
-    found = []
+    every = []
     for split, members in data.dataset.splits.items():
         normal = np.concatenate([by_id[member][~data.labels.rows[member]] for member in members])
         if not len(normal):
             continue
         medians = np.median(normal, axis=0)
         outside = ((normal < low) | (normal > high)).mean(axis=0)
-        for place, sensor in enumerate(data.dataset.sensors):
-            z = float((medians[place] - mean[place]) / deviation[place]) if low[place] < high[place] else None
-            found.append(Shift(split, sensor, float(median[place]), float(medians[place]), z, float(outside[place])))
-    return tuple(found)
+        for i, sensor in enumerate(data.dataset.sensors):
+            z = float((medians[i] - mean[i]) / deviation[i]) if low[i] < high[i] else None
+            every.append(Shift(split, sensor, float(median[i]), float(medians[i]), z, float(outside[i])))
+    return tuple(every)

@@ -1,0 +1,76 @@
+"""An audit of a data set as a figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+
+from tsadbench.analysis.audit import Audit
+from tsadbench.reporting.figures.style import BLUE, VERMILLION, check_ending, new_page, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_audit(audit: Audit, file: Path) -> None:
+    """Write a figure: where the anomalies of each test recording are, what predicts them, how far sensors have moved.
+
+    Parameters
+    ----------
+    audit
+        The audit.
+    file
+        Its ending decides the format: .svg, .png or .pdf.
+
+    Raises
+    ------
+    UsageError
+        If the ending is another, or the file cannot be written.
+    """
+    check_ending(file)
+    n_test = sum(facts.role == "test" for facts in audit.recordings)
+    with mpl.rc_context({"font.size": 9}):
+        figure = new_page()
+        figure.set_size_inches(11, max(4.0, 0.16 * n_test + 1.5))
+        anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
+        _draw_anomalies(anomalies, audit)
+        _draw_predictors(predictors, audit)
+        _draw_shifts(shifts, audit)
+        figure.suptitle(f"Audit of {audit.dataset}")
+        save(figure, file, salt=audit.dataset)
+
+
+def _draw_anomalies(axes: Axes, audit: Audit) -> None:
+    test = [facts for facts in audit.recordings if facts.role == "test"]
+    for position, facts in enumerate(test):
+        axes.barh(position, facts.n_rows, color="#d9d9d9", height=0.8)
+        if facts.n_anomalous and facts.first_anomalous is not None:
+            axes.barh(position, facts.n_anomalous, left=facts.first_anomalous, color=VERMILLION, height=0.8)
+    axes.set_yticks(range(len(test)), [facts.id for facts in test], fontsize=6)
+    axes.invert_yaxis()
+    axes.set_title("Test recordings: rows, and as many anomalous\nones from the first one on")
+    axes.set_xlabel("row")
+
+
+def _draw_predictors(axes: Axes, audit: Audit) -> None:
+    auroc = {predictor.name: predictor.auroc for predictor in audit.predictors if predictor.auroc is not None}
+    axes.barh(list(auroc), list(auroc.values()), color=BLUE)
+    axes.axvline(0.5, color="black", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_title("AUROC of what knows\nnothing of faults")
+
+
+def _draw_shifts(axes: Axes, audit: Audit) -> None:
+    splits = list(dict.fromkeys(shift.split for shift in audit.shifts))
+    sensors = list(dict.fromkeys(shift.sensor for shift in audit.shifts))
+    z = {(shift.split, shift.sensor): shift.z for shift in audit.shifts}
+    values = [[z.get((split, sensor)) or 0.0 for split in splits] for sensor in sensors]
+    limit = max((abs(value) for row in values for value in row), default=1.0) or 1.0
+    image = axes.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
+    axes.set_xticks(range(len(splits)), splits, rotation=90, fontsize=6)
+    axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
+    axes.set_title("Median z-score of\nnormal test rows")
+    axes.figure.colorbar(image, ax=axes)
