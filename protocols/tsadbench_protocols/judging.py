@@ -1,8 +1,9 @@
-"""What the protocols share: one threshold from training scores, metrics for every split."""
+"""What the protocols share: the rule for thresholds, and how the scores of one fit are judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,102 @@ from tsadbench.base import (
     FloatArray,
     Judgement,
     Labels,
-    Place,
+    Metric,
+    Protocol,
     Scored,
     SplitJudgement,
     Threshold,
 )
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
+
+
+class PotProtocol(Protocol):
+    """A protocol whose thresholds come from Peaks-over-Threshold on training scores.
+
+    Parameters
+    ----------
+    level
+        Quantile level of the initial threshold.
+    q
+        Risk: the share of normal rows that the threshold lets be flagged.
+    """
+
+    level: float
+    q: float
+
+    def check(self) -> None:
+        """Raise a UsageError if a parameter is out of range."""
+        pot.check_options(self.level, self.q)
+
+    def threshold(self, scored: Scored) -> Threshold:
+        """Return a floor's own threshold, or that of the pooled training rows that `calibration` names.
+
+        Raises
+        ------
+        ContractError
+            If none of these rows has a score.
+        """
+        if scored.fixed_threshold is not None:
+            return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
+        rows = _pooled(scores[self.calibration(len(scores))] for scores in scored.train)
+        present = rows[~np.isnan(rows)]
+        if len(present) == 0:
+            raise ContractError(f"not one of the {len(rows)} training rows that set the threshold has a score")
+        return pot.fit(present, level=self.level, q=self.q)
+
+    def _require_integer(self, parameter: str, least: int) -> None:
+        """Raise a UsageError unless the parameter is an integer of at least ``least``."""
+        value = getattr(self, parameter)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            protocol = type(self).__name__.lower()
+            raise UsageError(f"{protocol}: {parameter} must be an integer of at least {least}, found {value!r}")
+
+
+class OneFitProtocol(PotProtocol):
+    """A protocol with one episode: one fitted detector, one threshold."""
+
+    metrics = METRICS
+
+    @abstractmethod
+    def _check_labels(self, scored: Scored, labels: Labels) -> None:
+        """Raise a DataError unless there is one label for each scored test row."""
+
+    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
+        """Return the threshold, and the metrics of every split.
+
+        Raises
+        ------
+        ContractError
+            If no evaluated row has a score, or no training row that the threshold needs.
+        DataError
+            If the labels are not those of the scored rows, or a split names a recording that was not scored.
+        """
+        self.check()
+        if len(scored) != 1:
+            raise DataError(f"this protocol has one episode: expected the scores of one, found {len(scored)}")
+        (fit,) = scored
+        require_whole(fit)
+        self._check_labels(fit, labels)
+        evaluated = self._evaluated(fit, labels)
+        test_rows = _pooled(rows.scores for rows in evaluated.values())
+        if len(test_rows) and np.isnan(test_rows).all():
+            raise ContractError(
+                f"not one of the {len(test_rows)} evaluated test rows has a score: there is nothing to judge"
+            )
+        threshold = self.threshold(fit)
+        splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
+        return Judgement(thresholds=(EpisodeThreshold(fit.episode.id, threshold),), splits=splits)
+
+    def _evaluated(self, fit: Scored, labels: Labels) -> dict[str, Evaluated]:
+        """Return the rows of every test recording that count, by its id."""
+        evaluated = {}
+        n_rows = {name: len(anomalous) for name, anomalous in labels.rows.items()}
+        for place in self.places(fit.episode, n_rows):
+            anomalous = labels.rows[place.recording]
+            scores = fit.test[place.scored][place.start : place.start + len(anomalous)]
+            evaluated[place.recording] = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
+        return evaluated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,76 +129,20 @@ class Evaluated:
     anomalous: BoolArray
 
 
-def judge(
-    scored: Scored,
-    evaluated: Mapping[str, Evaluated],
-    labels: Labels,
-    threshold_of: Callable[[Scored], Threshold],
-) -> Judgement:
-    """Return the threshold of the one fitted detector, and the metrics of every split.
-
-    Parameters
-    ----------
-    scored
-        The one episode.
-    evaluated
-        By test recording: the rows that the protocol evaluates.
-    labels
-        Its splits are judged.
-    threshold_of
-        The protocol's own rule.
-
-    Raises
-    ------
-    ContractError
-        If none of the evaluated rows has a score, or none of the training rows that the threshold needs.
-    DataError
-        If a split names a recording that was not scored.
-    """
-    test_rows = _pooled(rows.scores for rows in evaluated.values())
-    if len(test_rows) and np.isnan(test_rows).all():
-        raise ContractError(
-            f"not one of the {len(test_rows)} evaluated test rows has a score: there is nothing to judge"
-        )
-    threshold = threshold_of(scored)
-    splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
-    return Judgement(thresholds=(EpisodeThreshold(scored.episode.id, threshold),), splits=splits)
-
-
-def evaluated_rows(places: Iterable[Place], one: Scored, labels: Labels) -> dict[str, Evaluated]:
-    """Return the rows that count of every test recording, by its id."""
-    evaluated = {}
-    for place in places:
-        anomalous = labels.rows[place.recording]
-        scores = one.test[place.scored][place.start : place.start + len(anomalous)]
-        evaluated[place.recording] = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
-    return evaluated
-
-
-def only_episode(scored: Sequence[Scored]) -> Scored:
-    """Return the scores of the one episode; raise a DataError where there is another number or a length is wrong."""
-    if len(scored) != 1:
-        raise DataError(f"this protocol has one episode: expected the scores of one, found {len(scored)}")
-    (one,) = scored
-    require_whole(one)
-    return one
-
-
-def require_whole(one: Scored) -> None:
+def require_whole(scored: Scored) -> None:
     """Raise a DataError unless there is one score for each row of an episode's recordings."""
     for role, scores, recordings in (
-        ("training", one.train, one.episode.train),
-        ("test", one.test, one.episode.test),
+        ("training", scored.train, scored.episode.train),
+        ("test", scored.test, scored.episode.test),
     ):
-        found, expected = [len(rows) for rows in scores], [recording.n_rows for recording in recordings]
-        if found != expected:
-            raise DataError(f"expected one score for every {role} row, {expected} a recording, found {found}")
+        n_scores, n_rows = [len(rows) for rows in scores], [recording.n_rows for recording in recordings]
+        if n_scores != n_rows:
+            raise DataError(f"expected one score for every {role} row, {n_rows} per recording, found {n_scores}")
 
 
-def require_integer(protocol: str, parameter: str, value: object, least: int) -> None:
-    """Raise a UsageError that names the parameter unless it is an integer of at least ``least``."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{protocol}: {parameter} must be an integer of at least {least}, found {value!r}")
+def nothing_judged(metrics: Sequence[Metric]) -> SplitJudgement:
+    """Return the judgement of a split without an evaluated row."""
+    return SplitJudgement(dict.fromkeys((metric.name for metric in metrics), None), 0, 0, 0.0)
 
 
 def _pooled(scores: Iterable[FloatArray]) -> FloatArray:
@@ -116,32 +150,6 @@ def _pooled(scores: Iterable[FloatArray]) -> FloatArray:
     if np.isinf(pooled).any():
         raise ContractError("scores must not be infinite; a row that cannot be scored is NaN")
     return pooled
-
-
-def find_threshold(scored: Scored, calibration: Callable[[int], slice], level: float, q: float) -> Threshold:
-    """Return the threshold that the training scores give, or a floor's own.
-
-    Parameters
-    ----------
-    scored
-        One fit's scores; those of all training recordings are pooled.
-    calibration
-        The rows that count, of a training recording of so many rows.
-    level, q
-        Options of Peaks-over-Threshold (`pot.fit`).
-
-    Raises
-    ------
-    ContractError
-        If no calibration row has a score.
-    """
-    if scored.fixed_threshold is not None:
-        return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
-    rows = _pooled(scores[calibration(len(scores))] for scores in scored.train)
-    present = rows[~np.isnan(rows)]
-    if len(present) == 0:
-        raise ContractError(f"not one of the {len(rows)} training rows that set the threshold has a score")
-    return pot.fit(present, level=level, q=q)
 
 
 def _judge_split(
@@ -153,7 +161,7 @@ def _judge_split(
     scores = _pooled(evaluated[member].scores for member in ids)
     anomalous = np.concatenate([np.empty(0, dtype=np.bool_), *(evaluated[member].anomalous for member in ids)])
     if len(scores) == 0:
-        return SplitJudgement(dict.fromkeys((metric.name for metric in METRICS), None), 0, 0, 0.0)
+        return nothing_judged(METRICS)
     return SplitJudgement(
         metrics=evaluate(scores, anomalous, threshold),
         n_rows=len(scores),

@@ -74,16 +74,15 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
     confusion = Confusion.of(scores > threshold, anomalous)
     ranking = rank(scores, anomalous)
-    return {
-        "precision": confusion.precision,
-        "recall": confusion.recall,
-        "prac_f1": confusion.f1,
-        "mcc": confusion.mcc,
-        "auroc": ranking.auroc,
-        "auprc": ranking.auprc,
-        "bf_f1": ranking.bf_f1,
-        "flagged": confusion.flagged,
-    }
+    return by_name(confusion, ranking)
+
+
+def by_name(confusion: Confusion, ranking: Ranking) -> dict[str, float | None]:
+    """Return every metric by name, in the order of `METRICS`."""
+    at_threshold = (confusion.precision, confusion.recall, confusion.f1, confusion.mcc)
+    over_all_thresholds = (ranking.auroc, ranking.auprc, ranking.bf_f1)
+    values = (*at_threshold, *over_all_thresholds, confusion.flagged)
+    return {metric.name: value for metric, value in zip(METRICS, values, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +173,7 @@ class Ranking:
     @classmethod
     def mean(cls, rankings: Iterable[Ranking]) -> Ranking:
         """Return the mean over those that are defined; where none is, all are None."""
-        defined = [(one.auroc, one.auprc, one.bf_f1) for one in rankings if one.auroc is not None]
+        defined = [(ranking.auroc, ranking.auprc, ranking.bf_f1) for ranking in rankings if ranking.auroc is not None]
         if not defined:
             return cls(None, None, None)
         return cls(*np.mean(np.array(defined, dtype=np.float64), axis=0).tolist())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tsadbench.base import BoolArray, Recording, shared_rows
+from tsadbench.base import BoolArray, Recording, mask_runs, shared_rows
 
 
 def without_shared_rows(train: Sequence[Recording], test: Sequence[Recording]) -> tuple[Recording, ...]:
@@ -35,8 +35,4 @@ def without_shared_rows(train: Sequence[Recording], test: Sequence[Recording]) -
 def _pieces(recording: Recording, shared: BoolArray) -> list[Recording]:
     if not shared.any():
         return [recording]
-    borders = np.flatnonzero(np.diff(~shared, prepend=False, append=False)).tolist()
-    return [
-        recording.rows(start, stop, id=f"{recording.id}[{start}:{stop}]")
-        for start, stop in zip(borders[::2], borders[1::2], strict=True)
-    ]
+    return [recording.rows(start, stop, id=f"{recording.id}[{start}:{stop}]") for start, stop in mask_runs(~shared)]

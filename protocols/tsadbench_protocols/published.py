@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import Dataset, Episode, Judgement, Labels, Place, Protocol, Recording, Scored, Threshold
-from tsadbench_protocols import pot
-from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
-from tsadbench_protocols.metrics import METRICS
+from tsadbench.base import Dataset, Episode, Labels, Place, Recording, Scored
+from tsadbench_protocols.judging import OneFitProtocol
 
 
-class Published(Protocol):
+class Published(OneFitProtocol):
     """The paper's protocol (the paper calls it "strict point-wise").
 
     It differs from `strict`, the default, in two things: windows run across the borders of the concatenated test
@@ -28,19 +26,16 @@ class Published(Protocol):
        training recording, pooled: one threshold for the one fitted detector.
     5. *Metrics.* Point-wise, no point adjustment. Every split is a choice of rows of the one scored series.
 
+    ``level`` and ``q`` are the options of Peaks-over-Threshold: see `PotProtocol`.
+
     Parameters
     ----------
     window
         Rows at the start that are not evaluated: input rows of a window.
     horizon
         Target rows of a window; the last ``horizon - 1`` rows are not evaluated.
-    level
-        Quantile level of the initial threshold.
-    q
-        Risk: the share of normal rows that the threshold lets be flagged.
     """
 
-    metrics = METRICS
     summary = "the paper's: the test recordings concatenated into one series, windows across their borders"
 
     def __init__(self, *, window: int = 30, horizon: int = 10, level: float = 0.98, q: float = 1e-3) -> None:
@@ -51,9 +46,9 @@ class Published(Protocol):
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""
-        require_integer("published", "window", self.window, least=1)
-        require_integer("published", "horizon", self.horizon, least=1)
-        pot.check_options(self.level, self.q)
+        self._require_integer("window", least=1)
+        self._require_integer("horizon", least=1)
+        super().check()
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield the one fit: all training recordings, and the test recordings as one series without time."""
@@ -63,34 +58,15 @@ class Published(Protocol):
         series = Recording(id="test", values=values, sensors=dataset.sensors)
         yield Episode(id="all", train=dataset.train, test=(series,))
 
-    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return the threshold, and the metrics of every split.
-
-        The scored series is cut at the lengths of the labels, which lie in the data set's order.
-
-        Raises
-        ------
-        ContractError
-            If no evaluated row has a score, or no training row that the threshold needs.
-        DataError
-            If the labels are not those of the scored rows.
-        """
-        self.check()
-        one = only_episode(scored)
-        lengths = [len(rows) for rows in one.test]
+    def _check_labels(self, scored: Scored, labels: Labels) -> None:
+        # The one series is cut again at the lengths of the labels, which lie in the data set's order.
+        n_scores = [len(rows) for rows in scored.test]
         n_labels = sum(len(rows) for rows in labels.rows.values())
-        if lengths != [n_labels]:
+        if n_scores != [n_labels]:
             raise DataError(
-                f"expected one scored series with a label for each row, found {lengths} scored rows and "
+                f"expected one scored series with a label for each row, found {n_scores} scored rows and "
                 f"{n_labels} labels"
             )
-        n_rows = {name: len(anomalous) for name, anomalous in labels.rows.items()}
-        evaluated = evaluated_rows(self.places(one.episode, n_rows), one, labels)
-        return judge(one, evaluated, labels, self.threshold)
-
-    def threshold(self, one: Scored) -> Threshold:
-        """Return the threshold of the one fit: Peaks-over-Threshold on the rows that `calibration` names."""
-        return find_threshold(one, self.calibration, self.level, self.q)
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
         """Yield every test recording's place in the one series."""

@@ -15,17 +15,15 @@ from tsadbench.base import (
     Labels,
     Metric,
     Place,
-    Protocol,
     Scored,
     SplitJudgement,
     Threshold,
 )
-from tsadbench_protocols import pot
-from tsadbench_protocols.judging import Evaluated, find_threshold, require_integer, require_whole
-from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, rank
+from tsadbench_protocols.judging import Evaluated, PotProtocol, nothing_judged, require_whole
+from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, by_name, rank
 
 
-class Skab(Protocol):
+class Skab(PotProtocol):
     """The SKAB repository's own leaderboard: every file trains a detector on its beginning. Not the paper's.
 
     1. *Training.* One fit a test recording, on its first ``train_rows`` rows; the training recordings are not used.
@@ -40,14 +38,12 @@ class Skab(Protocol):
 
     A recording whose first rows are anomalous trains on what it holds; the tables say so.
 
+    ``level`` and ``q`` are the options of Peaks-over-Threshold: see `PotProtocol`.
+
     Parameters
     ----------
     train_rows
         Rows at the start of each recording that train, and are not evaluated.
-    level
-        Quantile level of the initial threshold.
-    q
-        Risk: the share of normal rows that the threshold lets be flagged.
     """
 
     metrics = (
@@ -65,8 +61,8 @@ class Skab(Protocol):
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""
-        require_integer("skab", "train_rows", self.train_rows, least=1)
-        pot.check_options(self.level, self.q)
+        self._require_integer("train_rows", least=1)
+        super().check()
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield one fit a test recording: its first rows to train on, the whole of it to be scored.
@@ -98,14 +94,14 @@ class Skab(Protocol):
             If the labels are not those of the scored rows.
         """
         self.check()
-        files = {one.episode.id: self._judge_file(one, labels) for one in scored}
+        files = {fit.episode.id: self._judge_file(fit, labels) for fit in scored}
         return Judgement(
             thresholds=tuple(file.threshold for file in files.values()),
             splits={
                 split: _judge_split([files[member] for member in ids if member in files])
                 for split, ids in labels.splits.items()
             },
-            notes=tuple(self._contamination(one, labels) for one in scored if self._n_contaminated(one, labels)),
+            notes=tuple(self._contamination(fit, labels) for fit in scored if self._n_contaminated(fit, labels)),
         )
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
@@ -116,31 +112,27 @@ class Skab(Protocol):
         """Return all rows."""
         return slice(0, n_rows)
 
-    def _judge_file(self, one: Scored, labels: Labels) -> _File:
-        require_whole(one)
-        (scores,) = one.test
-        anomalous = labels.rows.get(one.episode.id)
+    def _judge_file(self, fit: Scored, labels: Labels) -> _File:
+        require_whole(fit)
+        (scores,) = fit.test
+        anomalous = labels.rows.get(fit.episode.id)
         if anomalous is None or len(anomalous) != len(scores):
             raise DataError(
-                f"expected a label for each of the {len(scores)} scored rows of {one.episode.id!r}, found "
+                f"expected a label for each of the {len(scores)} scored rows of {fit.episode.id!r}, found "
                 f"{'none' if anomalous is None else len(anomalous)}"
             )
-        (place,) = self.places(one.episode, {one.episode.id: len(scores)})
+        (place,) = self.places(fit.episode, {fit.episode.id: len(scores)})
         rows = Evaluated(scores[place.evaluated], anomalous[place.evaluated])
         if np.isnan(rows.scores).all():
-            raise ContractError(f"not one of the {len(rows.scores)} evaluated rows of {one.episode.id!r} has a score")
-        return _File(one.episode.id, rows, self.threshold(one))
+            raise ContractError(f"not one of the {len(rows.scores)} evaluated rows of {fit.episode.id!r} has a score")
+        return _File(fit.episode.id, rows, self.threshold(fit))
 
-    def threshold(self, one: Scored) -> Threshold:
-        """Return the threshold of one file's fit: Peaks-over-Threshold on all its training scores."""
-        return find_threshold(one, self.calibration, self.level, self.q)
+    def _n_contaminated(self, fit: Scored, labels: Labels) -> int:
+        return int(np.count_nonzero(labels.rows[fit.episode.id][: self.train_rows]))
 
-    def _n_contaminated(self, one: Scored, labels: Labels) -> int:
-        return int(np.count_nonzero(labels.rows[one.episode.id][: self.train_rows]))
-
-    def _contamination(self, one: Scored, labels: Labels) -> str:
+    def _contamination(self, fit: Scored, labels: Labels) -> str:
         return (
-            f"{one.episode.id} trains on anomalous rows: {self._n_contaminated(one, labels)} of its first "
+            f"{fit.episode.id} trains on anomalous rows: {self._n_contaminated(fit, labels)} of its first "
             f"{self.train_rows}"
         )
 
@@ -156,23 +148,16 @@ class _File:
 
 
 def _judge_split(files: Sequence[_File]) -> SplitJudgement:
-    confusion = sum((file.confusion for file in files), start=Confusion(0, 0, 0, 0))
     if not files:
-        return SplitJudgement(dict.fromkeys((metric.name for metric in Skab.metrics), None), 0, 0, 0.0)
-    ranking = Ranking.mean([file.ranking for file in files])
+        return nothing_judged(Skab.metrics)
+    confusion = sum((file.confusion for file in files), start=Confusion(0, 0, 0, 0))
     return SplitJudgement(
+        # The repository's names for its three metrics; its F1 is the one that other protocols call prac_f1.
         metrics={
             "f1": confusion.f1,
             "far": confusion.false_alarm_rate,
             "mar": confusion.missed_alarm_rate,
-            "precision": confusion.precision,
-            "recall": confusion.recall,
-            "prac_f1": confusion.f1,
-            "mcc": confusion.mcc,
-            "auroc": ranking.auroc,
-            "auprc": ranking.auprc,
-            "bf_f1": ranking.bf_f1,
-            "flagged": confusion.flagged,
+            **by_name(confusion, Ranking.mean([file.ranking for file in files])),
         },
         n_rows=confusion.n_rows,
         n_anomalous=confusion.tp + confusion.fn,

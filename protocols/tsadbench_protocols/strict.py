@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from tsadbench import DataError
-from tsadbench.base import Dataset, Episode, Judgement, Labels, Place, Protocol, Scored, Threshold
-from tsadbench_protocols import pot
-from tsadbench_protocols.judging import evaluated_rows, find_threshold, judge, only_episode, require_integer
-from tsadbench_protocols.metrics import METRICS
+from tsadbench.base import Dataset, Episode, Labels, Place, Scored
+from tsadbench_protocols.judging import OneFitProtocol
 from tsadbench_protocols.overlap import without_shared_rows
 
 
-class Strict(Protocol):
+class Strict(OneFitProtocol):
     """The default protocol. It is not the paper's: that one is `published`.
 
     1. *Training.* On the training recordings, less every row that also occurs in a test recording: same time and same
@@ -25,17 +23,14 @@ class Strict(Protocol):
        one threshold for the one fitted detector.
     5. *Metrics.* Point-wise, no point adjustment, over all evaluated rows of a split.
 
+    ``level`` and ``q`` are the options of Peaks-over-Threshold: see `PotProtocol`.
+
     Parameters
     ----------
     warm_up
         Rows at the start of each recording that are not evaluated.
-    level
-        Quantile level of the initial threshold.
-    q
-        Risk: the share of normal rows that the threshold lets be flagged.
     """
 
-    metrics = METRICS
     summary = "the default, not the paper's: each recording by itself, no training row that recurs in the test"
 
     def __init__(self, *, warm_up: int = 30, level: float = 0.98, q: float = 1e-3) -> None:
@@ -45,8 +40,8 @@ class Strict(Protocol):
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""
-        require_integer("strict", "warm_up", self.warm_up, least=0)
-        pot.check_options(self.level, self.q)
+        self._require_integer("warm_up", least=0)
+        super().check()
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield the one fit: training recordings without shared rows, all test recordings.
@@ -65,28 +60,11 @@ class Strict(Protocol):
             )
         yield Episode(id="all", train=train, test=dataset.test)
 
-    def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return the threshold, and the metrics of every split.
-
-        Raises
-        ------
-        ContractError
-            If no evaluated row has a score, or no training row that the threshold needs.
-        DataError
-            If the labels are not those of the scored rows.
-        """
-        self.check()
-        one = only_episode(scored)
-        found = {recording.id: len(rows) for recording, rows in zip(one.episode.test, one.test, strict=True)}
-        labelled = {name: len(rows) for name, rows in labels.rows.items()}
-        if labelled != found:
-            raise DataError(f"expected one label for each scored row, {found}, found labels for {labelled}")
-        evaluated = evaluated_rows(self.places(one.episode, labelled), one, labels)
-        return judge(one, evaluated, labels, self.threshold)
-
-    def threshold(self, one: Scored) -> Threshold:
-        """Return the threshold of the one fit: Peaks-over-Threshold on the rows that `calibration` names."""
-        return find_threshold(one, self.calibration, self.level, self.q)
+    def _check_labels(self, scored: Scored, labels: Labels) -> None:
+        n_scores = {recording.id: len(rows) for recording, rows in zip(scored.episode.test, scored.test, strict=True)}
+        n_labels = {name: len(rows) for name, rows in labels.rows.items()}
+        if n_labels != n_scores:
+            raise DataError(f"expected one label for each scored row, {n_scores}, found labels for {n_labels}")
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:  # noqa: ARG002 - each by itself
         """Yield every test recording, which is scored by itself; all its rows count but for the warm-up."""

@@ -12,7 +12,6 @@ from typing import ClassVar, Literal, TypeAlias
 
 from tsadbench.base.dataset import Dataset, Labels
 from tsadbench.base.recording import Recording
-from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import FloatArray
 
 ThresholdStatus: TypeAlias = Literal["ok", "clamped", "quantile", "degenerate", "fixed"]
@@ -224,20 +223,15 @@ class Protocol(ABC):
     def calibration(self, n_rows: int) -> slice:
         """Return the rows whose scores set the threshold, of a training recording of so many rows."""
 
-    def threshold(self, one: Scored) -> Threshold:  # noqa: ARG002
+    @abstractmethod
+    def threshold(self, scored: Scored) -> Threshold:
         """Return the threshold of one fit, from its training scores alone.
 
         Raises
         ------
-        UsageError
-            If the protocol does not tell.
         ContractError
             If no training row that the threshold needs has a score.
         """
-        raise UsageError(
-            f"protocol {type(self).__name__}: expected a method threshold(scored), which sets one fit's threshold; "
-            f"choose strict, or write it"
-        )
 
     def check(self) -> None:
         """Raise a UsageError where a parameter is out of range."""
