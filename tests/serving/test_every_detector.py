@@ -21,7 +21,7 @@ from tsadbench.errors import TsadbenchError
 from tsadbench.registry import entries, load_detector, registered_name
 from tsadbench.serving.model import Model, ModelCard, _card_and_parts, checksums, from_bytes, model_bytes
 from tsadbench.serving.stream import Stream
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.threads import limit_threads
 
 SENSORS = ("a", "b", "c")
@@ -62,7 +62,7 @@ def as_model(detector) -> bytes:
         detector=registered_name(cls),
         label="it",
         class_name=cls.__qualname__,
-        code_hash=code_hash(cls),
+        code_hash=code_fingerprint(cls),
         sensors=SENSORS,
         threshold=Threshold(value=1.0, method="fixed", status="fixed"),
         protocol="strict",

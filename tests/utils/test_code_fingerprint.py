@@ -1,146 +1,584 @@
-"""The hash of a class's code changes with every file that may change what it computes, and with no other."""
+"""The fingerprint of a class's code changes with what the code does, and with nothing else."""
 
 from __future__ import annotations
 
 import importlib
+import linecache
+import os
 import shutil
+import subprocess
 import sys
-from modulefinder import ModuleFinder
+import textwrap
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.conftest import make_data
+from tsadbench import Prior, Recording
+from tsadbench.base.prior import Edge
+from tsadbench.base.protocol import Scored
 from tsadbench.registry import entries, load_detector, load_protocol
-from tsadbench.utils.code_fingerprint import code_hash, source_files
+from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages, reached
 
 ROOT = Path(__file__).parent.parent.parent
-DETECTOR = """
-from tsadbench.base.detector import Detector
-
-
-class Mine(Detector): ...
-"""
 PACKAGE = {
-    "__init__.py": "",
-    "detector.py": """
-import numpy
+    "__init__.py": '"""An idea."""\n',
+    "detector.py": '''
+        """A detector."""
+        from __future__ import annotations
 
-from tsadbench.base.detector import Detector
+        from typing import TYPE_CHECKING
 
-from . import layers
+        import numpy as np
+        from numpy import mean
+
+        from . import layers
+        from .deep.network import Network as Net
+        from tsadbench.base.detector import Detector
+
+        if TYPE_CHECKING:
+            from idea.unused import Unused
+
+        LEVEL = 0.5
 
 
-class Mine(layers.Base, Detector):
-    def fit(self):
-        from idea.deep.network import Network
+        def noted(cls):
+            return cls
 
-        return Network
-""",
-    "layers.py": "class Base: ...\n",
+
+        class Mine(layers.Base, Detector):
+            """Says nothing."""
+
+            alpha: float = 0.1
+            mode = "fast"
+
+            def _fit(self, recordings):
+                """Fit."""
+                self.net = Net(LEVEL)
+                if not recordings:
+                    raise ValueError(f"no {self.mode} recordings")
+
+            def _score(self, recording, scale=2.0):
+                from idea.deep.units import scaled
+
+                values = mean(recording.values) + np.median(recording.values)  # both
+                return scaled(values, scale)
+        ''',
+    "layers.py": '''
+        class Base:
+            """A base."""
+
+            depth = 3
+
+
+        class Other:
+            depth = 4
+        ''',
     "deep/__init__.py": "",
-    "deep/network.py": "from ..deep import units as u\nfrom .. import detector\n\n\nclass Network: ...\n",
-    "deep/units.py": "import idea.deep.constants, json\n",
-    "deep/constants.py": "ONE = 1\n",
-    "other.py": "from idea import detector\n",
-    "unused/__init__.py": "",
+    "deep/network.py": """
+        from ..deep import units as u
+
+
+        class Network:
+            def __init__(self, level: float) -> None:
+                self.level = u.scaled(level, 1.0)
+        """,
+    "deep/units.py": """
+        import idea.deep.constants as constants
+
+
+        def scaled(values, scale):
+            return values * scale * constants.ONE
+
+
+        def unused(values):
+            return values
+        """,
+    "deep/constants.py": """
+        ONE = 1.0
+        TWO = 2.0
+        """,
+    "unused.py": """
+        class Unused:
+            pass
+        """,
 }
-SEEN = set(PACKAGE) - {"other.py", "unused/__init__.py"}
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(textwrap.dedent(text))
     return folder
+
+
+def forget() -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("idea", "notion")]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    linecache.clearcache()
 
 
 @pytest.fixture
 def idea(tmp_path, monkeypatch):
-    """A package ``idea`` of several modules, of which few are imported at once."""
+    """A package ``idea`` of several modules."""
     write(tmp_path / "idea", PACKAGE)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path / "idea"
     forget()
 
 
-def mine() -> type:
-    return importlib.import_module("idea.detector").Mine
+def fingerprint(module: str = "idea.detector", name: str = "Mine") -> str:
+    forget()
+    return code_fingerprint(getattr(importlib.import_module(module), name))
 
 
-def forget() -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "idea"]:
-        del sys.modules[name]
-    importlib.invalidate_caches()
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
 
 
-class TestSourceFiles:
-    def test_all_that_is_imported_at_any_depth_of_the_own_package(self, idea):
-        assert {str(file.relative_to(idea)) for file in source_files(mine()) if file.is_relative_to(idea)} == SEEN
-        assert "idea.deep.network" not in sys.modules
-
-    def test_a_broken_or_compiled_module_counts_by_its_bytes(self, idea):
-        (idea / "layers.py").write_text("from . import broken\n\n\nclass Base: ...\n")
-        (idea / "broken.py").write_text("")
-        cls = mine()
-        (idea / "broken.py").write_bytes(b"\x00 def (")
-        assert idea / "broken.py" in source_files(cls)
-
-    def test_a_file_in_no_package_and_its_neighbours(self, tmp_path, monkeypatch):
-        write(tmp_path, {"alone.py": "import near, numpy\n\n\nclass Mine: ...\n", "near.py": "", "far.py": ""})
-        monkeypatch.syspath_prepend(tmp_path)
-        cls = importlib.import_module("alone").Mine
-        assert [file.name for file in source_files(cls)] == ["alone.py", "near.py"]
-
-    def test_a_module_by_itself_among_the_installed_has_no_neighbours(self, tmp_path, monkeypatch):
-        folder = write(tmp_path / "site-packages", {"lonely.py": "import close\n\n\nclass Mine: ...\n", "close.py": ""})
-        monkeypatch.syspath_prepend(folder)
-        assert [file.name for file in source_files(importlib.import_module("lonely").Mine)] == ["lonely.py"]
-
-    def test_bases_whose_versions_are_kept_are_left_out(self):
-        from sklearn.ensemble import IsolationForest
-
-        class Mine(IsolationForest): ...
-
-        assert source_files(IsolationForest) == ()
-        assert source_files(Mine)[0] == Path(__file__)
-        assert source_files(dict) == ()
-
-    @pytest.mark.parametrize("name", [entry.name for entry in entries("detectors")])
-    def test_of_shipped_detectors_as_pythons_own_finder_has_it(self, name):
-        cls = load_detector(name)
-        finder = ModuleFinder(path=[str(ROOT / "detectors")])
-        for base in cls.__mro__:
-            if base.__module__.startswith("tsadbench_detectors."):
-                finder.import_hook(base.__module__)
-        expected = {Path(module.__file__) for module in finder.modules.values() if module.__file__}
-        found = {file for file in source_files(cls) if "tsadbench_detectors" in file.parts}
-        assert found == expected
-        assert {file.name for file in source_files(cls)} - {file.name for file in found} == {"detector.py"}
-
-    @pytest.mark.parametrize("name", [entry.name for entry in entries("protocols")])
-    def test_of_shipped_protocols(self, name):
-        assert {"pot.py", "metrics.py", "protocol.py"} < {file.name for file in source_files(load_protocol(name))}
+WORDS_AND_PLACES = [
+    ("detector.py", '"""Says nothing."""', '"""Says something\n\n    at length."""'),
+    ("detector.py", '"""Fit."""', ""),
+    ("detector.py", "  # both", "  # of these, both matter"),
+    ("detector.py", "alpha: float", "alpha: int"),
+    ("detector.py", "def _fit(self, recordings)", "def _fit(self, recordings: list[int]) -> None"),
+    ("detector.py", 'f"no {self.mode} recordings"', 'f"expected {self.mode} recordings, found none"'),
+    ("detector.py", "class Mine", "class Unrelated:\n    pass\n\n\nclass Mine"),
+    (
+        "detector.py",
+        "import numpy as np\nfrom numpy import mean",
+        "import numpy as np\nfrom numpy import mean\nimport json",
+    ),
+    ("layers.py", "depth = 4", "depth = 5"),
+    ("deep/units.py", "    return values\n", "    return -values\n"),
+    ("deep/units.py", "def scaled(values, scale):\n", "def scaled(values, scale):\n    ...\n\n"),
+    ("deep/constants.py", "TWO = 2.0", "TWO = 3.0"),
+    ("deep/constants.py", "ONE = 1.0", "ONE: float = 1.0"),
+    ("unused.py", "pass", "x = 1"),
+]
+CHANGES = [
+    ("detector.py", "LEVEL = 0.5", "LEVEL = 0.25"),
+    ("detector.py", "alpha: float = 0.1", "alpha: float = 0.2"),
+    ("detector.py", 'mode = "fast"', 'mode = "slow"'),
+    ("detector.py", "+ np.median", "- np.median"),
+    ("detector.py", "np.median", "np.max"),
+    ("detector.py", "scale=2.0", "scale=3.0"),
+    ("detector.py", "from numpy import mean", "from scipy.stats import gmean as mean"),
+    ("detector.py", "class Mine(layers.Base", "@noted\nclass Mine(layers.Base"),
+    ("detector.py", "class Mine(layers.Base", "class Mine(layers.Other"),
+    ("detector.py", "if not recordings", "if recordings"),
+    ("detector.py", "raise ValueError", "raise KeyError"),
+    ("detector.py", "LEVEL = 0.5", "LEVEL = 0.5\nnp.seterr(all='raise')"),
+    ("detector.py", "LEVEL = 0.5", "LEVEL = 0.5\nlayers.Base.depth = 7"),
+    ("detector.py", "LEVEL = 0.5", "try:\n    LEVEL = 0.5\nfinally:\n    pass"),
+    ("layers.py", "depth = 3", "depth = 4"),
+    ("deep/__init__.py", "", "import warnings\nwarnings.simplefilter('ignore')\n"),
+    ("deep/network.py", "level, 1.0", "level, 2.0"),
+    ("deep/units.py", "values * scale", "values / scale"),
+    ("deep/constants.py", "ONE = 1.0", "ONE = 1.5"),
+]
 
 
-class TestCodeHash:
-    @pytest.mark.parametrize("changed", sorted(PACKAGE))
-    def test_it_changes_with_what_is_run_and_with_nothing_else(self, idea, changed):
-        before = code_hash(mine())
-        forget()
-        (idea / changed).write_text(PACKAGE[changed] + "\nTWO = 2\n")
-        assert (code_hash(mine()) != before) == (changed in SEEN)
+class TestOfWhatACodeDoes:
+    @pytest.mark.parametrize(("file", "old", "new"), WORDS_AND_PLACES)
+    def test_words_and_what_is_not_used_do_not_count(self, idea, file, old, new):
+        before = fingerprint()
+        change(idea / file, old, new)
+        assert fingerprint() == before
 
-    def test_it_does_not_hang_on_the_folder(self, idea, tmp_path, monkeypatch):
-        before = code_hash(mine())
-        forget()
+    @pytest.mark.parametrize(("file", "old", "new"), CHANGES)
+    def test_every_real_change_counts(self, idea, file, old, new):
+        before = fingerprint()
+        (idea / file).write_text(new) if not old else change(idea / file, old, new)
+        assert fingerprint() != before
+
+    def test_names_and_places_of_modules_classes_and_helpers_do_not_count(self, idea, tmp_path):
+        before = fingerprint()
+        shutil.move(idea, tmp_path / "notion")
+        notion = tmp_path / "notion"
+        shutil.move(notion / "deep/units.py", notion / "scales.py")
+        change(
+            notion / "scales.py", "import idea.deep.constants as constants", "from .deep import constants as numbers"
+        )
+        change(notion / "scales.py", "constants.ONE", "numbers.UNIT")
+        change(notion / "scales.py", "def scaled", "def stretched")
+        change(notion / "deep/constants.py", "ONE", "UNIT")
+        change(notion / "deep/network.py", "from ..deep import units as u", "from ..scales import stretched")
+        change(notion / "deep/network.py", "u.scaled", "stretched")
+        change(notion / "detector.py", "from idea.deep.units import scaled", "from .scales import stretched as scaled")
+        change(notion / "detector.py", "idea.unused", "notion.unused")
+        change(notion / "detector.py", "class Mine", "class Better")
+        change(notion / "detector.py", "LEVEL", "THRESHOLD")
+        change(
+            notion / "detector.py", "import numpy as np\nfrom numpy import mean", "import numpy\nfrom numpy import mean"
+        )
+        change(notion / "detector.py", "np.median", "numpy.median")
+        shutil.move(notion / "detector.py", notion / "deep" / "best.py")
+        change(notion / "deep" / "best.py", "from . import layers", "from .. import layers")
+        change(notion / "deep" / "best.py", "from .deep.network", "from .network")
+        change(notion / "deep" / "best.py", "from .scales", "from ..scales")
+        assert fingerprint("notion.deep.best", "Better") == before
+
+    def test_data_and_compiled_files_of_the_package_count_by_their_bytes_wherever_they_lie(self, idea):
+        found = [fingerprint()]
+        (idea / "weights.npz").write_bytes(b"1")
+        found.append(fingerprint())
+        (idea / "weights.npz").write_bytes(b"2")
+        found.append(fingerprint())
+        (idea / "deep" / "fast.so").write_bytes(b"3")
+        found.append(fingerprint())
+        assert len(set(found)) == 4
+        (idea / "weights.npz").rename(idea / "deep" / "other.bin")
+        (idea / "py.typed").write_text("")
+        assert fingerprint() == found[-1]
+
+    def test_a_broken_module_counts_by_its_bytes(self, idea):
+        change(
+            idea / "layers.py",
+            "class Base:",
+            "def late():\n    from . import broken\n    return broken\n\n\nclass Base:",
+        )
+        change(idea / "layers.py", "depth = 3", "depth = late")
+        found = []
+        for content in (b"\x00 def (", b"\x00 def ((", b"x = 1"):
+            (idea / "broken.py").write_bytes(content)
+            found.append(fingerprint())
+        assert len(set(found)) == 3
+
+    def test_it_does_not_depend_on_the_folder(self, idea, tmp_path, monkeypatch):
+        before = fingerprint()
         shutil.copytree(idea, tmp_path / "elsewhere" / "idea")
         monkeypatch.syspath_prepend(tmp_path / "elsewhere")
-        assert source_files(mine())[0].is_relative_to(tmp_path / "elsewhere")
-        assert code_hash(mine()) == before
+        assert fingerprint() == before
+        assert Path(sys.modules["idea"].__file__).is_relative_to(tmp_path / "elsewhere")
 
-    def test_of_a_file_it_does_not_hang_on_the_path(self, tmp_path):
+    def test_of_a_file_its_neighbours_count_and_its_path_does_not(self, tmp_path):
+        own = "from near import half\nfrom tsadbench import Detector\n\n\nclass Mine(Detector):\n    x = half\n"
+        near = "def half(x):\n    return x / 2\n"
+        found = {}
+        for folder, text in (("here", near), ("there", near), ("else", near.replace("2", "3"))):
+            write(tmp_path / folder, {"own.py": own, "near.py": text, "far.csv": folder})
+            sys.path.insert(0, str(tmp_path / folder))
+            try:
+                found[folder] = code_fingerprint(load_detector(f"{tmp_path}/{folder}/own.py:Mine"))
+            finally:
+                sys.path.remove(str(tmp_path / folder))
+                sys.modules.pop("near")
+        assert found["here"] == found["there"] != found["else"]
+
+
+DYNAMIC = {
+    "globals": ("def look(name):\n    return globals()[name]\n", "look('hidden')"),
+    "getattr": ("from . import helpers\n\n\ndef look(name):\n    return getattr(helpers, name)\n", "look('hidden')"),
+    "importlib": (
+        "import importlib\n\n\ndef look(name):\n    return importlib.import_module('idea.helpers')\n",
+        "look('hidden')",
+    ),
+    "computed": (
+        "import importlib\n\n\ndef look(name):\n    return importlib.import_module(__package__ + name)\n",
+        "look('.helpers')",
+    ),
+    "star": ("from .helpers import *\n\n\ndef look(name):\n    return hidden\n", "look('')"),
+    "conditional": ("try:\n    from .helpers import hidden\nexcept ImportError:\n    hidden = 1\n", "hidden"),
+    "shadowed": ("from .helpers import hidden\n\n\ndef look(hidden=hidden):\n    return hidden\n", "look()"),
+    "global": (
+        "from .helpers import hidden as h\nstate = 0\n\n\ndef change():\n    global state\n    state = h\n",
+        "state",
+    ),
+    "registered": (
+        "from . import registry, helpers\n\n\ndef look(name):\n    return registry.TABLE[name]\n",
+        "look('hidden')",
+    ),
+    "subclass": ("from . import registry, helpers\n\n\ndef look():\n    return registry.Hook.classes\n", "look()"),
+    "getattr of a module": ("from . import lazy\n\n\ndef look():\n    return lazy.hidden\n", "look()"),
+}
+HELPERS = """
+    from .registry import Hook, register
+
+
+    @register
+    def hidden():
+        return 1
+
+
+    class Hooked(Hook):
+        x = 1
+    """
+REGISTRY = """
+    TABLE = {}
+
+
+    def register(function):
+        TABLE[function.__name__] = function
+        return function
+
+
+    class Hook:
+        classes = []
+
+        def __init_subclass__(cls):
+            Hook.classes.append(cls)
+    """
+LAZY = "def __getattr__(name):\n    from . import helpers\n\n    return helpers.hidden\n"
+
+
+class TestWhatTheSyntaxTreeDoesNotTell:
+    @pytest.mark.parametrize("kind", DYNAMIC)
+    def test_more_counts_instead_of_less(self, tmp_path, monkeypatch, kind):
+        looks, use = DYNAMIC[kind]
+        if kind == "globals":
+            looks += "\n\ndef hidden():\n    return 1\n\n\nclass Hooked:\n    x = 1\n"
+        files = {
+            "__init__.py": "",
+            "looks.py": looks,
+            "lazy.py": LAZY,
+            "registry.py": REGISTRY,
+            "helpers.py": HELPERS,
+            "detector.py": f"from . import looks\n\n\nclass Mine:\n    def score(self):\n        looks.{use}\n",
+        }
+        write(tmp_path / "idea", files)
+        monkeypatch.syspath_prepend(tmp_path)
+        before = fingerprint()
+        place = tmp_path / "idea" / ("looks.py" if kind == "globals" else "helpers.py")
+        change(place, "x = 1", "x = 2") if kind == "subclass" else change(place, "return 1", "return 2")
+        assert fingerprint() != before
+        forget()
+
+    def test_a_local_name_does_not_hide_another_definition(self, tmp_path, monkeypatch):
+        """Two programs with equal trees but for the names do not get the same fingerprint if they differ."""
+        monkeypatch.syspath_prepend(tmp_path)
         found = []
-        for folder, text in (("here", DETECTOR), ("there", DETECTOR), ("else", DETECTOR + "\nTWO = 2\n")):
-            write(tmp_path / folder, {"own.py": text})
-            found.append(code_hash(load_detector(f"{tmp_path}/{folder}/own.py:Mine")))
-        assert found[0] == found[1] != found[2]
+        for returned in ("a", "b"):
+            text = f"a = 1\nb = 1\n\n\nclass Mine:\n    def score(self, a):\n        return {returned}\n"
+            write(tmp_path / "idea", {"__init__.py": "", "detector.py": text})
+            found.append(fingerprint())
+        assert found[0] != found[1]
+        forget()
+
+
+def cell(number: int, source: str, namespace: dict[str, object]) -> None:
+    """Run a notebook's cell as IPython does: its source stays in linecache."""
+    name = f"<ipython-input-{number}-{abs(hash(source))}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), namespace)
+
+
+class TestNotebooks:
+    CLASS = "class Mine:\n    def score(self, x):\n        return helper(x) * FACTOR\n"
+    HELPER = "def helper(x):\n    return np.abs(x)\n"
+
+    @pytest.fixture
+    def notebook(self, monkeypatch):
+        module = types.ModuleType("notebook")
+        module.np = np
+        monkeypatch.setitem(sys.modules, "notebook", module)
+        return vars(module)
+
+    def run(self, notebook, cls=CLASS, helper=HELPER, factor="FACTOR = 2"):
+        for number, source in enumerate((helper, factor, cls)):
+            cell(number, source, notebook)
+        return code_fingerprint(notebook["Mine"])
+
+    def test_a_class_counts_by_its_cells_source(self, notebook):
+        before = self.run(notebook)
+        assert self.run(notebook) == before
+        assert self.run(notebook, cls="# A comment.\n" + self.CLASS) == before
+        assert self.run(notebook, cls=self.CLASS.replace("*", "/")) != before
+        assert self.run(notebook, helper=self.HELPER.replace("abs", "exp")) != before
+        assert self.run(notebook, factor="FACTOR = 3") != before
+
+    def test_a_helpers_cell_that_runs_again_counts_without_the_classes(self, notebook):
+        before = self.run(notebook)
+        cell(9, self.HELPER.replace("abs", "exp"), notebook)
+        assert code_fingerprint(notebook["Mine"]) != before
+
+    def test_a_class_whose_source_is_not_kept_is_never_the_same_as_another(self, notebook):
+        found = []
+        for _ in range(2):
+            exec(self.CLASS, notebook)
+            found.append(code_fingerprint(notebook["Mine"]))
+            assert code_fingerprint(notebook["Mine"]) == found[-1]
+        assert found[0] != found[1]
+
+    def test_nor_is_one_from_standard_input_in_another_process(self):
+        script = (
+            "from tsadbench.utils.code_fingerprint import code_fingerprint\n"
+            "class Mine:\n    def score(self):\n        return 1\n"
+            "print(code_fingerprint(Mine))"
+        )
+        found = [
+            subprocess.run([sys.executable, "-"], input=script, text=True, capture_output=True, cwd=ROOT, check=True)
+            for _ in range(2)
+        ]
+        assert len({done.stdout for done in found}) == 2
+
+
+SYNTAX = """
+    from __future__ import annotations
+
+    import dataclasses
+    from collections.abc import Iterator
+    from contextlib import contextmanager
+
+    from tsadbench.errors import UsageError
+
+    NAMES = {"a": 1, **{"b": -2.5e-300}, "ü\\ud800\\n": b"x\\xff"}
+    PAIR, *REST = 1j, 2, ...
+
+
+    @contextmanager
+    def opened(path: str, /, *args: int, mode: str = "r", **more: object) -> Iterator[int]:
+        try:
+            with open(path, mode) as file, open(path) as other:
+                yield (n := len(file.read()) + len(other.read()))
+        except* OSError as error:
+            raise UsageError(f"{path!r}: {error}" "no") from error
+        finally:
+            del args
+
+
+    @dataclasses.dataclass(frozen=True)
+    class Mine:
+        x: int
+        y: list[int] = dataclasses.field(default_factory=list)
+
+        async def look(self, things):
+            async for thing in things:
+                yield [await each async for each in thing if each]
+
+        def text(self, value, width=3):
+            return f"{value!r:>{width}} and {{braces}} " "more" f"{self.x=} {f'{value}'} end"
+
+        def match(self, thing):
+            match thing:
+                case {"a": [1, *rest], **others} if rest:
+                    return lambda *, k=NAMES: (k, others)
+                case Mine(x=0 | 1 as small) | (small, _):
+                    return small
+                case _:
+                    return {i: j for i, j in zip(PAIR, REST) if i not in {1, 2}} @ self.y[1:2, ...]
+    """
+
+
+def test_versions_of_python_agree(tmp_path):
+    write(tmp_path, {"idea/__init__.py": "", "idea/detector.py": SYNTAX})
+    script = (
+        "from tsadbench.utils.code_fingerprint import code_fingerprint\n"
+        "from idea.detector import Mine\nprint(code_fingerprint(Mine))"
+    )
+    found = {}
+    for version in ("3.11", "3.12", "3.13"):
+        homes = Path("/root/.pyenv/versions").glob(f"{version}.*/bin/python")
+        for python in [sys.executable] if version == "3.11" else map(str, homes):
+            environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+            done = subprocess.run([python, "-c", script], env=environment, text=True, capture_output=True, check=True)
+            found[version] = done.stdout
+    if len(found) == 1:
+        pytest.skip("only one version of Python is here")
+    assert len(set(found.values())) == 1
+
+
+SENSORS = ("a", "b", "c")
+PRIOR = Prior((Edge("a", "b"), Edge("b", "c", votes=0.5)))
+NAMES = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+VARIANTS = [
+    *((name, {}) for name in NAMES),
+    ("dprgm", {"graph": "domain", "prior": PRIOR, "edge_votes": True, "backbone": "gat"}),
+    ("dprgm", {"graph": "random", "prior": PRIOR, "backbone": "gcn"}),
+    ("grelen", {"statistic": "reconstruction"}),
+    ("t2", {"smoothing": 4}),
+    ("mset", {"smoothing": 3}),
+    ("pyod:KNN", {"window": 3}),
+    ("pyod:LUNAR", {}),
+    ("sklearn:LocalOutlierFactor", {}),
+]
+
+
+def called(action, *folders: Path) -> set[tuple[Path, int, str]]:
+    """Run something; return the functions of these folders that it calls: file, first line, name."""
+    seen = set()
+
+    def hear(frame, event, _argument):
+        if event == "call":
+            code = frame.f_code
+            seen.add((code.co_filename, code.co_firstlineno, code.co_qualname))
+
+    sys.setprofile(hear)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    paths = ((Path(file), line, name) for file, line, name in seen)
+    return {one for one in paths if any(one[0].is_relative_to(folder) for folder in folders)}
+
+
+def missed(cls: type, calls: set[tuple[Path, int, str]]) -> set[tuple[Path, int, str]]:
+    pieces = reached(cls)
+    return {
+        (file, line, name)
+        for file, line, name in calls
+        if not any(piece.file == file and piece.first <= line <= piece.last for piece in pieces)
+    }
+
+
+def recording(seed: int, n_rows: int) -> Recording:
+    rng = np.random.default_rng(seed)
+    return Recording("r", np.cumsum(rng.normal(size=(n_rows, 3)), axis=0) * 0.1 + rng.normal(size=(n_rows, 3)), SENSORS)
+
+
+class TestOfWhatShips:
+    @pytest.mark.parametrize(("name", "changes"), VARIANTS)
+    def test_nothing_of_its_own_that_a_detector_runs_is_missed(self, name, changes):
+        cls = load_detector(name)
+        cheap = {key: 1 if key == "epochs" else value for key, value in cls.test_params().items()}
+
+        def fit_and_score() -> None:
+            detector = cls(**{**cheap, **changes})
+            detector.check(SENSORS)
+            train = [recording(1, 90), recording(2, 80)]
+            detector.fit(train).training_scores(train)
+            detector.score(recording(3, 90))
+            if detector.offers_contributions():
+                detector.contributions(recording(3, 90))
+
+        calls = called(fit_and_score, ROOT / "detectors")
+        assert calls
+        assert missed(cls, calls) == set()
+
+    @pytest.mark.parametrize("name", [entry.name for entry in entries("protocols")])
+    def test_nothing_of_its_own_that_a_protocol_runs_is_missed(self, name):
+        cls = load_protocol(name)
+        data = make_data(n_rows=500)
+
+        def judge() -> None:
+            protocol = cls()
+            protocol.check()
+            rng = np.random.default_rng(0)
+            scored = [
+                Scored(
+                    episode,
+                    tuple(rng.normal(size=each.n_rows) for each in episode.train),
+                    tuple(rng.normal(size=each.n_rows) for each in episode.test),
+                )
+                for episode in protocol.episodes(data.dataset)
+            ]
+            protocol.judge(scored, data.labels)
+
+        calls = called(judge, ROOT / "protocols")
+        assert calls
+        assert missed(cls, calls) == set()
+
+    def test_detectors_differ_and_count_less_than_their_whole_package(self):
+        classes = [load_detector(name) for name in NAMES]
+        assert len({code_fingerprint(cls) for cls in classes}) == len(classes)
+        files = {piece.file.name for piece in reached(load_detector("max-z"))}
+        assert files == {"max_z.py", "standardise.py", "detector.py"}
+
+    def test_packages_that_the_own_files_import(self):
+        assert imported_packages(load_detector("dprgm")) == {"numpy", "torch", "torch_geometric"}
+        assert imported_packages(load_detector("max-z")) == {"numpy"}

@@ -27,7 +27,7 @@ from tsadbench.execution.plan import Contender, Plan, Trial
 from tsadbench.execution.provenance import asked_by, identity, library_versions
 from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
 from tsadbench.sandbox import BoxFailure, Construction
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
@@ -200,7 +200,7 @@ class _Run:
                     manifest={
                         **outcome.record.manifest,
                         "command": list(sys.argv),
-                        "code_hash": code_hash(trial.contender.construction.cls),
+                        "code_hash": code_fingerprint(trial.contender.construction.cls),
                         **asked_by(self._plan),
                     },
                 ),

@@ -16,7 +16,7 @@ from tsadbench._version import __version__
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.prior import Prior
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue, as_json
 
 # Another release of one of these may change a score's last digits, or more.
@@ -32,12 +32,12 @@ def identity(trial: Trial, plan: Plan) -> str:
             for name, value in trial.contender.construction.arguments.items()
             if isinstance(value, Prior)
         },
-        "code": code_hash(trial.contender.construction.cls),
+        "code": code_fingerprint(trial.contender.construction.cls),
         "dataset": plan.data.dataset.name,
         "data": plan.data.dataset.content_hash,
         "labels": plan.data.labels.content_hash,
         "protocol": plan.protocol_label,
-        "protocol_code": code_hash(type(plan.protocol)),
+        "protocol_code": code_fingerprint(type(plan.protocol)),
         "seed": trial.seed,
         "threads": trial.threads,
         "libraries": {**library_versions(), **adapted_versions(trial.contender.construction.cls)},
@@ -67,7 +67,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "cpu_count": os.cpu_count(),
         "versions": {"python": platform.python_version(), **library_versions()},
         "adapted": dict(adapted_versions(trial.contender.construction.cls)),
-        "code_hash": code_hash(trial.contender.construction.cls),
+        "code_hash": code_fingerprint(trial.contender.construction.cls),
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),

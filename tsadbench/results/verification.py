@@ -14,7 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.registry import load_detector
 from tsadbench.results.trial_result import data_faults, judge_again
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
 TOLERANCE = 1e-6
@@ -85,7 +85,7 @@ def _verified(record: Record, store: Store, data: LabelledDataset | TsadbenchErr
 
 def _code_remarks(record: Record) -> Iterator[str]:
     try:
-        here = code_hash(load_detector(record.detector))
+        here = code_fingerprint(load_detector(record.detector))
     except TsadbenchError:
         yield f"the detector {record.detector} is not installed here"
         return

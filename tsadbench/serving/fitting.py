@@ -20,7 +20,7 @@ from tsadbench.sandbox import Box, Limits
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 
@@ -99,7 +99,7 @@ def fit_model(
         detector=trial.contender.name,
         label=trial.contender.label,
         class_name=trial.contender.construction.cls.__qualname__,
-        code_hash=code_hash(trial.contender.construction.cls),
+        code_hash=code_fingerprint(trial.contender.construction.cls),
         sensors=plan.data.dataset.sensors,
         threshold=threshold,
         protocol=plan.protocol_label,

@@ -24,7 +24,7 @@ from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.provenance import adapted_versions, library_versions
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue, parameters_of
 from tsadbench.utils.threads import limited_threads
 
@@ -264,7 +264,7 @@ def _detector_class(card: ModelCard, named: str | None) -> type[Detector]:
 
 def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
     """Return what is another in the detector's code, or in the library that does its work; empty where nothing is."""
-    if code_hash(cls) != card.code_hash:
+    if code_fingerprint(cls) != card.code_hash:
         return f"the code of {card.detector} is another than when it was fitted"
     other = _other_versions(card, "adapted", adapted_versions(cls))
     return f"{card.detector} was fitted with {other}" if other else ""

@@ -19,7 +19,7 @@ from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
-from tsadbench.utils.code_fingerprint import code_hash
+from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import parameters_of
 
 # The user decides these, for a run; they are not part of a detector's design.
@@ -272,7 +272,7 @@ def _study_name(
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
-        "code": [code_hash(construction.cls), code.hexdigest()],
+        "code": [code_fingerprint(construction.cls), code.hexdigest()],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash(train),

@@ -1,112 +1,285 @@
-"""The source code that a class runs: its own, its bases', and what these import of the packages they lie in."""
+"""What a class's code does, as a hash: the same wherever the code lies and however it is worded.
+
+The fingerprint covers the definition of the class and, transitively, every definition of its own package that it
+refers to: bases, decorators, defaults, helpers, constants. Of these it takes the syntax tree without positions,
+comments, docstrings, annotations, and without the texts in ``raise`` statements: re-wording a message is no change of
+behaviour. Own definitions are numbered in the order in which they are reached, so that their names, and the names and
+paths of the modules that hold them, do not count. A name from another distribution counts by its full origin
+(``numpy.mean``, whatever it is called here), a name from the core of tsadbench by its last part. Core classes that the
+class derives from count by their definition.
+
+Where the syntax tree does not tell what a name stands for, more counts instead of less: the whole module, or the whole
+package. Statements of the modules concerned that do more than bind a name, and the data and compiled files of the
+package, count as well.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import pickle
 import sys
-from collections import deque
+import types
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.machinery import PathFinder
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from uuid import uuid4
 
 from tsadbench._version import __version__
+from tsadbench.utils.canonical_syntax import CORE, Effects, Named, Part, Token, Whole, Writer, attribute_chain
+from tsadbench.utils.module_source import (
+    CellSource,
+    Definition,
+    Function,
+    ModuleSource,
+    Origin,
+    OwnModules,
+    UnknownSourceError,
+)
 
-# A class's bases in these are told apart by the versions that records keep; so is the core, but for its base classes.
+# Bases in these count by their version, which records keep.
 _VERSIONED = frozenset({"numpy", "pandas", "scipy", "sklearn", "torch", "torch_geometric"})
-_CORE = "tsadbench"
-# A module that lies in one of these by itself has no neighbours of its own.
-_LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A piece of source that counts: a file and, if less than all of it counts, the first and the last line."""
+
+    file: Path
+    first: int = 1
+    last: int = sys.maxsize
+
+
+def code_fingerprint(cls: type) -> str:
+    """Return the fingerprint of what a class's code does, 64 hex digits.
+
+    A class from a notebook counts by the source of its cell, and what it uses of other cells by its present source or
+    value. If any of these sources is not available (``python -``, ``exec``), the fingerprint is a random one, kept for
+    the life of the class: nothing that was made with the class is ever taken for what another process would make.
+    """
+    try:
+        return _parts(cls).digest
+    except UnknownSourceError:
+        return _random(cls)
+
+
+def reached(cls: type) -> frozenset[Reached]:
+    """Return the pieces of source that the fingerprint of a class covers, data files left out."""
+    return frozenset(_parts(cls).pieces())
+
+
+def imported_packages(cls: type) -> frozenset[str]:
+    """Return the top-level packages that a class's own files import: no own ones, core or standard library."""
+    try:
+        modules = _parts(cls).closure
+    except UnknownSourceError:
+        return frozenset()
+    tops = {origin.module.partition(".")[0] for module in modules for origin in module.imports()}
+    own = {module.name.partition(".")[0] for module in modules}
+    return frozenset(tops - own - {CORE, ""} - sys.stdlib_module_names)
+
+
+def _parts(cls: type) -> _Fingerprint:
+    if _lives_in_cells(cls):
+        return _Fingerprint(cls)  # not cached: a helper's cell may run again
+    return _cached(cls)
 
 
 @cache
-def code_hash(cls: type) -> str:
-    """Return the SHA-256 over the files of `source_files`, wherever they lie, and the version of tsadbench."""
-    digest = hashlib.sha256(__version__.encode())
-    for file in source_files(cls):
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+def _cached(cls: type) -> _Fingerprint:
+    return _Fingerprint(cls)
 
 
-def source_files(cls: type) -> tuple[Path, ...]:
-    """Return the files whose change may change what a class computes.
+@cache
+def _random(cls: type) -> str:  # noqa: ARG001 - one for each class
+    return f"{uuid4().hex}{uuid4().hex}"
 
-    They are the files of the class and its bases, and all that these import, anywhere in them and at any depth, from
-    the package they lie in (a file in no package: from its own folder). Other packages are left out: what is installed
-    has a version.
+
+def _lives_in_cells(cls: type) -> bool:
+    """Whether a class was defined in a notebook or at a prompt, instead of in the file that its module names."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is None or not Path(file).exists():  # "<stdin>", for instance
+        return True
+    functions = [item for item in vars(cls).values() if isinstance(item, types.FunctionType)]
+    files = {function.__code__.co_filename for function in functions if function.__module__ == cls.__module__}
+    return cls.__module__ == "__main__" and bool(files) and file not in files
+
+
+class _Fingerprint:
+    """The parts of source that a class's behaviour depends on.
 
     Parameters
     ----------
     cls
-        Any class. Bases in the standard library and in the libraries whose versions records keep are left out.
+        The class.
 
-    Returns
-    -------
-    tuple of Path
-        In an order that hangs on names and contents alone, each file once. Empty for a class that has no file.
+    Raises
+    ------
+    UnknownSourceError
+        If the source of the class, or of what it uses in a notebook, is not available.
     """
-    found: dict[Path, None] = {}
-    waiting = deque(_modules_of(cls))
-    while waiting:
-        name, file = waiting.popleft()
-        if file in found:
-            continue
-        found[file] = None
-        if name.partition(".")[0] != _CORE:
-            waiting.extend(_imported(name, file))
-    return tuple(found)
+
+    def __init__(self, cls: type) -> None:
+        bases = [
+            base
+            for base in cls.__mro__
+            if base.__module__.partition(".")[0] not in _VERSIONED | sys.stdlib_module_names
+        ]
+        if not all(base.__module__ in sys.modules for base in bases):
+            raise UnknownSourceError(f"the module of {cls.__qualname__} or of one of its bases is gone")
+        self._own = OwnModules([base.__module__ for base in bases if base.__module__.partition(".")[0] != CORE])
+        self._tokens: dict[Part, tuple[Token, ...]] = {}
+        self._cells: dict[str, CellSource] = {}
+        self._captured = _captured(cls)
+        self._roots = [self._root(base) for base in bases]
+        self._hooked = False
+        self.closure = self._closure()
+        self._hooked = any(map(_hooks_subclasses, self.closure))
+        self._tokens = {part: tokens for part, tokens in self._tokens.items() if not isinstance(part, Effects)}
+
+    @cached_property
+    def digest(self) -> str:
+        """The fingerprint."""
+        acting = (Effects(module) for module in self.closure if self._canonical(Effects(module)) != ("[", "]"))
+        effects = sorted(self._digest([effect]) for effect in acting)
+        data = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in self._own.data_files())
+        parts = [__version__, self._digest(self._roots), self._captured, *effects, *data]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def pieces(self) -> Iterator[Reached]:
+        """Yield the pieces of source that count."""
+        for part in self._reach([*self._roots, *map(Effects, self.closure)]):
+            if part.module.file is None:
+                continue
+            if isinstance(part, Whole):
+                yield Reached(part.module.file)
+            elif isinstance(part, Effects):
+                for statement in part.module.effects:
+                    if hasattr(statement, "lineno"):
+                        yield Reached(part.module.file, statement.lineno, statement.end_lineno or statement.lineno)
+            else:
+                node = part.module.definitions[part.name]
+                first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+                yield Reached(part.module.file, first, node.end_lineno or node.lineno)
+
+    def _root(self, base: type) -> Part:
+        name, _, _ = base.__qualname__.partition(".")
+        if _lives_in_cells(base):
+            module = sys.modules[base.__module__]
+            if "<locals>" in base.__qualname__ or vars(module).get(name) is not base:
+                raise UnknownSourceError(f"{base.__qualname__} is no longer the class of that name")
+            return Named(self._cells.setdefault(base.__module__, CellSource(module)), name)
+        source = self._own.of(sys.modules[base.__module__])
+        if isinstance(source.binding(name), ast.stmt):
+            return Named(source, name)
+        files = (item.__code__.co_filename for item in vars(base).values() if isinstance(item, types.FunctionType))
+        if not all(Path(file).exists() for file in files):
+            raise UnknownSourceError(f"{base.__qualname__} is not in {source.file}")
+        return Whole(source)  # made by a function, for instance: all that may have made it counts
+
+    def _closure(self) -> tuple[ModuleSource, ...]:
+        """Return the own modules that are imported when the class is, or when what it refers to runs."""
+        modules: dict[ModuleSource, None] = {}
+        waiting = [part.module for part in self._reach(self._roots)]
+        while waiting:
+            module = waiting.pop()
+            if module in modules or module.name.partition(".")[0] == CORE:
+                continue
+            modules[module] = None
+            waiting += [part.module for part in self._reach([Effects(module)])]
+            names = {name for origin in module.imports() for name in (origin.module, f"{origin.module}.{origin.name}")}
+            for name in {module.name, *names}:
+                parts = name.split(".")
+                prefixes = (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+                waiting += [found for prefix in prefixes if (found := self._own.find(prefix)) is not None]
+        return tuple(modules)
+
+    def _reach(self, roots: Sequence[Part]) -> list[Part]:
+        """Return all parts that some refer to, directly or not, in the order in which they are reached."""
+        order = list(dict.fromkeys(roots))
+        seen = set(order)
+        for part in order:  # grows
+            for token in self._canonical(part):
+                if not isinstance(token, str) and token not in seen:
+                    seen.add(token)
+                    order.append(token)
+        return order
+
+    def _digest(self, roots: Sequence[Part]) -> str:
+        parts = self._reach(roots)
+        number = {part: index for index, part in enumerate(parts)}
+        sha = hashlib.sha256()
+        for part in parts:
+            for token in self._canonical(part):
+                sha.update(f"{token if isinstance(token, str) else f'#{number[token]}'}\n".encode())
+            sha.update(b"\n")
+        return sha.hexdigest()
+
+    def _canonical(self, part: Part) -> tuple[Token, ...]:
+        if part not in self._tokens:
+            self._tokens[part] = tuple(self._written(part))
+        return self._tokens[part]
+
+    def _written(self, part: Part) -> Iterator[Token]:
+        module = part.module
+        if isinstance(part, Named):
+            bound = module.binding(part.name)
+            if not isinstance(bound, ast.stmt):
+                raise UnknownSourceError(f"{module.name} has no definition of {part.name}")
+            yield from Writer(module, self._own, bound).definition(bound)
+        elif isinstance(part, Effects):
+            node = ast.Module(body=module.effects, type_ignores=[])
+            yield from Writer(module, self._own, node).statements(module.effects)
+            yield from (Named(module, name) for name, item in module.definitions.items() if self._acts(item, module))
+        elif module.tree is None:
+            yield hashlib.sha256(module.content).hexdigest()
+        else:
+            yield from Writer(module, self._own, module.tree, whole=True).statements(module.tree.body)
+            yield from map(Whole, self._own.inside(module))
+
+    def _acts(self, definition: Definition, module: ModuleSource) -> bool:
+        """Whether a definition runs own code when its module is imported, which may register something."""
+
+        def is_own(node: ast.AST) -> bool:
+            bound = module.binding(chain[0]) if (chain := attribute_chain(node)) else None
+            return isinstance(bound, ast.stmt) or (
+                isinstance(bound, Origin) and self._own.find(bound.module) is not None
+            )
+
+        if isinstance(definition, ast.Assign | ast.AnnAssign):
+            return any(is_own(node.func) for node in ast.walk(definition) if isinstance(node, ast.Call))
+        run: list[ast.AST] = [getattr(node, "func", node) for node in definition.decorator_list]
+        if isinstance(definition, ast.ClassDef):
+            outside = [item for item in definition.body if not isinstance(item, Function)]
+            run += [node.func for item in outside for node in ast.walk(item) if isinstance(node, ast.Call)]
+            run += [keyword.value for keyword in definition.keywords]
+            run += definition.bases if self._hooked else ()
+        return any(map(is_own, run))
 
 
-def _modules_of(cls: type) -> Iterator[tuple[str, Path]]:
-    for base in cls.__mro__:
-        top = base.__module__.partition(".")[0]
-        if top in _VERSIONED or top in sys.stdlib_module_names:
-            continue
-        file = getattr(sys.modules.get(base.__module__), "__file__", None)
-        if file is not None:
-            yield base.__module__, Path(file)
+def _hooks_subclasses(module: ModuleSource) -> bool:
+    """Whether a class of the module may run code whenever a class is derived from it."""
+    return any(
+        (isinstance(node, ast.FunctionDef) and node.name == "__init_subclass__")
+        or (isinstance(node, ast.ClassDef) and any(keyword.arg == "metaclass" for keyword in node.keywords))
+        for node in (ast.walk(module.tree) if module.tree else ())
+    )
 
 
-def _imported(name: str, file: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the modules that a file imports from its own package or folder, with the packages they lie in."""
-    package = getattr(sys.modules.get(name.partition(".")[0]), "__path__", None)
-    for wanted in (name, *_names(file.read_bytes(), name, is_package=file.stem == "__init__")):
-        if package is None and file.parent.name not in _LIBRARY_FOLDERS:
-            yield from _located(wanted.split("."), 0, [str(file.parent)])
-        elif package is not None and wanted.partition(".")[0] == name.partition(".")[0]:
-            yield from _located(wanted.split("."), 1, list(package))
+def _captured(cls: type) -> str:
+    """Return what tells classes apart that one function made: the values that their methods have captured."""
+    captured = []
+    for name, item in vars(cls).items():
+        function = getattr(item, "__func__", item)
+        if isinstance(function, types.FunctionType) and "<locals>" in cls.__qualname__:
+            free = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+            captured += [f"{name}.{key}={_value(cell)}" for key, cell in free if key != "__class__"]
+    return "\n".join(sorted(captured))
 
 
-@cache
-def _names(source: bytes, name: str, *, is_package: bool) -> tuple[str, ...]:
-    """Return the full names of all that may be modules: ``from a import b`` gives ``a.b``, of which ``a`` is a part."""
+def _value(cell: types.CellType) -> str:
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # compiled, or broken and not imported yet: it counts by its bytes alone
-        return ()
-    package = name.split(".") if is_package else name.split(".")[:-1]
-    found: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            base += node.module.split(".") if node.module else []
-            found += (".".join([*base, alias.name]) for alias in node.names)
-    return tuple(found)
-
-
-def _located(parts: Sequence[str], known: int, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a module and of the packages around it; the first ``known`` of them lie in ``folders``."""
-    if known and (file := getattr(sys.modules[parts[0]], "__file__", None)):
-        yield parts[0], Path(file)
-    for depth in range(known + 1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:depth]), folders)
-        if spec is None:
-            return
-        if spec.has_location and spec.origin:
-            yield spec.name, Path(spec.origin)
-        if spec.submodule_search_locations is None:
-            return
-        folders = list(spec.submodule_search_locations)
+        return hashlib.sha256(pickle.dumps(cell.cell_contents, protocol=4)).hexdigest()
+    except Exception:  # not bound yet, or a function of the enclosing one, whose code counts
+        return ""
