@@ -270,8 +270,10 @@ def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadben
     refused = subprocess.run(command, capture_output=True, text=True)
     assert refused.returncode == 2
     assert f"name it yourself with --detector {file}:Good" in refused.stderr
-    file.write_text(BROKEN + "\n# changed\n")
     named = [*command, "--detector", f"{file}:Good"]
+    file.write_text(BROKEN + "\n# The same but for a comment.\n")
+    assert subprocess.run(named, capture_output=True, text=True).returncode == 0
+    file.write_text(BROKEN.replace("np.abs(", "2 * np.abs("))
     changed = subprocess.run(named, capture_output=True, text=True)
     assert changed.returncode == 2
     assert "go on with --allow-changed-code" in changed.stderr
