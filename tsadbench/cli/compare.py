@@ -57,9 +57,9 @@ def compare(
     signed-rank test (with Holm's correction for several pairs), Friedman's test, effect sizes, bootstrap intervals,
     wins and losses; and whether there are too few recordings to conclude anything.
     """
-    from tsadbench.analysis.significance.compare import compare as compared
+    from tsadbench.analysis.significance.compare import compare as compare_stored
 
-    found = compared(
+    comparison = compare_stored(
         runs,
         detectors,
         metric=metric,
@@ -70,29 +70,27 @@ def compare(
         independent=independent,
         data=data,
     )
+    formats = {Format.json: comparison.to_json, Format.csv: comparison.to_csv, Format.markdown: comparison.to_markdown}
     if form is Format.table:
-        _show(found)
+        _show(comparison)
     else:
-        texts = {Format.json: found.to_json, Format.csv: found.to_csv, Format.markdown: found.to_markdown}
-        typer.echo(texts[form](), nl=False)
+        typer.echo(formats[form](), nl=False)
     if figure is not None:
         from tsadbench.reporting.figures.significance import draw
 
-        draw(found, figure)
+        draw(comparison, figure)
         typer.echo(str(figure), err=True)
 
 
-def _show(found: Comparison) -> None:
+def _show(comparison: Comparison) -> None:
     from rich.text import Text
 
-    from tsadbench.analysis.significance.render import legend, tables
-
     console = wide_console()
-    console.print(Text(found.title))
-    for title, header, rows in tables(found):
+    console.print(Text(comparison.title))
+    for title, header, rows in comparison.tables():
         print_table(console, title, header, rows)
-    for sentence in found.inference.conclusions:
+    for sentence in comparison.inference.conclusions:
         console.print(Text(sentence, style="bold"))
-    console.print(Text(legend(found), style="dim"))
-    for note in found.notes:
+    console.print(Text(comparison.legend, style="dim"))
+    for note in comparison.notes:
         console.print(Text(note))

@@ -30,16 +30,13 @@ def leaderboard(
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
 ) -> None:
     """Rank the trials of a run store; with --diagnostics lay their scores beside the data as well."""
-    from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.leaderboard.selection import all_records
 
     check_options(diagnostics, vus_buffer)
     store = Store.open(runs)
-    records = store.records()
-    if not records:
-        raise UsageError(f"{runs} holds no trials yet: run some with `tsadbench run --out {runs}`")
-    board = Leaderboard.from_records(records, split or ())
+    board = Leaderboard.from_records(all_records(store), split or ())
     board = add_diagnostics(board, store, loader(dataset or [], data), diagnostics, vus_buffer)
     if write is None:
         show(board, form)

@@ -7,7 +7,8 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.html import html
@@ -16,9 +17,6 @@ from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.utils.atomic_files import write_file
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCHEMA = 1
 # Beside the tables: every trial's record, one per line.
@@ -120,8 +118,6 @@ class Leaderboard:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per detector and split, columns as in the CSV."""
-        import pandas as pd
-
         return pd.DataFrame.from_records([{**_table(row), **_flat(row)} for row in self.rows])
 
     def write(self, folder: Path) -> list[Path]:

@@ -119,7 +119,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
             Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
             Cell(str(row.first.look_ahead)),
             Cell("-" if row.coverage is None else f"{row.coverage:.1%}"),
-            Cell(str(len(row.seeds)) if row.ok else _failed(row)),
+            Cell(str(len(row.seeds)) if row.ok else row.failure_count),
             *(_diagnostic_cell(row, diagnostic, decimals) for diagnostic in diagnostics),
         )
 
@@ -248,10 +248,6 @@ def failure_lines(rows: Sequence[Row]) -> list[str]:
     failed = {(row.dataset, row.protocol, row.label): row for row in rows if not row.ok}
     return [
         (f"{dataset}, protocol {protocol}: " if several else "")
-        + f"{label}: {_failed(row)} trials: {row.failed[0].reason}"
+        + f"{label}: {row.failure_count} trials: {row.failed[0].reason}"
         for (dataset, protocol, label), row in failed.items()
     ]
-
-
-def _failed(row: Row) -> str:
-    return f"{row.status} in {len(row.failed)} of {len(row.seeds)}"

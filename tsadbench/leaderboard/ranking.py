@@ -122,6 +122,11 @@ class Row:
         return not self.failed
 
     @property
+    def failure_count(self) -> str:
+        """How many trials failed and how, ``timeout in 1 of 5``."""
+        return f"{self.status} in {len(self.failed)} of {len(self.records)}"
+
+    @property
     def n_rows(self) -> int | None:
         """How many rows of the data are evaluated; None if a trial failed."""
         return self._judged[0].n_rows if self.ok else None

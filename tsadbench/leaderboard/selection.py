@@ -1,8 +1,8 @@
-"""Trials of a store chosen as figures and explanations show them: one data set, one protocol, some detectors."""
+"""The trials of a store that figures, explanations and comparisons read: of one data set and one protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.ranking import Row, check_split, ranked_rows, splits_of
+from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import nearest, parse_label
 
-# Detectors that a figure shows where nobody says which.
+# How many detectors a figure shows by default.
 SHOWN = 5
 
 
@@ -28,19 +28,19 @@ class Selection:
     store
         The store that holds them.
     source
-        What the data set is loaded by: its name, or the path of its card.
+        The name of the data set, or the data themselves.
     directory
         Folder with the data sets' files; None searches as the documentation says.
     split
         The split that ranks them.
     rows
-        The chosen ones, as asked for, or by rank.
+        The chosen ones, in the order they were named, else by rank.
     left_out
-        What was not chosen since it failed, and why.
+        Which detectors were not chosen because they failed, and why.
     """
 
     store: Store
-    source: str
+    source: str | LabelledDataset
     directory: Path | None
     split: str
     rows: tuple[Row, ...]
@@ -51,18 +51,30 @@ class Selection:
         return replace(self, rows=(row,))
 
     def load(self) -> LabelledDataset:
-        """Return the data set."""
-        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
+        """Return the data set.
+
+        Raises
+        ------
+        UsageError, DataError
+            If it is not registered, or its files are not here.
+        """
+        if isinstance(self.source, LabelledDataset):
+            return self.source
+        try:
+            loader = load_dataset(self.source)
+        except UsageError as error:
+            raise UsageError(f"{error}. For trials on your own data give its card, --dataset path/card.toml") from error
+        return loader(DataOptions(directory=self.directory, allow_changed=True))
 
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
-        """Return the trials that came out "ok", laid beside the data.
+        """Return the trials with status "ok" beside the data.
 
         Parameters
         ----------
         data
-            The data set; loaded where it is not given.
+            The data set; None loads it.
         one_each
-            Whether only each detector's trial of the lowest seed is wanted.
+            Whether to return only each detector's trial of the lowest seed.
 
         Raises
         ------
@@ -70,7 +82,7 @@ class Selection:
             As `TrialResult` does.
         """
         loaded = self.load() if data is None else data
-        chosen = [record for row in self.rows for record in (_good(row)[:1] if one_each else _good(row))]
+        chosen = [record for row in self.rows for record in _ok(row)[: 1 if one_each else None]]
         episodes = tuple(protocol_of(chosen[0]).episodes(loaded.dataset))
         return [TrialResult(record, self.store, loaded, episodes) for record in chosen]
 
@@ -78,13 +90,14 @@ class Selection:
 def select(
     runs: str | Path,
     *,
-    dataset: str | None = None,
+    dataset: str | LabelledDataset | None = None,
     protocol: str | None = None,
     detectors: Sequence[str] = (),
     split: str | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
     everything: bool = False,
+    with_failed: bool = False,
 ) -> Selection:
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
@@ -92,42 +105,65 @@ def select(
     ----------
     runs
         The store's folder.
-    dataset, protocol
-        Name of the data set, or its card; the protocol's as tables show it. Needed where the store holds several.
+    dataset
+        Name of the data set, the path of its card, or the data themselves. Needed if the store holds several.
+    protocol
+        As tables show it. Needed if the store holds several.
     detectors
-        Labels, as `leaderboard` shows them; none given: the best five by AUPRC on the split that are not leaky,
-        and the best floor.
+        Labels, as tables show them, with the parameters in any order (default: of those that are not leaky, the best
+        five by AUPRC on the split, and the best floor).
     split
-        A split of the data set; by default ``overall``.
+        A split of the data set (default: ``overall``).
     seed
         The one seed to show; a detector that ran once is shown whatever its seed.
     data
         Folder with the data sets' files.
     everything
-        Whether none given means all detectors and floors.
+        Whether the default is all detectors and floors.
+    with_failed
+        Whether named detectors are chosen even if all their trials failed.
 
     Raises
     ------
     UsageError
-        If there is no store, data set, protocol, split, label or seed of this name, or no trial came out "ok".
+        If there is no store, data set, protocol, split, label or seed of this name, or no trial has status "ok".
     """
     store = Store.open(Path(runs))
     directory = None if data is None else Path(data)
-    source, name = _source(dataset, directory)
-    records = list(records_of_one(store, dataset=name, protocol=protocol))
-    _check_labels(detectors, records)
+    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
+        dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
+    name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
+    trials = by_label(records_of_one(store, dataset=name, protocol=protocol))
+    labels = tuple(dict.fromkeys(map(normal_label, detectors)))
+    for label in labels:
+        if label not in trials:
+            raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, trials)}")
     if seed is not None:
-        records = _of_seed(records, seed, detectors)
+        trials = _of_seed(trials, seed, labels)
+    records = [record for of_label in trials.values() for record in of_label]
     shown = _split(split, records)
-    rows = _with_good_trials(_chosen(ranked_rows(records, shown), detectors, everything), strictly=bool(detectors))
+    ranked = ranked_rows(records, shown)
+    chosen = _chosen(ranked, labels, everything)
     return Selection(
         store=store,
-        source=source or records[0].dataset,
+        source=records[0].dataset if dataset is None else dataset,
         directory=directory,
         split=shown,
-        rows=rows,
-        left_out=tuple(_left_out(ranked_rows(records, shown), detectors)),
+        rows=chosen if with_failed else _with_ok_trials(chosen, strictly=bool(labels)),
+        left_out=tuple(
+            f"{row.label}: {row.failure_count} trials"
+            for row in ranked
+            if not row.ok and (not labels or row.label in labels)
+        ),
     )
+
+
+def all_records(store: Store) -> Sequence[Record]:
+    """Return a store's records; a UsageError if there is none."""
+    records = store.records()
+    if not records:
+        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+    return records
 
 
 def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -> tuple[Record, ...]:
@@ -138,96 +174,87 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
     store
         The store.
     dataset, protocol
-        As records call them. Needed where the store holds several.
+        As records call them. Needed if the store holds several.
 
     Raises
     ------
     UsageError
         If the store holds none, or no trial of these.
     """
-    found: Sequence[Record] = store.records()
-    if not found:
-        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
-    for attribute, what, wanted in (("dataset", "data set", dataset), ("protocol", "protocol", protocol)):
-        known = tuple(sorted({str(getattr(record, attribute)) for record in found}))
-        if wanted is None and len(known) > 1:
+    records = all_records(store)
+    for attribute, what, name in (("dataset", "data set", dataset), ("protocol", "protocol", protocol)):
+        names = tuple(sorted({str(getattr(record, attribute)) for record in records}))
+        if name is None and len(names) > 1:
             raise UsageError(
-                f"{store.path} holds trials of several {what}s, {', '.join(known)}: choose one by --{attribute}"
+                f"{store.path} holds trials of several {what}s, {', '.join(names)}: choose one by --{attribute}"
             )
-        if wanted is not None and wanted not in known:
-            raise UsageError(f"{store.path} holds no trial of the {what} {wanted!r}{nearest(wanted, known)}")
-        found = [record for record in found if wanted in (None, getattr(record, attribute))]
-    return tuple({(record.label, record.seed): record for record in found}.values())
+        if name is not None and name not in names:
+            raise UsageError(f"{store.path} holds no trial of the {what} {name!r}{nearest(name, names)}")
+        records = [record for record in records if name in (None, getattr(record, attribute))]
+    return tuple({(record.label, record.seed): record for record in records}.values())
 
 
-def _source(dataset: str | None, directory: Path | None) -> tuple[str | None, str | None]:
-    """Return what a data set is loaded by, and its name in records: a card's file is not named like its data set."""
-    if dataset is None or not dataset.endswith(CARD_ENDING):
-        return dataset, dataset
-    return dataset, load_dataset(dataset)(DataOptions(directory=directory)).dataset.name
+def normal_label(text: str) -> str:
+    """Return a label as tables show it: keys sorted, no spaces.
+
+    Raises
+    ------
+    UsageError
+        If it is no label.
+    """
+    label = parse_label(text)
+    return str(replace(label, arguments=dict(sorted(label.arguments.items()))))
 
 
-def _check_labels(wanted: Sequence[str], records: Sequence[Record]) -> None:
-    known = tuple(dict.fromkeys(record.label for record in records))
-    for label in wanted:
-        if label not in known:
-            raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, known)}")
+def _of_seed(
+    trials: Mapping[str, tuple[Record, ...]], seed: int, labels: Sequence[str]
+) -> dict[str, tuple[Record, ...]]:
+    """Return each label's trial of a seed, or its only trial; a UsageError if no label, or not a named one, has it."""
+    candidates = {label: of_label for label, of_label in trials.items() if not labels or label in labels}
+    seeds = sorted({record.seed for of_label in candidates.values() for record in of_label})
+    if seed not in seeds:
+        raise UsageError(f"no trial has the seed {seed}; there are: {', '.join(map(str, seeds))}")
+    chosen = {}
+    for label, of_label in candidates.items():
+        of_seed = tuple(record for record in of_label if record.seed == seed or len(of_label) == 1)
+        if of_seed:
+            chosen[label] = of_seed
+        elif label in labels:
+            available = ", ".join(str(record.seed) for record in of_label)
+            raise UsageError(f"{label} has no trial of seed {seed}; there are: {available}")
+    return chosen
 
 
-def _of_seed(records: Sequence[Record], seed: int, labels: Sequence[str]) -> list[Record]:
-    by_label: dict[str, list[Record]] = {}
-    for record in records:
-        if not labels or record.label in labels:
-            by_label.setdefault(record.label, []).append(record)
-    known = sorted({record.seed for of_label in by_label.values() for record in of_label})
-    if seed not in known:
-        raise UsageError(f"no trial has the seed {seed}; there are: {', '.join(map(str, known))}")
-    found = []
-    for label, of_label in by_label.items():
-        chosen = [record for record in of_label if record.seed == seed or len(of_label) == 1]
-        if not chosen and label in labels:
-            seeds = ", ".join(str(record.seed) for record in sorted(of_label, key=lambda record: record.seed))
-            raise UsageError(f"{label} has no trial of seed {seed}; there are: {seeds}")
-        found += chosen
-    return found
+def _split(requested: str | None, records: Sequence[Record]) -> str:
+    if requested is not None:
+        check_split(requested, records)
+        return requested
+    splits = splits_of(records)
+    return "overall" if "overall" in splits or not splits else splits[0]
 
 
-def _split(wanted: str | None, records: Sequence[Record]) -> str:
-    if wanted is not None:
-        check_split(wanted, records)
-    known = splits_of(records)
-    return wanted or ("overall" if "overall" in known or not known else known[0])
-
-
-def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> list[Row]:
+def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> tuple[Row, ...]:
     if labels:
-        by_label = {row.label: row for row in rows}
-        return [by_label[label] for label in dict.fromkeys(labels)]
-    good = [row for row in rows if row.ok]
+        named = {row.label: row for row in rows}
+        return tuple(named[label] for label in labels if label in named)
+    ok = [row for row in rows if row.ok]
     if everything:
-        return good
-    return [*[row for row in good if not row.floor and not row.leaky][:SHOWN], *[row for row in good if row.floor][:1]]
+        return tuple(ok)
+    detectors = [row for row in ok if not row.floor and not row.leaky]
+    return (*detectors[:SHOWN], *[row for row in ok if row.floor][:1])
 
 
-def _with_good_trials(rows: Sequence[Row], *, strictly: bool) -> tuple[Row, ...]:
-    """Return the rows with a trial that came out "ok"; a row that was asked for by its name must have one."""
-    good = tuple(row for row in rows if _good(row))
+def _with_ok_trials(rows: Sequence[Row], *, strictly: bool) -> tuple[Row, ...]:
+    """Return the rows with a trial of status "ok"; if they were named (``strictly``), each must have one."""
     for row in rows if strictly else ():
-        if not _good(row):
-            first = row.failed[0]
+        if not _ok(row):
+            first = failed(row.records)[0]
             raise UsageError(f"no trial of {row.label} came out ok: {first.status}, {first.reason}")
-    if not good:
+    ok = tuple(row for row in rows if _ok(row))
+    if not ok:
         raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
-    return good
+    return ok
 
 
-def _good(row: Row) -> list[Record]:
+def _ok(row: Row) -> list[Record]:
     return [record for record in row.records if record.status == "ok"]
-
-
-def _left_out(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
-    return [
-        f"{row.label}: {row.status} in {len(row.failed)} of {len(row.seeds)} trials"
-        for row in rows
-        if not row.ok and (not labels or row.label in labels)
-    ]

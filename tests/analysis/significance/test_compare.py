@@ -18,7 +18,7 @@ from sklearn.metrics import average_precision_score
 import tsadbench as package
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
-from tsadbench.analysis.significance import Entrant
+from tsadbench.analysis.significance import Contender
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -141,9 +141,9 @@ class TestNumbers:
         assert not any("beforehand" in note for note in compare(made, "max-z", "random").notes)
 
     def test_the_other_metrics_describe(self, made):
-        (entrant, _) = compare(made, "max-z", "random").entrants
+        (contender, _) = compare(made, "max-z", "random").contenders
         judged = compare(made, "max-z", "random", metric="auroc").inference.units.column("max-z")
-        assert entrant.metrics["auroc"] == pytest.approx(judged.mean())
+        assert contender.metrics["auroc"] == pytest.approx(judged.mean())
 
     def test_rows_of_a_joined_series_are_said_to_be_so(self, tmp_path):
         run_plan(
@@ -157,7 +157,7 @@ class TestNumbers:
 class TestFailures:
     def test_a_detector_with_a_failed_seed_is_a_row_that_says_so(self, made):
         found = compare(made, "max-z", "tests.analysis.significance.test_compare:Fragile", "random")
-        bad = found.entrants[1]
+        bad = found.contenders[1]
         assert (bad.status, bad.seeds, bad.metrics) == ("error", (0, 1), {})
         assert bad.failed[0]["seed"] == 1
         assert found.recordings.detectors == ("max-z", "random")
@@ -177,7 +177,7 @@ class TestWrongInputs:
             (["max-z"], {}, "expected two detectors or more to compare, found max-z"),
             ([], {}, "found none"),
             (["max-z", "max-z"], {}, "found 'max-z' twice"),
-            (["max-z", "maxz"], {}, "no trials of 'maxz'; did you mean 'max-z'"),
+            (["max-z", "maxz"], {}, "no detector 'maxz' among these trials; did you mean 'max-z'"),
             (["max-z", "t2[window"], {}, r"expected NAME or NAME\[key=value"),
             (["max-z", "t2"], {"metric": "aupr"}, "has no metric 'aupr'; did you mean 'auprc'"),
             (["max-z", "t2"], {"metric": "flagged"}, "neither better high nor low"),
@@ -192,7 +192,7 @@ class TestWrongInputs:
             compare(made, *detectors, **options)
 
     def test_keys_may_stand_in_any_order(self, made):
-        with pytest.raises(UsageError, match=r"no trials of 't2\[a=1,b=2\]'"):
+        with pytest.raises(UsageError, match=r"no detector 't2\[a=1,b=2\]'"):
             compare(made, "max-z", "t2[b=2, a=1]")
 
     def test_data_that_is_not_registered_must_be_given(self, made):
@@ -281,7 +281,7 @@ class TestFormats:
             recordings=matrix,
             clusters=clusters,
             inference=infer(matrix, clusters),
-            entrants=tuple(Entrant(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
+            contenders=tuple(Contender(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
             titles={"auprc": "AUPRC"},
         )
         draw(found, tmp_path / "names.svg")

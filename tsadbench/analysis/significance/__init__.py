@@ -1,7 +1,8 @@
 """Do detectors differ: paired tests over recordings, effect sizes, intervals, and when there are too few to tell."""
 
-from tsadbench.analysis.significance.comparison import Comparison, Entrant
+from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import Inference, infer
 from tsadbench.analysis.significance.matrix import Matrix
+from tsadbench.analysis.significance.per_recording import Contender
 
-__all__ = ["Comparison", "Entrant", "Inference", "Matrix", "infer"]
+__all__ = ["Comparison", "Contender", "Inference", "Matrix", "infer"]

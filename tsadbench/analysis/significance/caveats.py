@@ -1,28 +1,29 @@
-"""What has to be known to read a comparison."""
+"""What readers must know to interpret a comparison."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tsadbench.analysis.significance.inference import Inference
 from tsadbench.analysis.significance.matrix import Clusters
 from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
-from tsadbench.analysis.significance.selection import Selection
-from tsadbench.base.protocol import Metric
+from tsadbench.analysis.significance.per_recording import takes_no_part
+from tsadbench.base.dataset import Dataset
+from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.leaderboard.notes import notes_on
-from tsadbench.results.trial_result import protocol_of
+from tsadbench.leaderboard.ranking import Row
 
 # Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
 PRIMARY = "auprc"
 
 
-def on_detectors(selection: Selection) -> Iterator[str]:
+def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
     """Say which detectors failed, and which of them leak."""
-    yield from selection.failures.values()
-    for label, records in selection.records.items():
-        if records[0].leaky:
-            yield f"{label} is leaky, only to compare: it uses the {records[0].leaky}."
+    yield from (takes_no_part(row) for row in rows if not row.ok)
+    for row in rows:
+        if row.leaky:
+            yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
 
 
 def on_metric(metric: Metric) -> Iterator[str]:
@@ -39,34 +40,33 @@ def on_metric(metric: Metric) -> Iterator[str]:
 
 
 def on_recordings(
-    selection: Selection, left_out: Mapping[str, str], sharing: Clusters, *, independent: bool
+    dataset: Dataset, left_out: Mapping[str, str], sharing: Clusters, *, independent: bool
 ) -> Iterator[str]:
     """Say which recordings are left out, and which are taken together."""
     for reason, count in Counter(left_out.values()).items():
-        names = ", ".join(one for one, why in left_out.items() if why == reason)
+        names = ", ".join(name for name, why in left_out.items() if why == reason)
         yield f"{count} of the split's recordings left out ({names}): {reason}."
-    together = [" + ".join(members) for members in sharing if len(members) > 1]
+    together = "; ".join(" + ".join(members) for members in sharing if len(members) > 1)
     if not together:
         return
     if independent:
-        yield f"Taken as independent though they share rows: {'; '.join(together)}. P-values and intervals flatter."
+        yield f"Taken as independent though they share rows: {together}. P-values and intervals flatter."
     else:
-        yield f"Recordings that share rows count once, by their mean: {'; '.join(together)}."
-    if any(recording.time is None for recording in selection.data.dataset.test):
+        yield f"Recordings that share rows count once, by their mean: {together}."
+    if any(recording.time is None for recording in dataset.test):
         yield (
             "Recordings have no time, so rows were compared by values alone: a system at rest repeats them honestly. "
             "Where that joins what is independent, say so (--independent)."
         )
 
 
-def on_fits(selection: Selection) -> Iterator[str]:
-    """Say where recordings have a fit, or more, in common."""
-    protocol = protocol_of(selection.first)
-    n_rows = {recording.id: recording.n_rows for recording in selection.data.dataset.test}
-    episodes = list(protocol.episodes(selection.data.dataset))
+def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
+    """Say whether recordings have a fit, or a scored series, in common; `name` is the protocol's in tables."""
+    n_rows = {recording.id: recording.n_rows for recording in dataset.test}
+    episodes = list(protocol.episodes(dataset))
     if any(place.start for episode in episodes for place in protocol.places(episode, n_rows)):
         yield (
-            f"Protocol {selection.first.protocol} joins the recordings into one series: windows cross their "
+            f"Protocol {name} joins the recordings into one series: windows cross their "
             f"borders, so the first rows of each are scored with rows of another. They are less independent than they "
             f"count here."
         )
@@ -77,15 +77,15 @@ def on_fits(selection: Selection) -> Iterator[str]:
         )
 
 
-def on_units(found: Inference) -> Iterator[str]:
-    """Say where units are too few for the better interval."""
-    n = len(found.units.units)
+def on_units(inference: Inference) -> Iterator[str]:
+    """Say whether units are too few for the better interval."""
+    n = len(inference.units.units)
     if n == 1:
         yield "One independent unit has no interval."
     elif n < LEAST_FOR_BCA:
         yield f"Fewer than {LEAST_FOR_BCA} independent units: the intervals are percentile ones, and likely too short."
 
 
-def on_trials(selection: Selection) -> Iterator[str]:
-    """Return what a leaderboard of these trials says of their data, versions and threads."""
-    yield from map(str, notes_on([record for records in selection.records.values() for record in records]))
+def on_trials(rows: Sequence[Row]) -> Iterator[str]:
+    """Say what a leaderboard of these trials says of their data, versions and threads."""
+    yield from map(str, notes_on([record for row in rows for record in row.records]))

@@ -1,8 +1,8 @@
-"""`tsadbench.compare`: from Python what ``tsadbench compare`` does on the command line."""
+"""`tsadbench.compare`: what ``tsadbench compare`` does on the command line, from Python."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tsadbench.analysis.significance import caveats
@@ -10,10 +10,13 @@ from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import infer
 from tsadbench.analysis.significance.matrix import find_clusters
 from tsadbench.analysis.significance.pairs import ROPE
-from tsadbench.analysis.significance.per_recording import judge
-from tsadbench.analysis.significance.selection import select
-from tsadbench.base.dataset import LabelledDataset
+from tsadbench.analysis.significance.per_recording import judge_each
+from tsadbench.base.dataset import Dataset, LabelledDataset
+from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.selection import normal_label, select
+from tsadbench.results.trial_result import protocol_of
+from tsadbench.utils.parameters import nearest
 
 # What a split of all test recordings is called.
 OVERALL = "overall"
@@ -45,12 +48,12 @@ def compare(
     metric
         The one to test; the primary one is "auprc", for all data sets.
     dataset
-        Name of the data set, the path of its card, or the data themselves; needed where the store holds several, or
+        Name of the data set, the path of its card, or the data themselves; needed if the store holds several, or
         one that is not registered.
     protocol
-        As tables show it; needed where the store holds several.
+        As tables show it; needed if the store holds several.
     split
-        Whose recordings count; None: all.
+        Whose recordings count (default: all).
     rope
         Region of practical equivalence: differences of at most this much are ties.
     independent
@@ -79,44 +82,73 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope}")
-    directory = None if data is None else Path(data)
-    selection = select(Path(runs), detectors, dataset=dataset, protocol=protocol, directory=directory)
-    tested = selection.metric(metric)
-    members = selection.members(split)
-    judged = judge(selection)
+    selection = select(
+        runs, dataset=dataset, protocol=protocol, detectors=_distinct(detectors), data=data, with_failed=True
+    )
+    loaded = selection.load()
+    first = selection.rows[0].first
+    rules = protocol_of(first)
+    metrics = {metric.name: metric for metric in rules.metrics}
+    tested = _tested(metric, metrics, first.protocol)
+    members = _members(loaded.dataset, split)
+    judged = judge_each(selection.rows, selection.store, loaded)
     everything = judged.matrix(tested.name, members)
-    kept = [one for one, defined in zip(members, everything.defined, strict=True) if defined]
-    left_out = {one: judged.why_undefined(one) for one in members if one not in kept}
+    kept = [name for name, defined in zip(members, everything.defined, strict=True) if defined]
+    left_out = {name: judged.why_undefined(name) for name in members if name not in kept}
     if not kept:
         raise UsageError(
             f"{tested.name} is undefined on every recording of split {split or OVERALL!r} "
             f"({members[0]}: {left_out[members[0]]})"
         )
-    sharing = find_clusters([one for one in selection.data.dataset.test if one.id in kept])
-    clusters = tuple((one,) for one in kept) if independent else sharing
+    sharing = find_clusters([recording for recording in loaded.dataset.test if recording.id in kept])
+    clusters = tuple((name,) for name in kept) if independent else sharing
     recordings = everything.only(kept)
-    found = infer(recordings, clusters, better=tested.better or "higher", rope=rope)
+    inference = infer(recordings, clusters, better=tested.better or "higher", rope=rope)
     return Comparison(
-        dataset=selection.first.dataset,
-        protocol=selection.first.protocol,
+        dataset=first.dataset,
+        protocol=first.protocol,
         split=split or OVERALL,
         metric=tested,
         rope=rope,
         recordings=recordings,
         clusters=clusters,
         left_out=left_out,
-        entrants=tuple(
-            judged.entrant(label, records, list(selection.metrics), clusters)
-            for label, records in selection.records.items()
-        ),
-        inference=found,
-        titles={name: f"{one.title}{'*' if one.oracle else ''}" for name, one in selection.metrics.items()},
+        contenders=tuple(judged.contender(row, list(metrics), clusters) for row in selection.rows),
+        inference=inference,
+        titles={name: f"{metric.title}{'*' if metric.oracle else ''}" for name, metric in metrics.items()},
         notes=(
-            *caveats.on_detectors(selection),
+            *caveats.on_detectors(selection.rows),
             *caveats.on_metric(tested),
-            *caveats.on_recordings(selection, left_out, sharing, independent=independent),
-            *caveats.on_fits(selection),
-            *caveats.on_units(found),
-            *caveats.on_trials(selection),
+            *caveats.on_recordings(loaded.dataset, left_out, sharing, independent=independent),
+            *caveats.on_fits(loaded.dataset, rules, first.protocol),
+            *caveats.on_units(inference),
+            *caveats.on_trials(selection.rows),
         ),
     )
+
+
+def _distinct(detectors: Sequence[str]) -> list[str]:
+    labels = [normal_label(detector) for detector in detectors]
+    if len(labels) < 2:
+        raise UsageError(f"expected two detectors or more to compare, found {', '.join(labels) or 'none'}")
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise UsageError(f"expected different detectors, found {twice[0]!r} twice")
+    return labels
+
+
+def _tested(name: str, metrics: Mapping[str, Metric], protocol: str) -> Metric:
+    if name not in metrics:
+        raise UsageError(f"protocol {protocol} has no metric {name!r}{nearest(name, metrics)}")
+    if metrics[name].better is None:
+        ordered = ", ".join(metric.name for metric in metrics.values() if metric.better is not None)
+        raise UsageError(f"{name!r} is neither better high nor low, there is nothing to test; choose of: {ordered}")
+    return metrics[name]
+
+
+def _members(dataset: Dataset, split: str | None) -> tuple[str, ...]:
+    """Return the ids of a split's recordings in the data set's order; None: of all test recordings."""
+    if split is not None and split not in dataset.splits:
+        raise UsageError(f"data set {dataset.name!r} has no split {split!r}{nearest(split, dataset.splits)}")
+    ids = tuple(recording.id for recording in dataset.test)
+    return ids if split is None else tuple(name for name in ids if name in dataset.splits[split])

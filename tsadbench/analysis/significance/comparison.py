@@ -1,4 +1,4 @@
-"""A comparison of stored detectors: where its numbers come from, what they tell, and in which formats."""
+"""The result of a comparison of stored detectors, in all its formats."""
 
 from __future__ import annotations
 
@@ -7,49 +7,18 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from tsadbench.analysis.significance.inference import Inference
 from tsadbench.analysis.significance.matrix import Clusters, Matrix
 from tsadbench.analysis.significance.pairs import Pair
+from tsadbench.analysis.significance.per_recording import Contender
+from tsadbench.analysis.significance.tables import Table, detectors, differences
 from tsadbench.base.protocol import Metric
-from tsadbench.utils.parameters import JsonValue
-
-if TYPE_CHECKING:
-    import pandas as pd
+from tsadbench.utils.markdown import number, table_lines
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
-    """One detector of a comparison.
-
-    Parameters
-    ----------
-    label
-        As in tables.
-    seeds
-        Of its trials.
-    status
-        "ok", or the first bad one: it takes no part then, for a mean over the seeds that survived is another number.
-    failed
-        Seed, status and reason of each trial that failed.
-    metrics
-        By name: the mean over the units of the mean over seeds, to describe; None where undefined on one of them.
-        Empty where the detector failed.
-    """
-
-    label: str
-    seeds: tuple[int, ...]
-    status: str
-    failed: tuple[dict[str, JsonValue], ...]
-    metrics: Mapping[str, float | None]
-
-    @property
-    def ok(self) -> bool:
-        """Whether all of its trials are."""
-        return self.status == "ok"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,23 +30,23 @@ class Comparison:
     dataset, protocol, split
         What they were run on, and the recordings that count.
     metric
-        The one that tests are about; all others describe.
+        The one that is tested; all others describe.
     rope
         The region of practical equivalence.
     recordings
-        That metric: a mean over seeds for each recording and detector that takes part.
+        That metric: the mean over seeds for each recording and detector that takes part.
     clusters
         Recordings that share rows, together.
     left_out
         Recordings on which the metric is undefined, and why.
-    entrants
-        In the order they were named; those that failed as well.
+    contenders
+        In the order they were named, including those that failed.
     inference
-        What the numbers tell.
+        Tests, effect sizes and conclusions.
     titles
         Of all metrics, by name; an oracle's ends in a star.
     notes
-        What has to be known to read it.
+        What readers must know to interpret it.
     """
 
     dataset: str
@@ -88,26 +57,26 @@ class Comparison:
     recordings: Matrix
     clusters: Clusters
     left_out: Mapping[str, str]
-    entrants: tuple[Entrant, ...]
+    contenders: tuple[Contender, ...]
     inference: Inference
     titles: Mapping[str, str]
     notes: tuple[str, ...]
 
     @property
-    def place(self) -> str:
-        """What was measured where."""
+    def subject(self) -> str:
+        """What was measured: metric, data set, split and protocol."""
         return f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {self.protocol}"
 
     @property
     def title(self) -> str:
-        """What was compared on what, in a line."""
+        """The subject, with the number of recordings."""
         n, units = len(self.recordings.units), len(self.clusters)
         shared = f", {units} independent ones after joining those that share rows" if units < n else ""
-        return f"{self.place}: {n} recordings{shared}"
+        return f"{self.subject}: {n} recordings{shared}"
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
-        found = self.inference
+        inference = self.inference
         content = {
             "schema": SCHEMA,
             "dataset": self.dataset,
@@ -115,14 +84,14 @@ class Comparison:
             "split": self.split,
             "metric": self.metric.name,
             "rope": self.rope,
-            "detectors": [{**asdict(one), "mean_rank": found.mean_ranks.get(one.label)} for one in self.entrants],
+            "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
             "recordings": self.recordings.to_json(),
             "clusters": [list(members) for members in self.clusters],
             "left_out": dict(self.left_out),
-            "friedman": None if found.friedman is None else asdict(found.friedman),
-            "pairs": [asdict(pair) for pair in found.pairs],
-            "conclusive": found.conclusive,
-            "conclusions": list(found.conclusions),
+            "friedman": None if inference.friedman is None else asdict(inference.friedman),
+            "pairs": [asdict(pair) for pair in inference.pairs],
+            "conclusive": inference.conclusive,
+            "conclusions": list(inference.conclusions),
             "notes": list(self.notes),
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
@@ -137,16 +106,35 @@ class Comparison:
         return text.getvalue()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame, a row a pair, columns as in the CSV."""
-        import pandas as pd
-
+        """Return a data frame with one row per pair, columns as in the CSV."""
         return pd.DataFrame.from_records(self._records())
 
     def to_markdown(self) -> str:
         """Return the tables, the conclusions and the notes as Markdown."""
-        from tsadbench.analysis.significance.render import markdown
+        parts = [f"### {self.title}", ""]
+        for title, header, rows in self.tables():
+            parts += [f"{title}:", "", *table_lines(header, rows), ""]
+        parts += [*(f"- {sentence}" for sentence in self.inference.conclusions), "", self.legend]
+        if self.notes:
+            parts += ["", *(f"- {note}" for note in self.notes)]
+        return "\n".join(parts) + "\n"
 
-        return markdown(self)
+    def tables(self) -> tuple[Table, Table]:
+        """Return title, header and rows of the two tables: the detectors, and the differences of each pair."""
+        return detectors(self.contenders, self.inference, self.metric, self.titles), differences(self.inference.pairs)
+
+    @property
+    def legend(self) -> str:
+        """What the tables' columns mean."""
+        means = "Means over recordings" if len(self.clusters) == len(self.recordings.units) else "Means over clusters"
+        corrected = ", after Holm's correction for all pairs" if len(self.inference.pairs) > 1 else ""
+        return (
+            f"{means}, seeds averaged within each recording first. Only {self.metric.title} is tested, the other "
+            f"metrics describe (* chosen with the test labels: an upper bound, not a result). Differences are first - "
+            f"second, with a 95 % bootstrap interval of the mean; win/tie/loss counts those beyond, within and below "
+            f"{number(self.rope, 2)}, the region of practical equivalence; rank-biserial runs from -1 to 1. p: "
+            f"Wilcoxon's signed-rank test, two-sided{corrected}; smallest p: the smallest that so many units can give."
+        )
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()

@@ -10,7 +10,6 @@ from scipy import stats
 
 from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import ALPHA, Better
-from tsadbench.utils.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,11 @@ class Friedman:
     chi_squared
         Friedman's statistic, corrected for ties.
     f
-        (n - 1) chi_squared / (n (k - 1) - chi_squared); None where all units rank the detectors alike, for it is
-        infinite then.
+        (n - 1) chi_squared / (n (k - 1) - chi_squared); None if all units rank the detectors alike: it is infinite.
     degrees
         Of freedom of F: k - 1 and (k - 1)(n - 1).
     p
-        By F; by chi-squared where F is infinite.
+        By F; by chi-squared if F is infinite.
     """
 
     chi_squared: float
@@ -43,14 +41,15 @@ class Friedman:
 
 def mean_ranks(matrix: Matrix, better: Better = "higher") -> dict[str, float]:
     """Return each detector's mean rank over the units of a matrix: 1 is the best, equal values share theirs."""
-    means = _ranks(matrix, better).mean(axis=0)
+    oriented = -matrix.values if better == "higher" else matrix.values
+    means = stats.rankdata(oriented, axis=1).mean(axis=0)
     return dict(zip(matrix.detectors, means.tolist(), strict=True))
 
 
 def friedman(matrix: Matrix) -> Friedman | None:
     """Return Friedman's test over the units of a matrix, [n_units, n_detectors] without NaN.
 
-    None where it is not defined: fewer than three detectors or two units, or no unit tells any of them apart.
+    None if it is undefined: fewer than three detectors or two units, or no unit distinguishes any of them.
     """
     n, k = matrix.values.shape
     if k < 3 or n < 2 or not np.ptp(matrix.values, axis=1).any():
@@ -62,10 +61,3 @@ def friedman(matrix: Matrix) -> Friedman | None:
         return Friedman(chi_squared, None, degrees, float(stats.chi2.sf(chi_squared, k - 1)))
     f = (n - 1) * chi_squared / rest
     return Friedman(chi_squared, f, degrees, float(stats.f.sf(f, *degrees)))
-
-
-def _ranks(matrix: Matrix, better: Better) -> FloatArray:
-    """Return the rank of each detector on each unit, [n_units, n_detectors]."""
-    oriented = -matrix.values if better == "higher" else matrix.values
-    ranks: FloatArray = stats.rankdata(oriented, axis=1)
-    return ranks

@@ -1,7 +1,8 @@
-"""From a matrix of recordings x detectors to what can be concluded: pure functions, no store, no data set."""
+"""Conclusions from a matrix of recordings x detectors: pure functions that need no store and no data set."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,18 +20,18 @@ LEAST_FOR_DIAGRAM = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inference:
-    """What a matrix tells of its detectors.
+    """What a matrix shows about its detectors.
 
     Parameters
     ----------
     units
-        The independent units: a row a cluster, the mean over its recordings.
+        The independent units: one row per cluster, the mean over its recordings.
     mean_ranks
         By detector; 1 is the best.
     friedman
-        Of three detectors or more.
+        Friedman's test; None for two detectors.
     pairs
-        Each two detectors.
+        One per pair of detectors.
     better
         Whether a higher or a lower value is better.
     """
@@ -60,8 +61,8 @@ class Inference:
 def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope: float = ROPE) -> Inference:
     """Compare the detectors of a matrix over clusters of its recordings.
 
-    The recordings of a cluster are no independent observations, so they are averaged: a cluster counts once, however
-    many recordings it holds. All tests, effect sizes and intervals are over clusters.
+    The recordings of a cluster are not independent observations, so they are averaged: a cluster counts once,
+    regardless of how many recordings it holds. All tests, effect sizes and intervals are over clusters.
 
     Parameters
     ----------
@@ -95,56 +96,52 @@ def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope
     return Inference(units, mean_ranks(units, better), friedman(units), pairs, better)
 
 
-def _conclusions(found: Inference) -> Iterator[str]:
-    n = len(found.units.units)
-    different = max(pair.wilcoxon.n_different for pair in found.pairs)
+def _conclusions(inference: Inference) -> Iterator[str]:
+    n = len(inference.units.units)
+    different = max(pair.wilcoxon.n_different for pair in inference.pairs)
     units = f"{n} independent units{'' if different == n else f', {different} of which differ,'}"
-    if found.conclusive:
-        yield f"{units} can give a p-value as small as {p_value(found.smallest_p)}{_holm(found)}."
+    if inference.conclusive:
+        yield f"{units} can give a p-value as small as {p_value(inference.smallest_p)}{_holm(inference)}."
     else:
         yield (
-            f"Too few to conclude anything: {units} can give no p-value below {p_value(found.smallest_p)}"
-            f"{_holm(found)}, so no difference can be significant at {number(ALPHA, 2)}. Read means and intervals as a "
-            f"description of these recordings."
+            f"Too few to conclude anything: {units} can give no p-value below {p_value(inference.smallest_p)}"
+            f"{_holm(inference)}, so no difference can be significant at {number(ALPHA, 2)}. Read means and intervals "
+            f"as a description of these recordings."
         )
-    if found.friedman is not None:
-        yield _about_friedman(found.friedman)
-    if not found.conclusive:
+    if inference.friedman is not None:
+        yield _about_friedman(inference.friedman)
+    if not inference.conclusive:
         return
-    significant = [pair for pair in found.pairs if pair.significant]
+    significant = [pair for pair in inference.pairs if pair.significant]
     beaten: dict[str, list[str]] = {}
     for pair in significant:
-        first_is_better = (pair.rank_biserial > 0) == (found.better == "higher")
-        one, other = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
-        beaten.setdefault(one, []).append(f"{other} (p = {p_value(pair.p_holm)})")
-    for one, others in beaten.items():
-        yield f"{one} is better than {', '.join(others)}."
-    rest = len(found.pairs) - len(significant)
+        first_is_better = (pair.rank_biserial > 0) == (inference.better == "higher")
+        winner, loser = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
+        beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(pair.p_holm)})")
+    for winner, losers in beaten.items():
+        yield f"{winner} is better than {', '.join(losers)}."
+    rest = len(inference.pairs) - len(significant)
     if rest:
         yield (
-            f"Not significant at {number(ALPHA, 2)}: {rest} of {len(found.pairs)} differences. That shows no equality; "
-            f"the intervals say what is open."
+            f"Not significant at {number(ALPHA, 2)}: {rest} of {len(inference.pairs)} differences. That shows no "
+            f"equality; the intervals say what is open."
         )
 
 
-def _about_friedman(found: Friedman) -> str:
-    verdict = "the detectors are not all alike" if found.significant else "no difference among the detectors is shown"
+def _about_friedman(test: Friedman) -> str:
+    verdict = "the detectors are not all alike" if test.significant else "no difference among the detectors is shown"
     statistic = (
-        f"chi-squared = {found.chi_squared:.2f}, F infinite: all rank them alike"
-        if found.f is None
-        else f"Iman-Davenport F({found.degrees[0]}, {found.degrees[1]}) = {found.f:.2f}"
+        f"chi-squared = {test.chi_squared:.2f}, F infinite: all rank them alike"
+        if test.f is None
+        else f"Iman-Davenport F({test.degrees[0]}, {test.degrees[1]}) = {test.f:.2f}"
     )
-    return f"Friedman: {verdict} ({statistic}, p = {p_value(found.p)})."
+    return f"Friedman: {verdict} ({statistic}, p = {p_value(test.p)})."
 
 
-def _holm(found: Inference) -> str:
-    return " after Holm" if len(found.pairs) > 1 else ""
+def _holm(inference: Inference) -> str:
+    return " after Holm" if len(inference.pairs) > 1 else ""
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as text: two significant digits, without the zero before the point."""
-    return f"{p:.1e}" if p < 1e-4 else number(float(f"{p:.2g}"), max(2, 1 - _exponent(p)))
-
-
-def _exponent(p: float) -> int:
-    return int(np.floor(np.log10(p)))
+    """Return a p-value as text: two significant digits, without the zero before the decimal point."""
+    return f"{p:.1e}" if p < 1e-4 else number(float(f"{p:.2g}"), max(2, 1 - math.floor(math.log10(p))))

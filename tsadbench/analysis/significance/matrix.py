@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Clusters: TypeAlias = tuple[tuple[str, ...], ...]
 # Values that differ by rounding alone are ties.
@@ -37,7 +37,7 @@ class Matrix:
     Raises
     ------
     UsageError
-        If names occur twice or the shape is another one.
+        If names occur twice or the shape is wrong.
     """
 
     units: tuple[str, ...]
@@ -58,7 +58,7 @@ class Matrix:
 
     @property
     def defined(self) -> BoolArray:
-        """[n_units], where every detector has a value."""
+        """[n_units], whether every detector has a value."""
         return np.asarray(~np.isnan(self.values).any(axis=1), dtype=np.bool_)
 
     def column(self, detector: str) -> FloatArray:
@@ -68,8 +68,7 @@ class Matrix:
 
     def only(self, units: Sequence[str]) -> Matrix:
         """Return the rows of these units, in this order."""
-        places = [self.units.index(unit) for unit in units]
-        return Matrix(tuple(units), self.detectors, self.values[places])
+        return Matrix(tuple(units), self.detectors, self.values[[self.units.index(unit) for unit in units]])
 
     def clustered(self, clusters: Clusters) -> Matrix:
         """Return a row for each cluster: the mean over its recordings.
@@ -84,9 +83,7 @@ class Matrix:
         return Matrix(tuple(" + ".join(members) for members in clusters), self.detectors, values)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame, a row a unit and a column a detector."""
-        import pandas as pd
-
+        """Return a data frame with one row per unit and one column per detector."""
         return pd.DataFrame(self.values, index=list(self.units), columns=list(self.detectors))
 
     def to_json(self) -> dict[str, Mapping[str, float | None]]:
@@ -103,7 +100,7 @@ class Matrix:
 def find_clusters(recordings: Sequence[Recording]) -> Clusters:
     """Return the ids of recordings that share rows, together: the connected components of that relation.
 
-    Rows are the same where all values are equal and, if the recordings have times, the time is too. A recording that
+    Rows are the same if all values are equal and, if the recordings have times, the time is too. A recording that
     shares none is a cluster of its own.
 
     Returns
@@ -111,15 +108,12 @@ def find_clusters(recordings: Sequence[Recording]) -> Clusters:
     tuple
         In the recordings' order, by each cluster's first.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    place = {recording.id: position for position, recording in enumerate(recordings)}
-    pairs = [(place[one.first], place[one.second]) for one in recordings_sharing_rows((), recordings, {})]
+    index = {recording.id: i for i, recording in enumerate(recordings)}
+    pairs = [(index[shared.first], index[shared.second]) for shared in recordings_sharing_rows((), recordings, {})]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(place), len(place)))
-    _, component = connected_components(graph, directed=False)
+    graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(index), len(index)))
+    _, components = connected_components(graph, directed=False)
     members: dict[int, list[str]] = {}
-    for recording, number in zip(recordings, component.tolist(), strict=True):
-        members.setdefault(number, []).append(recording.id)
+    for recording, component in zip(recordings, components.tolist(), strict=True):
+        members.setdefault(component, []).append(recording.id)
     return tuple(tuple(ids) for ids in members.values())

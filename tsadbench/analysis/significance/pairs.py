@@ -1,4 +1,4 @@
-"""Two detectors on the same recordings: is there a difference, how large is it, and how often.
+"""Pairs of detectors on the same recordings: is there a difference, how large is it, and how often.
 
 Every number is over independent units (recordings, or clusters of recordings that share rows), of the differences
 first - second in the metric's own unit.
@@ -43,7 +43,7 @@ class Interval:
     low, high
         Its ends.
     method
-        "BCa" (bias-corrected and accelerated); "percentile" where units are too few for it or all differences are
+        "BCa" (bias-corrected and accelerated); "percentile" if units are too few for it or all differences are
         equal.
     """
 
@@ -217,8 +217,8 @@ def _wilcoxon_p(different: FloatArray, method: WilcoxonMethod) -> float:
 def _exact_with_ties(different: FloatArray) -> float:
     """Return the share of the 2^n ways to give the differences signs whose rank sum is as extreme, two-sided.
 
-    scipy goes through them one by one, for up to 13 differences, and approximates from there on. Here the ways that
-    lead to each rank sum are counted, difference by difference; ranks that tie are halves, so that they are doubled.
+    scipy enumerates them, for up to 13 differences, and approximates beyond that. Here the ways that lead to each
+    rank sum are counted, one difference after another; ranks of ties are multiples of one half, so they are doubled.
     """
     doubled = np.round(2 * stats.rankdata(np.abs(different))).astype(np.int64)
     ways = np.zeros(int(doubled.sum()) + 1)
@@ -243,7 +243,7 @@ def bootstrap_interval(differences: FloatArray) -> Interval | None:
     """Return a bootstrap interval of the mean of paired differences, [n_units]; None for fewer than two.
 
     Units are drawn with replacement, each with both detectors' values: the pairing holds. The draws are the same
-    whatever the order of the units, and mirrored where the detectors change places.
+    whatever the order of the units, and mirrored if the detectors change places.
     """
     if len(differences) < 2:
         return None
@@ -257,7 +257,7 @@ def bootstrap_interval(differences: FloatArray) -> Interval | None:
 def _interval(differences: FloatArray) -> tuple[float, float, IntervalMethod]:
     enough = len(differences) >= LEAST_FOR_BCA and bool(np.ptp(differences) > 0.0)
     method: IntervalMethod = "BCa" if enough else "percentile"
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (differences,),
         np.mean,
         n_resamples=_RESAMPLES,
@@ -265,4 +265,4 @@ def _interval(differences: FloatArray) -> tuple[float, float, IntervalMethod]:
         method=method,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return float(found.low), float(found.high), method
+    return float(interval.low), float(interval.high), method

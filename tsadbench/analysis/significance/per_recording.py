@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.analysis.significance.comparison import Entrant
 from tsadbench.analysis.significance.matrix import Clusters, Matrix
-from tsadbench.analysis.significance.selection import Selection
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.ranking import Row, Summary, failures_json
 from tsadbench.results.trial_result import TrialResult
+from tsadbench.utils.parameters import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """One detector of a comparison.
+
+    Parameters
+    ----------
+    label
+        As in tables.
+    seeds
+        Of its trials.
+    status
+        "ok", or the first bad one; it takes no part then.
+    failed
+        Seed, status and reason of each trial that failed.
+    metrics
+        By name: the mean over the units of the mean over seeds, to describe; None if undefined on one of them.
+        Empty if a trial failed.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    status: str
+    failed: tuple[JsonValue, ...]
+    metrics: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,50 +77,53 @@ class Judged:
             return f"none of its evaluated rows is {'anomalous' if n_anomalous == 0 else 'normal'}"
         return "the metric is undefined on it"
 
-    def entrant(self, label: str, records: Sequence[Record], metrics: Sequence[str], clusters: Clusters) -> Entrant:
-        """Return a detector's row: its trials, and its mean over clusters of every metric."""
-        bad = [record for record in records if record.status != "ok"]
+    def contender(self, row: Row, metrics: Sequence[str], clusters: Clusters) -> Contender:
+        """Return a detector of the comparison: its trials, and its mean over clusters of every metric."""
         recordings = [recording for members in clusters for recording in members]
-        means = {} if bad else {name: self.matrix(name, recordings).clustered(clusters) for name in metrics}
-        return Entrant(
-            label=label,
-            seeds=tuple(record.seed for record in records),
-            status=bad[0].status if bad else "ok",
-            failed=tuple({"seed": one.seed, "status": one.status, "reason": one.reason} for one in bad),
-            metrics={name: _or_none(float(matrix.column(label).mean())) for name, matrix in means.items()},
+        means = {name: self.matrix(name, recordings).clustered(clusters) for name in metrics} if row.ok else {}
+        return Contender(
+            label=row.label,
+            seeds=row.seeds,
+            status=row.status,
+            failed=tuple(failures_json(row.records)),
+            metrics={name: _or_none(float(matrix.column(row.label).mean())) for name, matrix in means.items()},
         )
 
 
-def judge(selection: Selection) -> Judged:
-    """Judge the trials of a selection.
+def judge_each(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Judged:
+    """Judge the trials of rows on each recording by itself.
 
     Raises
     ------
     UsageError
-        If fewer than two detectors are left, for the others have trials that failed.
+        If fewer than two detectors are left, because trials of the others failed.
     DataError, StoreError
         As `tsadbench.results.trial_result.TrialResult`'s.
     """
-    failures = selection.failures
-    if len(selection.records) - len(failures) < 2:
-        raise UsageError(f"fewer than two detectors can be compared. {' '.join(failures.values())}")
+    if sum(row.ok for row in rows) < 2:
+        reasons = " ".join(takes_no_part(row) for row in rows if not row.ok)
+        raise UsageError(f"fewer than two detectors can be compared. {reasons}")
     means = {}
-    rows: dict[str, tuple[int, int]] = {}
-    for label, records in selection.records.items():
-        if label in failures:
-            continue
-        per_seed = [TrialResult(record, selection.store, selection.data).judged for record in records]
-        means[label] = {recording: _means([judged[recording] for judged in per_seed]) for recording in per_seed[0]}
-        rows |= {recording: (one.n_rows, one.n_anomalous) for recording, one in per_seed[0].items()}
-    return Judged(means, rows)
+    counts: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.ok:
+            per_seed = [TrialResult(record, store, data).judged for record in row.records]
+            means[row.label] = {name: _means([judged[name] for judged in per_seed]) for name in per_seed[0]}
+            counts |= {name: (judged.n_rows, judged.n_anomalous) for name, judged in per_seed[0].items()}
+    return Judged(means, counts)
+
+
+def takes_no_part(row: Row) -> str:
+    """Say what went wrong with a detector whose trials do not all have status "ok"."""
+    first = row.failed[0]
+    return (
+        f"{row.label} takes no part: {first.status} in {len(row.failed)} of {len(row.seeds)} trials (seed "
+        f"{first.seed}: {first.reason}); a mean over the seeds that survived is another number. Run it again."
+    )
 
 
 def _means(per_seed: Sequence[SplitJudgement]) -> dict[str, float | None]:
-    means: dict[str, float | None] = {}
-    for name in per_seed[0].metrics:
-        defined = [value for one in per_seed if (value := one.metrics[name]) is not None]
-        means[name] = statistics.fmean(defined) if len(defined) == len(per_seed) else None
-    return means
+    return {name: Summary.of(judged.metrics[name] for judged in per_seed).mean for name in per_seed[0].metrics}
 
 
 def _or_nan(value: float | None) -> float:

@@ -76,7 +76,7 @@ def draw_differences(axes: Axes, found: Comparison) -> None:
         axes.axvspan(*bounds, color=_INTERVAL, alpha=0.3, linewidth=0.0, label="95 % interval of the mean")
     axes.set_yticks(places, [found.inference.units.units[place] for place in order], fontsize=7, parse_math=False)
     axes.set_xlabel(f"{found.metric.title}: {pair.first} - {pair.second}", parse_math=False)
-    axes.set_title(found.place, fontsize=9, parse_math=False)
+    axes.set_title(found.subject, fontsize=9, parse_math=False)
     axes.margins(y=0.02)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -114,7 +114,7 @@ def draw_ranks(axes: Axes, found: Comparison) -> None:
         # A bar may pass over a detector that it does not join: dots say which it does.
         crossbar_props={"marker": "o", "markersize": 4},
     )
-    title = f"{found.place}: mean rank over {n} units; joined where p after Holm is at least {number(ALPHA, 2)}"
+    title = f"{found.subject}: mean rank over {n} units; joined where p after Holm is at least {number(ALPHA, 2)}"
     axes.set_title(title, fontsize=9, parse_math=False)
 
 
