@@ -129,11 +129,11 @@ class MSET(Detector):
                 for recording, of_recording in zip(recordings, blocks, strict=True)
             ]
             memory = self._remember(self.standardiser_.z_scores(np.concatenate(others)))
-            for recording, of_recording, found in zip(recordings, blocks, squares, strict=True):
+            for recording, of_recording, by_row in zip(recordings, blocks, squares, strict=True):
                 block = of_recording[number]
                 if len(block):
-                    found[block] = self._squares(recording.rows(block[0], block[-1] + 1), memory)
-        return [self._smoothed(found) for found in squares]
+                    by_row[block] = self._squares(recording.rows(block[0], block[-1] + 1), memory)
+        return [self._smoothed(by_row) for by_row in squares]
 
     def _squares(self, recording: Recording, memory: Memory) -> FloatArray:
         """Return the squared residual of each sensor, [n_rows, n_sensors]."""

@@ -78,17 +78,17 @@ class NearestNeighbour(Detector):
                 f"NearestNeighbour.training_scores: expected the recordings that fit was given, "
                 f"{self.n_training_rows_} rows, found {len(rows)}"
             )
-        distances, places = (np.asarray(found) for found in self.tree_.query(self.standardiser_.z_scores(rows), k=2))
+        distances, neighbours = map(np.asarray, self.tree_.query(self.standardiser_.z_scores(rows), k=2))
         # Where a remembered row is not the first that the tree finds, that first one is another row, equal to it.
-        itself_first = self.remembered_[places[:, 0]] == np.arange(len(rows))
+        itself_first = self.remembered_[neighbours[:, 0]] == np.arange(len(rows))
         nearest_other = np.where(itself_first, distances[:, 1], distances[:, 0])
         borders = np.cumsum([recording.n_rows for recording in recordings])[:-1]
         return np.split(nearest_other, borders)
 
     def _contributions(self, recording: Recording) -> FloatArray:
         z = self.standardiser_.z_scores(recording.values)
-        _, places = self.tree_.query(z)
-        return np.asarray((z - self.memory_[places]) ** 2, dtype=np.float64)
+        _, neighbours = self.tree_.query(z)
+        return np.asarray((z - self.memory_[neighbours]) ** 2, dtype=np.float64)
 
 
 def _evenly_spaced(n_rows: int, at_most: int) -> IntArray:

@@ -42,8 +42,8 @@ _SEED = """seed
 
 def seed_name(foreign: type) -> str | None:
     """Return what a class calls the parameter that seeds it; None where it has none."""
-    known = inspect.signature(foreign).parameters
-    return next((name for name in _SEEDS if name in known), None)
+    parameters = inspect.signature(foreign).parameters
+    return next((name for name in _SEEDS if name in parameters), None)
 
 
 def constructor(foreign: type, *, seeded: bool, withheld: Collection[str] = ()) -> Callable[..., None]:
@@ -65,8 +65,8 @@ def constructor(foreign: type, *, seeded: bool, withheld: Collection[str] = ()) 
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature([itself, *parameters])
 
-    def __init__(self: object, **given: object) -> None:  # noqa: N807 - it becomes one
-        bound = signature.bind(self, **given)
+    def __init__(self: object, **arguments: object) -> None:  # noqa: N807 - it becomes one
+        bound = signature.bind(self, **arguments)
         bound.apply_defaults()
         for parameter in parameters:
             setattr(self, parameter.name, bound.arguments[parameter.name])
@@ -96,27 +96,27 @@ def _offered(foreign: type, withheld: Collection[str]) -> Iterator[inspect.Param
 
 def _declared(name: str, text: str) -> str:
     """Return what the class's text says of a parameter's type, defaults and remarks left out."""
-    found = re.search(rf"^\s*{name}\s*:\s*(.*)$", text, re.MULTILINE)
-    return re.split(r",?\s*(?:\(?default|optional)", found.group(1), maxsplit=1)[0] if found else ""
+    line = re.search(rf"^\s*{name}\s*:\s*(.*)$", text, re.MULTILINE)
+    return re.split(r",?\s*(?:\(?default|optional)", line.group(1), maxsplit=1)[0] if line else ""
 
 
 def _annotation(default: object, declared: str) -> object:
     """Return the type, or the union of types, that a value may have; None where no text can say a value."""
     words = set(re.findall(r"[a-z]+", declared.lower()))
     types = {_TYPES[word] for word in words if word in _TYPES} | ({type(default)} & set(_TYPES.values()))
-    found: list[object] = [one for one in (bool, int, float) if one in types]
+    members: list[object] = [number for number in (bool, int, float) if number in types]
     choices = _choices(declared)
     if default in choices:
-        found.append(Literal[choices])
+        members.append(Literal[choices])
     elif str in types:
-        found.append(str)
+        members.append(str)
     if list in types:
-        found = [list[int]]  # sizes of layers: there are no others
-    if not found:
+        members = [list[int]]  # sizes of layers: there are no others
+    if not members:
         return None
     if default is None or "none" in words:
-        found.append(None)
-    return reduce(or_, found)
+        members.append(None)
+    return reduce(or_, members)
 
 
 def _choices(declared: str) -> tuple[str, ...]:

@@ -125,10 +125,10 @@ class ForeignDetector(AdaptedDetector):
 
     def _construct(self, n_features: int) -> Any:
         """Return the library's detector with these parameters, for rows of so many features."""
-        known = inspect.signature(self.foreign).parameters
-        given = {name: copy.copy(value) for name, value in self.get_params(deep=False).items() if name in known}
+        takes = inspect.signature(self.foreign).parameters
+        own = {name: copy.copy(value) for name, value in self.get_params(deep=False).items() if name in takes}
         ours = {"device": "cpu", "novelty": True, "n_features": n_features, seed_name(self.foreign) or "": self._seed}
-        return self.foreign(**given, **{name: value for name, value in ours.items() if name in known})
+        return self.foreign(**own, **{name: value for name, value in ours.items() if name in takes})
 
     def _windows(self, recording: Recording) -> FloatArray:
         """Return a recording's standardised windows, [n_rows - window + 1, window * n_sensors]."""

@@ -22,7 +22,7 @@ from tsadbench_detectors.adapters.surroundings import contained
 _DEEP = frozenset({"torch", "torch_geometric"})
 
 
-class LibraryFamily(DetectorLibrary):
+class InstalledLibrary(DetectorLibrary):
     """The public classes of a library that derive from some of its bases, each made a detector when it is asked for.
 
     Parameters
@@ -73,14 +73,14 @@ class LibraryFamily(DetectorLibrary):
             If the library is not installed.
         """
         try:
-            found = classes_derived_from(self.bases, self.package)
+            modules = classes_derived_from(self.bases, self.package)
         except ModuleNotFoundError as error:
             raise MissingExtraError(f"the family {self.name!r}", self.extra or self.name) from error
-        return {name: found[name] for name in sorted(found.keys() - self.bases, key=str.lower)}
+        return {name: modules[name] for name in sorted(modules.keys() - self.bases, key=str.lower)}
 
     def members(self) -> tuple[LibraryDetector, ...]:  # noqa: D102
-        known = {name: self.known.get(name, UNKNOWN) for name in self.modules}
-        return tuple(LibraryDetector(name, one.summary, one.refusal) for name, one in known.items())
+        classes = {name: self.known.get(name, UNKNOWN) for name in self.modules}
+        return tuple(LibraryDetector(name, known.summary, known.refusal) for name, known in classes.items())
 
     def load(self, name: str) -> type[ForeignDetector]:  # noqa: D102
         if name not in self._made:
@@ -103,7 +103,7 @@ class LibraryFamily(DetectorLibrary):
         """Import the library's class; what its module prints, and what it does to chance, stays inside."""
         try:
             with contained(0), contextlib.redirect_stdout(io.StringIO()):
-                found: type = getattr(importlib.import_module(self.modules[name]), name)
+                foreign: type = getattr(importlib.import_module(self.modules[name]), name)
         except ModuleNotFoundError as error:
             package = (error.name or "?").partition(".")[0]
             if package in _DEEP:
@@ -111,7 +111,7 @@ class LibraryFamily(DetectorLibrary):
             raise PluginError(
                 f"{self.name}:{name} needs the package {package!r}, which is not installed: run  pip install {package}"
             ) from error
-        return found
+        return foreign
 
     def _detector_of(self, foreign: type, known: Known) -> type[ForeignDetector]:
         seeded = known.global_chance or seed_name(foreign) is not None
@@ -123,7 +123,7 @@ class LibraryFamily(DetectorLibrary):
             "foreign": foreign,
             "known": known,
             "note": known.summary,
-            "traits": Traits(family=self.name, memory=0, stochastic=seeded and not known.chance_with, extra=self.extra),
+            "traits": Traits(family=self.name, stochastic=seeded and not known.chance_with, extra=self.extra),
         }
         made = types.new_class(foreign.__name__, (self.adapter,), exec_body=lambda body: body.update(attributes))
         return cast("type[ForeignDetector]", made)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tsadbench.base import FloatArray
 from tsadbench_detectors.adapters.foreign import ForeignDetector
-from tsadbench_detectors.adapters.library import LibraryFamily
+from tsadbench_detectors.adapters.library import InstalledLibrary
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
 
 
@@ -30,11 +30,11 @@ class PyODDetector(ForeignDetector):
         return self._turned(self.model_.decision_scores_)
 
     def _turned(self, scores: object) -> FloatArray:
-        found = np.asarray(scores, dtype=np.float64).ravel()
-        return -found if self.known.turned else found
+        flat = np.asarray(scores, dtype=np.float64).ravel()
+        return -flat if self.known.turned else flat
 
 
-family = LibraryFamily(
+family = InstalledLibrary(
     "pyod",
     description=__doc__,
     package="pyod.models",

@@ -14,7 +14,7 @@ import numpy as np
 from tsadbench.base import FloatArray
 from tsadbench_detectors.adapters.foreign import ForeignDetector
 from tsadbench_detectors.adapters.known import Known
-from tsadbench_detectors.adapters.library import LibraryFamily
+from tsadbench_detectors.adapters.library import InstalledLibrary
 
 _ONE_SIDED = (
     "its boundary is a plane, so that rows far out on the side where normal rows lie look the more normal for it"
@@ -46,7 +46,7 @@ class SklearnDetector(ForeignDetector):
         return None if factors is None else -np.asarray(factors, dtype=np.float64)
 
 
-family = LibraryFamily(
+family = InstalledLibrary(
     "sklearn",
     description=__doc__,
     package="sklearn",

@@ -26,24 +26,24 @@ def classes_derived_from(bases: frozenset[str], package: str) -> dict[str, str]:
         If it is not installed.
     """
     folder = _folder(package)
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for file in sorted(folder.rglob("*.py")):
         inside = file.relative_to(folder).with_suffix("").parts
         if "tests" in inside:
             continue
         for name, parents in _CLASS.findall(file.read_text(encoding="utf-8")):
             if bases & set(re.findall(r"\w+", parents)) and not name.startswith("_"):
-                found.setdefault(name, ".".join((package, *inside)))
-    return found
+                modules.setdefault(name, ".".join((package, *inside)))
+    return modules
 
 
 def _folder(package: str) -> Path:
     """Return where a package lies; nothing of it is imported."""
-    places: list[str] | None = None
+    folders: list[str] | None = None
     for depth, part in enumerate(parts := package.split(".")):
         name = ".".join(parts[: depth + 1])
-        spec = find_package(name, places)
+        spec = find_package(name, folders)
         if spec is None or spec.submodule_search_locations is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=part)
-        places = list(spec.submodule_search_locations)
-    return Path((places or ["."])[0])
+        folders = list(spec.submodule_search_locations)
+    return Path((folders or ["."])[0])

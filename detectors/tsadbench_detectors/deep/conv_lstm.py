@@ -53,11 +53,11 @@ class Level(nn.Module):
         n_windows, n_steps, _, height, width = images.shape
         inside = selu(self.down(images.flatten(0, 1)))
         inside = inside.view(n_windows, n_steps, *inside.shape[1:])
-        found = attended(self.recurrent(inside))
+        states = attended(self.recurrent(inside))
         if self.below is not None:
-            found = torch.cat([found, selu(self.below(inside))], dim=1)
+            states = torch.cat([states, selu(self.below(inside))], dim=1)
         # An odd size was rounded up on the way in.
-        grown: Tensor = self.up(found, output_size=[self.up.stride[0] * size for size in found.shape[-2:]])
+        grown: Tensor = self.up(states, output_size=[self.up.stride[0] * size for size in states.shape[-2:]])
         return grown[..., :height, :width]
 
 

@@ -234,7 +234,7 @@ class NetworkDetector(Detector):
 
         So windows of two lengths are measured on the same forecasts.
         """
-        parts = [one.rows(max(0, first - self.window), one.n_rows) for one in recordings]
+        parts = [recording.rows(max(0, first - self.window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
         if len(windows) == 0:
             raise DataError(
