@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tsadbench.cli.data_loading import loader
+from tsadbench.cli.actions.loading import loader
 from tsadbench.execution.run_store import Store
 from tsadbench.reporting.html.build import write_report
 

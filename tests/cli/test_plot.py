@@ -75,7 +75,7 @@ def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
         (["roc", "{runs}", "--out", "x.svg", "--recording", "other/3"], "--recording is for the kinds recording"),
         (["roc", "{runs}", "--out", "x.svg", "--metric", "mcc"], "--metric is for the kind seeds"),
         (["seeds", "{runs}", "--out", "x.svg", "--metric", "mc"], "has no metric 'mc'; did you mean 'mcc'"),
-        (["recording", "{runs}", "--out", "x.svg"], "say which one by --recording"),
+        (["recording", "{runs}", "--out", "x.svg"], "name it with --recording ID"),
         (["recording", "{runs}", "--out", "x.svg", "--recording", "valve3/1"], "no test recording 'valve3/1'; did you"),
     ],
 )

@@ -78,8 +78,8 @@ class TestRuns:
         ("arguments", "message"),
         [
             (["show", "{runs}", "nonsense"], "has no trial 'nonsense'"),
-            (["show", "{runs}", ""], "fits 4 trials"),
-            (["rm", "{runs}"], "say which"),
+            (["show", "{runs}", ""], "matches 4 trials"),
+            (["rm", "{runs}"], "expected what to remove"),
             (["export", "{runs}", "x.rar"], "expected a name that ends in"),
             (["list", "{runs}/.."], "is not a run store"),
         ],

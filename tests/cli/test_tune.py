@@ -148,7 +148,7 @@ def test_an_interrupt_keeps_what_had_ended_and_leaves_no_process(tmp_path, card)
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "the same command goes on from there" in told
+    assert "run the same command to continue" in told
     assert "Traceback" not in told
     _, alive = psutil.wait_procs(inside, timeout=60)
     assert not alive

@@ -64,7 +64,7 @@ def test_an_interrupt_says_how_to_go_on(small: Plant):
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert f"interrupted: 1 of 2 trials are kept in {small.runs}; the same command goes on from there" in told
+    assert f"interrupted: 1 of 2 trials are kept in {small.runs}; run the same command to continue" in told
     assert "Traceback" not in told
 
 

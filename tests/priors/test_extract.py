@@ -105,7 +105,7 @@ def test_a_second_call_costs_nothing_and_needs_nobody(messages, extract, monkeyp
     done, prior = extract("--votes", "3", "--offline")
     assert pairs(prior) == first
     assert len(messages.requests) == 3
-    assert "3 answers, 3 of them kept; to be asked: 0" in done.err
+    assert "3 answers, 3 of them stored; to be asked: 0" in done.err
     assert "paid for now: 0 tokens read, 0 written, $0.0000" in done.err
 
 
@@ -133,7 +133,7 @@ def test_a_dry_run_prints_the_prompt_and_asks_nobody(messages, extract, monkeypa
     done, prior = extract("--dry-run", "--variants", "2")
     assert (done.code, prior, messages.requests) == (0, None, [])
     assert done.out.count("A motor drives a pump.") == 2
-    assert "10 answers, 0 of them kept; to be asked: 10, about " in done.err
+    assert "10 answers, 0 of them stored; to be asked: 10, about " in done.err
     assert "$" in done.err
 
 

@@ -232,7 +232,7 @@ def test_each_wrong_input_is_told_and_nothing_is_written(tsadbench, plant, model
         assert not out.exists()
     for arguments, message in (
         (("score", model_file, run, "--format", "parquet"), "needs --out"),
-        (("score", model_file, "-", "--out", tmp_path / "x.parquet"), "is written whole"),
+        (("score", model_file, "-", "--out", tmp_path / "x.parquet"), "can only be written whole"),
         (("score", model_file, run, "--out", model_file / "x.csv"), "cannot be written"),
         (("fit", "-d", "t22", "--dataset", card, "--out", out), "did you mean"),
         (("fit", "-d", "t2", "--dataset", card, "--out", tmp_path), "Is a directory"),

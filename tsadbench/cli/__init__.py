@@ -63,7 +63,7 @@ app.add_typer(new.app, name="new")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(__version__)
+        typer.echo(__version__)
         raise typer.Exit
 
 
@@ -81,5 +81,5 @@ def main() -> None:
     try:
         app()
     except TsadbenchError as error:
-        print(f"tsadbench: {error}", file=sys.stderr)
+        typer.echo(f"tsadbench: {error}", err=True)
         sys.exit(2)

@@ -36,10 +36,10 @@ def list_all(
         return
     width = max((len(entry.name) for kind in _KINDS for entry in entries(kind)), default=0)
     for kind in _KINDS:
-        print(f"{kind}:")
+        typer.echo(f"{kind}:")
         for name, origin in _origins(kind):
             loaded = f"{_loaded(kind, name):<28} " if load else ""
-            print(f"  {name:<{width}} {loaded}{origin}")
+            typer.echo(f"  {name:<{width}} {loaded}{origin}")
 
 
 def info(
@@ -55,23 +55,23 @@ def info(
     kind = _kind(name)
     if kind == "datasets":
         loader = load_dataset(name)
-        print(inspect.getdoc(inspect.getmodule(loader)) or "")
-        print((inspect.getdoc(loader) or "").partition("\n")[0])
+        typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
+        typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
     elif kind == "protocols":
         _print_class(load_protocol(name))
     elif kind == "families":
-        print(load_library(name).description)
-        print(f"\ntsadbench list --family {name}  shows its detectors")
+        typer.echo(load_library(name).description)
+        typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
     else:
         cls = load_detector(name)
         _print_class(cls)
         note = getattr(cls, "note", "")
         if note:
-            print(f"\nNote\n  {note}")
-        print("\nTraits")
+            typer.echo(f"\nNote\n  {note}")
+        typer.echo("\nTraits")
         traits = cls().declared_traits()
         for field in traits.__dataclass_fields__:
-            print(f"  {field:<20} {format_value(getattr(traits, field))}")
+            typer.echo(f"  {field:<20} {format_value(getattr(traits, field))}")
 
 
 def _list_family(family: str) -> None:
@@ -82,9 +82,9 @@ def _list_family(family: str) -> None:
         raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
     of_family = [one for one in told if one[2].partition(",")[0] == family]
     width = max(len(name) for name, _, _ in of_family)
-    print("detectors:")
+    typer.echo("detectors:")
     for name, origin, loaded in of_family:
-        print(f"  {name:<{width}} {loaded:<28} {origin}")
+        typer.echo(f"  {name:<{width}} {loaded:<28} {origin}")
 
 
 def _list_members(family: str) -> None:
@@ -99,7 +99,7 @@ def _list_members(family: str) -> None:
         told[kind].append(f"  {name:<{width}} {text}".rstrip())
     for kind, lines in told.items():
         if lines:
-            print("\n".join([f"{kind} ({len(lines)}):", *lines]))
+            typer.echo("\n".join([f"{kind} ({len(lines)}):", *lines]))
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
@@ -119,12 +119,12 @@ def _kind(name: str) -> Kind:
 
 
 def _print_class(cls: type) -> None:
-    print((inspect.getdoc(cls) or "").partition("\nParameters\n")[0].strip())
-    print("\nParameters")
+    typer.echo((inspect.getdoc(cls) or "").partition("\nParameters\n")[0].strip())
+    typer.echo("\nParameters")
     for parameter in parameters_of(cls):
-        print(f"  {parameter.name}={format_value(parameter.default)}")
+        typer.echo(f"  {parameter.name}={format_value(parameter.default)}")
         if parameter.meaning:
-            print(f"      {parameter.meaning}")
+            typer.echo(f"      {parameter.meaning}")
 
 
 def _loaded(kind: Kind, name: str) -> str:

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import json
-import sys
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from tsadbench.cli.plot import DataOption, DatasetOption, ProtocolOption, RunStore, write_figure
-
-
-class ExplanationFormat(StrEnum):
-    """The formats of an explanation on standard output."""
-
-    text = "text"
-    json = "json"
+from tsadbench.cli.options import (
+    DataOption,
+    FigureOption,
+    RunsArgument,
+    StoredDatasetOption,
+    StoredProtocolOption,
+    format_option,
+)
 
 
 def explain(
-    runs: RunStore,
+    runs: RunsArgument,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="A detector's label, as `leaderboard` shows it.")],
     recording: Annotated[str, typer.Option(metavar="ID", help="The test recording.")],
-    seed: Annotated[int | None, typer.Option(help="The seed; by default the lowest.")] = None,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed (default: the lowest).")] = None,
+    figure: FigureOption = None,
     prior: Annotated[
         str | None,
         typer.Option(metavar="PRIOR", help="Prior to look up neighbours in: its file, or a data set that has one."),
     ] = None,
-    dataset: DatasetOption = None,
-    protocol: ProtocolOption = None,
+    dataset: StoredDatasetOption = None,
+    protocol: StoredProtocolOption = None,
     data: DataOption = None,
-    form: Annotated[
-        ExplanationFormat, typer.Option("--format", help="Format of standard output.")
-    ] = ExplanationFormat.text,
+    form: Annotated[Literal["text", "json"], format_option] = "text",
 ) -> None:
     """Explain a detector's alarms on a recording: when, how late, by which sensors, and what drives these.
 
@@ -43,24 +38,25 @@ def explain(
     """
     from tsadbench.analysis.explanation.explain import explain as explain_result
     from tsadbench.analysis.explanation.narrative import narrative
-    from tsadbench.cli.prior import load_prior
+    from tsadbench.cli.actions.loading import load_prior
     from tsadbench.leaderboard.selection import select
 
     if figure is not None:
         from tsadbench.reporting.figures.style import check_ending
 
         check_ending(figure)
-    lookup = None if prior is None else load_prior(prior)
+    edges = None if prior is None else load_prior(prior)
     selection = select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
     (result,) = selection.results(one_each=True)
-    explained = explain_result(result, recording, lookup)
-    if form is ExplanationFormat.json:
+    explained = explain_result(result, recording, edges)
+    if form == "json":
         typer.echo(json.dumps(explained.to_json(), indent=1, allow_nan=False))
     else:
         typer.echo(narrative(explained), nl=False)
     for line in selection.left_out:
-        print(f"left out: {line}", file=sys.stderr)
+        typer.echo(f"left out: {line}", err=True)
     if figure is not None:
-        from tsadbench.reporting.figures import explanation
+        from tsadbench.cli.actions.figures import write_figure
+        from tsadbench.reporting import figures
 
-        write_figure(figure, lambda page: explanation(result, explained, figure=page))
+        write_figure(figure, lambda page: figures.explanation(result, explained, figure=page))

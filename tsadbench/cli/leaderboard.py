@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tsadbench.cli.data_loading import loader
-from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
-from tsadbench.cli.output import Format, show
+from tsadbench.cli.options import (
+    DataOption,
+    DiagnosticsOption,
+    RunsArgument,
+    SplitsOption,
+    VusBufferOption,
+    format_option,
+)
+from tsadbench.cli.output import BoardFormat
 
 
 def leaderboard(
-    runs: Annotated[Path, typer.Argument(help="A run store: what `tsadbench run --out` has written.")],
-    split: Annotated[list[str] | None, typer.Option(help="Splits to show. Repeat for several; all.")] = None,
-    form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+    runs: RunsArgument,
+    split: SplitsOption = None,
+    form: Annotated[BoardFormat, format_option] = "table",
     write: Annotated[
         Path | None,
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead."),
@@ -25,21 +30,23 @@ def leaderboard(
     vus_buffer: VusBufferOption = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="Card of a data set of your own, where diagnostics need it. Repeat for several."),
+        typer.Option(metavar="CARD", help="Card of a data set of your own, if diagnostics need it; may be repeated."),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
+    data: DataOption = None,
 ) -> None:
-    """Rank the trials of a run store; with --diagnostics lay their scores beside the data as well."""
+    """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
+    from tsadbench.cli.actions.board import Diagnostics, show
+    from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.selection import all_records
 
-    check_options(diagnostics, vus_buffer)
+    asked = Diagnostics.from_options(diagnostics, vus_buffer)
     store = Store.open(runs)
     board = Leaderboard.from_records(all_records(store), split or ())
-    board = add_diagnostics(board, store, loader(dataset or [], data), diagnostics, vus_buffer)
+    board = asked.add(board, store, loader(dataset or [], data))
     if write is None:
         show(board, form)
     else:
         for file in board.write(write):
-            print(file, file=sys.stderr)
+            typer.echo(file, err=True)

@@ -24,5 +24,5 @@ def detector(
     from tsadbench.cli.scaffold import new_detector
 
     for file in new_detector(name, out):
-        print(file)
-    print(f"\nNext:  pip install -e {out / name}  &&  tsadbench check {name}  &&  tsadbench run --detector {name}")
+        typer.echo(file)
+    typer.echo(f"\nNext:  pip install -e {out / name}  &&  tsadbench check {name}  &&  tsadbench run --detector {name}")

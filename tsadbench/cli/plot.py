@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import typer
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
+from tsadbench.errors import UsageError
 
-    from tsadbench.leaderboard.selection import Selection
-    from tsadbench.results.trial_result import TrialResult
-
-RunStore: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run --out` has written.")
-]
-DatasetOption: TypeAlias = Annotated[
-    str | None, typer.Option("--dataset", help="Data set, or its card; needed where the store holds several.")
-]
-ProtocolOption: TypeAlias = Annotated[
-    str | None, typer.Option("--protocol", help="Protocol; needed where the store holds several.")
-]
-DataOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--data", help="Folder that holds the data sets' folders (skab/, ...).")
-]
-
-
-class Kind(StrEnum):
-    """The kinds of figures."""
-
-    roc = "roc"
-    precision_recall = "precision-recall"
-    recording = "recording"
-    densities = "densities"
-    threshold = "threshold"
-    seeds = "seeds"
-    graph = "graph"
+Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "graph"]
 
 
 def plot(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"{', '.join(Kind)}.")],
-    runs: RunStore,
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"{', '.join(get_args(Kind))}.")],
+    runs: RunsArgument,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The figure to write: .svg, .png or .pdf.")],
     detector: Annotated[
         list[str] | None,
@@ -53,42 +23,55 @@ def plot(
             "--detector",
             "-d",
             metavar="LABEL",
-            help="Labels, as `leaderboard` shows them. Repeat for several; the best five by AUPRC and the best floor "
-            "(seeds: all; graph: the best that has one).",
+            help="Detector, as `leaderboard` labels it; may be repeated (default: the best five by AUPRC and the best "
+            "floor; seeds: all; graph: the best that has one).",
         ),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Rows to show, and to rank by: overall, valve1, ...")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Split to show, and to rank detectors by, for instance overall.")
+    ] = None,
     recording: Annotated[
-        str | None, typer.Option(metavar="ID", help="Test recording: kind recording; threshold, where each has a fit.")
+        str | None,
+        typer.Option(metavar="ID", help="Test recording, for kind recording; also for threshold, if each has a fit."),
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Kind seeds: auroc, auprc, prac_f1, ... Repeat.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Metric, for kind seeds: auroc, auprc, prac_f1, ...; may be repeated."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="The one seed to show; roc, precision-recall, seeds: all; else the lowest.")
+        int | None,
+        typer.Option(
+            help="Show this seed only (default: all for roc, precision-recall and seeds; otherwise the lowest)."
+        ),
     ] = None,
-    dataset: DatasetOption = None,
-    protocol: ProtocolOption = None,
+    dataset: StoredDatasetOption = None,
+    protocol: StoredProtocolOption = None,
     data: DataOption = None,
 ) -> None:
     """Draw a figure of stored trials, for papers; the same store gives the same file.
 
-    - roc, precision-recall: curves on a split, mean and band over seeds, a marker where each threshold works
+    - roc, precision-recall: curves on a split, mean and band over seeds, a marker at each threshold
 
-    - recording: one recording's sensors, label, scores, thresholds, flags and kept contributions on one time axis
+    - recording: one recording's sensors, label, scores, thresholds, flags and stored contributions on one time axis
 
-    - densities: scores of training, normal and anomalous rows with the threshold in them
+    - densities: scores of training, normal and anomalous rows, with the threshold
 
-    - threshold: does the tail fit that Peaks-over-Threshold fitted: excesses, quantiles, return levels
+    - threshold: how well the Peaks-over-Threshold tail fits: excesses, quantiles, return levels
 
     - seeds: metrics seed by seed, beside the floors
 
     - graph: a detector's prior, the matrix A that it makes of it, the sensors' weights
     """
+    from tsadbench.cli.actions.figures import draw, write_figure
     from tsadbench.leaderboard.selection import select
 
-    _check(kind, recording, metric)
-    chosen = select(
+    if kind == "recording" and recording is None:
+        raise UsageError("kind recording draws one recording: name it with --recording ID")
+    if recording is not None and kind not in ("recording", "threshold"):
+        raise UsageError(f"--recording is for the kinds recording and threshold, found kind {kind}; omit it")
+    if metric and kind != "seeds":
+        raise UsageError(f"--metric is for the kind seeds, found kind {kind}; omit it")
+    selection = select(
         runs,
         dataset=dataset,
         protocol=protocol,
@@ -96,65 +79,8 @@ def plot(
         split=split,
         seed=seed,
         data=data,
-        everything=kind in (Kind.seeds, Kind.graph),
+        everything=kind in ("seeds", "graph"),
     )
-    write_figure(out, lambda page: _draw(kind, chosen, recording, metric or [], page))
-    for line in chosen.left_out:
-        print(f"left out: {line}", file=sys.stderr)
-
-
-def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
-    """Write a figure in the project's style; the file's ending is looked at before anything is drawn."""
-    from tsadbench.reporting.figures.style import check_ending, new_page, save, style
-
-    check_ending(file)
-    with style():
-        page = new_page()
-        draw(page)
-        save(page, file)
-    print(file, file=sys.stderr)
-
-
-def _check(kind: Kind, recording: str | None, metric: list[str] | None) -> None:
-    from tsadbench.errors import UsageError
-
-    if kind is Kind.recording and recording is None:
-        raise UsageError("kind recording: say which one by --recording ID")
-    if recording is not None and kind not in (Kind.recording, Kind.threshold):
-        raise UsageError(f"--recording is for the kinds recording and threshold, found kind {kind}; leave it out")
-    if metric and kind is not Kind.seeds:
-        raise UsageError(f"--metric is for the kind seeds, found kind {kind}; leave it out")
-
-
-def _draw(kind: Kind, chosen: Selection, recording: str | None, metrics: list[str], page: Figure) -> None:
-    from tsadbench.analysis.sensor_graph import sensor_graph
-    from tsadbench.reporting import figures
-
-    match kind:
-        case Kind.roc:
-            figures.roc(chosen.results(), chosen.split, axes=_axes(page))
-        case Kind.precision_recall:
-            figures.precision_recall(chosen.results(), chosen.split, axes=_axes(page))
-        case Kind.recording:
-            figures.recording(chosen.results(one_each=True), recording or "", figure=page)
-        case Kind.densities:
-            figures.densities(chosen.results(one_each=True), chosen.split, figure=page)
-        case Kind.threshold:
-            figures.threshold(chosen.results(one_each=True), recording, figure=page)
-        case Kind.seeds:
-            figures.seeds(chosen.rows, metrics, figure=page)
-        case Kind.graph:
-            figures.graph(sensor_graph(_with_graph(chosen)), figure=page)
-
-
-def _axes(page: Figure) -> Axes:
-    page.set_size_inches(6.2, 3.9)
-    return page.add_subplot()
-
-
-def _with_graph(chosen: Selection) -> TrialResult:
-    """Return the trial of the best detector that says on which graph it works; the best one where none does."""
-    from tsadbench.analysis.sensor_graph import offers_sensor_graph
-
-    best = next((row for row in chosen.rows if offers_sensor_graph(row.first.detector)), chosen.rows[0])
-    return chosen.only(best).results(one_each=True)[0]
+    write_figure(out, lambda page: draw(kind, selection, recording, metric or [], page))
+    for line in selection.left_out:
+        typer.echo(f"left out: {line}", err=True)

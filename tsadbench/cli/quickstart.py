@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tsadbench.cli.output import Format, show
-
-if TYPE_CHECKING:
-    from tsadbench.execution.plan import Plan
+from tsadbench.cli.live import progress_bar
+from tsadbench.cli.options import DataOption, RunStoreOption, ThreadsOption
+from tsadbench.errors import DataNotFoundError
 
 DETECTORS = ("dprgm", "t2-q", "isolation-forest")
 _NEXT = """
@@ -22,59 +19,32 @@ What next:
   tsadbench data audit {dataset:<38} what the data set itself gives away"""
 
 
-def quickstart(
-    threads: Annotated[int, typer.Option(help="Threads of each trial's libraries.")] = 2,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
-    out: Annotated[Path, typer.Option(help="Run store that keeps every trial.")] = Path("runs"),
-) -> None:
-    """DPR-GM, two baselines and the floors on SKAB with one seed; where SKAB cannot be had, on simulated data.
+def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStoreOption = Path("runs")) -> None:
+    """Run DPR-GM, two baselines and the floors on SKAB with one seed; on simulated data if SKAB is not available.
 
-    Which data it was stands in the table's title.
+    The table's title names the data.
     """
-    from tsadbench.cli.progress import watching
-    from tsadbench.execution.run_store import Store
-    from tsadbench.execution.runner import run_plan
-    from tsadbench.leaderboard.board import Leaderboard
-
-    plan = _plan(threads, data)
-    store = Store.create(out)
-    try:
-        with watching(len(plan.trials)) as observer:
-            records = run_plan(plan, store, observer)
-    except KeyboardInterrupt:
-        print(f"interrupted: the trials that had ended are kept in {out}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    show(Leaderboard.from_records(records, plan.splits), Format.table)
-    print(_NEXT.format(dataset=plan.data.dataset.name), file=sys.stderr)
-    if any(record.status != "ok" for record in records):
-        raise typer.Exit(1)
-
-
-def _plan(threads: int, data: Path | None) -> Plan:
-    from tsadbench.cli.data import progress_bar
-    from tsadbench.errors import DataNotFoundError
+    from tsadbench.cli.actions.board import show
+    from tsadbench.cli.actions.run import run_watched
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
+    from tsadbench.execution.run_store import Store
+    from tsadbench.leaderboard.board import Leaderboard
 
-    def on(dataset: str, folder: Path | None = None) -> Plan:
-        return make_plan(
-            RunRequest(
-                detectors=list(DETECTORS),
-                datasets=[dataset],
-                splits=["overall"],
-                seeds=1,
-                threads=threads,
-                data=folder,
-                contributions=False,
-            )
-        )
-
+    request = RunRequest(
+        detectors=list(DETECTORS), splits=["overall"], seeds=1, threads=threads, data=data, contributions=False
+    )
     try:
         with progress_bar("Reading skab"):
-            return on("skab", data)
+            plan = make_plan(request)
     except DataNotFoundError as error:
-        print(
-            f"SKAB is not to be had here ({error}).\nThis table is over pumploop instead: simulated data, not SKAB.",
-            file=sys.stderr,
+        typer.echo(
+            f"SKAB is not available ({error}).\nThis table is over pumploop instead: simulated data, not SKAB.",
+            err=True,
         )
-        return on("pumploop")
+        plan = make_plan(request.model_copy(update={"datasets": ["pumploop"]}))
+    (records,), _ = run_watched([plan], Store.create(out))
+    show(Leaderboard.from_records(records, plan.splits), "table")
+    typer.echo(_NEXT.format(dataset=plan.data.dataset.name), err=True)
+    if any(record.status != "ok" for record in records):
+        raise typer.Exit(1)

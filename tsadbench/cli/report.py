@@ -7,22 +7,24 @@ from typing import Annotated
 
 import typer
 
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+
 
 def report(
-    runs: Annotated[Path, typer.Argument(metavar="RUNS", help="Run store that `tsadbench run --out` has written.")],
+    runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="Folder to write index.html into.")] = Path("report"),
     detector: Annotated[
         list[str] | None,
-        typer.Option(help="Detector whose curves and series the page holds; may be repeated (default: all)."),
+        typer.Option(
+            metavar="LABEL",
+            help="Detector, as tables label it, whose curves and series to include; may be repeated (default: all).",
+        ),
     ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(help="Card of your own data set that trials were made with; may be repeated."),
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
+    dataset: CardsOption = None,
+    data: DataOption = None,
 ) -> None:
     """Write a run store as one page that needs no network: tables, curves, recordings, thresholds, manifests."""
-    from tsadbench.cli.data_loading import loader
+    from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.reporting.html.build import write_report
     from tsadbench.studies.reproduction.paper import reference_rows

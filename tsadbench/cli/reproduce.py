@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tsadbench.cli.options import DataOption, JobsOption, RunStoreOption
 
 
 def reproduce(
@@ -16,21 +17,19 @@ def reproduce(
     tables: Annotated[Path, typer.Option(help="Folder of the tables as CSV and Markdown.")] = Path(
         "leaderboards/paper"
     ),
-    out: Annotated[Path, typer.Option(help="Run store; what it holds already is not run again.")] = Path(
-        "runs/published"
-    ),
-    jobs: Annotated[int, typer.Option(help="Fits at a time, one thread each.")] = 2,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
+    out: RunStoreOption = Path("runs/published"),
+    jobs: JobsOption = 2,
+    data: DataOption = None,
     run: Annotated[
-        bool, typer.Option("--run/--no-run", help="Whether to run what is missing, or to write what there is.")
+        bool, typer.Option("--run/--no-run", help="Run what is missing, or write the tables from what is stored.")
     ] = True,
 ) -> None:
-    """Run what is missing of the paper's tables (about an hour on two cores), and write them beside ours."""
-    from tsadbench.cli.progress import watching
+    """Run the missing trials of the paper's tables (about an hour on two cores), and write both tables side by side."""
+    from tsadbench.cli.actions.run import run_watched
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
-    from tsadbench.execution.runner import kept_records, run_plan
+    from tsadbench.execution.runner import kept_records
     from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, labels
     from tsadbench.studies.reproduction.write import write
 
@@ -39,22 +38,14 @@ def reproduce(
     )
     plan = make_plan(request)
     store = Store.create(out)
-    if run:
-        try:
-            with watching(len(plan.trials)) as observer:
-                records = run_plan(plan, store, observer, jobs=jobs)
-        except KeyboardInterrupt:
-            print(f"interrupted: the trials that had ended are kept in {out}; run again to go on", file=sys.stderr)
-            raise typer.Exit(130) from None
-    else:
-        records = kept_records(plan, store)
+    records = run_watched([plan], store, jobs=jobs)[0][0] if run else kept_records(plan, store)
     written, unexplained = write(records, docs, tables)
     for file in written:
-        print(file, file=sys.stderr)
+        typer.echo(file, err=True)
     if unexplained:
-        print(f"off, and not explained yet: {', '.join(unexplained)}", file=sys.stderr)
+        typer.echo(f"differs from the paper without an explanation yet: {', '.join(unexplained)}", err=True)
     failed = [record for record in records if record.status != "ok"]
     for record in failed:
-        print(f"{record.label}, seed {record.seed}: {record.status}: {record.reason}", file=sys.stderr)
+        typer.echo(f"{record.label}, seed {record.seed}: {record.status}: {record.reason}", err=True)
     if failed:
         raise typer.Exit(1)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tsadbench.cli import complete
-from tsadbench.cli.diagnostics import DiagnosticsOption, VusBufferOption, add_diagnostics, check_options
-from tsadbench.cli.output import Format, show
-
-if TYPE_CHECKING:
-    from tsadbench.execution.plan import Plan
-    from tsadbench.execution.record import Record
-    from tsadbench.execution.request import RunRequest
-    from tsadbench.execution.run_store import Store
+from tsadbench.cli.options import (
+    AllowChangedDataOption,
+    DataOption,
+    DiagnosticsOption,
+    MemoryOption,
+    SettingsOption,
+    SplitsOption,
+    TimeoutOption,
+    VusBufferOption,
+    detectors_option,
+    format_option,
+)
+from tsadbench.cli.output import BoardFormat
 
 
 class Rerun(StrEnum):
-    """Which kept trials are run again: how they ended, or what they lack."""
+    """Which stored trials are run again: how they ended, or what they lack."""
 
     ok = "ok"
     error = "error"
@@ -39,22 +41,14 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A TOML file with all that a run is told (docs/configuration.md); options override it.",
+            help="A TOML file with the settings of a run (docs/configuration.md); options override it.",
         ),
     ] = None,
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--detector",
-            "-d",
-            help="NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class. Repeat for several.",
-            autocompletion=complete.detectors,
-        ),
-    ] = None,
+    detector: Annotated[list[str] | None, detectors_option] = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name of the data set, or the path of a card. Repeat for several.",
+            help="Name of a data set, or the path of a card; may be repeated.",
             show_default="skab",
             autocompletion=complete.datasets,
         ),
@@ -62,7 +56,7 @@ def run(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name of the protocol: strict, published (the paper's), skab, ... Repeat for several.",
+            help="Name of a protocol: strict, published (the paper's), skab, ...; may be repeated.",
             show_default="strict",
             autocompletion=complete.protocols,
         ),
@@ -70,18 +64,12 @@ def run(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Protocol whose leaderboard ships with tsadbench: its rows stand beside, marked as stored, and none "
-            "of them (floors included) is run again.",
+            help="Protocol whose leaderboard ships with tsadbench: its rows are shown as well, marked as stored, and "
+            "none of them (floors included) is run again.",
             autocompletion=complete.protocols,
         ),
     ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Rows of the table to show: overall, valve1, ... Repeat for several; all.",
-            autocompletion=complete.splits,
-        ),
-    ] = None,
+    split: SplitsOption = None,
     seeds: Annotated[
         int | None,
         typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.", show_default="5"),
@@ -91,53 +79,50 @@ def run(
         typer.Option(help="Threads of each trial's libraries; part of the trial's identity.", show_default="1"),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Trials at a time; the results do not depend on it.", show_default="1")
+        int | None,
+        typer.Option(help="Trials to run at the same time; results do not depend on it.", show_default="1"),
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="A Dask cluster: tcp://host:port, or local:N. Takes the place of --jobs."),
+        typer.Option(metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, or local:N."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol. Repeat for several."),
-    ] = None,
+    settings: SettingsOption = None,
     floors: Annotated[
-        bool | None, typer.Option("--floors/--no-floors", help="Whether the floors take part.", show_default="floors")
+        bool | None, typer.Option("--floors/--no-floors", help="Whether to add the floors.", show_default="floors")
     ] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds that one trial may take.")] = None,
-    memory: Annotated[
-        float | None, typer.Option(help="MiB that one trial's process and its children may hold.")
-    ] = None,
+    timeout: TimeoutOption = None,
+    memory: MemoryOption = None,
     contributions: Annotated[
         bool | None,
         typer.Option(
             "--contributions/--no-contributions",
-            help="Keep each sensor's contribution where it is offered.",
+            help="Whether to keep each sensor's contribution, if the detector offers it.",
             show_default="contributions",
         ),
     ] = None,
     rerun: Annotated[
         list[Rerun] | None,
         typer.Option(
-            help="Trials of this status in --out are run again; all but ok where not given. no-contributions: those "
-            "that are ok and hold no contributions, although their detector offers them. Repeat for several."
+            help="Run trials of this status in --out again; may be repeated (default: all but ok). no-contributions: "
+            "those that are ok and lack the contributions that their detector offers."
         ),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
-    allow_changed_data: Annotated[
-        bool | None,
-        typer.Option("--allow-changed-data", help="Go on where files differ from the published ones."),
-    ] = None,
+    data: DataOption = None,
+    allow_changed_data: AllowChangedDataOption = False,
     out: Annotated[Path | None, typer.Option(help="Run store that keeps every trial.", show_default="runs")] = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder as well."),
+        typer.Option(help="Also write <data set>/<protocol>/<split>.csv, .md and .json below this folder."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.table,
+    form: Annotated[BoardFormat, format_option] = "table",
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
 ) -> None:
-    """Run detectors on data sets under protocols and show the ranked tables, the floors beside them."""
+    """Run detectors on data sets under protocols and show the ranked tables with the floors."""
+    from tsadbench.cli.actions.board import Diagnostics
+    from tsadbench.cli.actions.run import run_request
+    from tsadbench.execution.config import requested
+
     options = {
         "detectors": detector,
         "datasets": dataset,
@@ -154,77 +139,9 @@ def run(
         "memory": memory,
         "contributions": contributions,
         "data": data,
-        "allow_changed_data": allow_changed_data,
+        "allow_changed_data": allow_changed_data or None,
         "out": out,
         "write": write,
     }
-    from tsadbench.execution.config import requested
-
     request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
-    _run(request, rerun or (), _Shown(form, diagnostics, vus_buffer))
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is shown of the trials, and how."""
-
-    form: Format
-    diagnostics: list[str] | None
-    vus_buffer: int | None
-
-
-def _run(request: RunRequest, rerun: Sequence[Rerun], shown: _Shown) -> None:
-    from tsadbench.cli.data import progress_bar
-    from tsadbench.errors import UsageError
-    from tsadbench.execution.plan import make_plans
-    from tsadbench.execution.run_store import Store
-    from tsadbench.execution.runner import ALL_BUT_OK, kept_records
-    from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.results.shipped import stored_beside
-
-    if not request.contributions and Rerun.no_contributions in rerun:
-        raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
-    check_options(shown.diagnostics, shown.vus_buffer)
-    with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
-        plans = make_plans(request)
-    stored = [() if request.against is None else stored_beside(plan) for plan in plans]
-    store = Store.create(request.out)
-    try:
-        records, n_kept = _run_watched(plans, store, request, frozenset(rerun) or ALL_BUT_OK)
-    except KeyboardInterrupt:
-        kept = sum(len(kept_records(plan, store)) for plan in plans)
-        print(
-            f"interrupted: {kept} of {sum(len(plan.trials) for plan in plans)} trials are kept in {request.out}; "
-            f"the same command goes on from there",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
-    board = Leaderboard.joined(
-        [
-            Leaderboard.from_records(found, plan.splits, stored=beside)
-            for plan, found, beside in zip(plans, records, stored, strict=True)
-        ]
-    )
-    data = {plan.data.dataset.name: plan.data for plan in plans}
-    board = add_diagnostics(board, store, data.__getitem__, shown.diagnostics, shown.vus_buffer)
-    show(board, shown.form)
-    if request.write is not None:
-        board.write(request.write)
-    earlier = f", {n_kept} of them from an earlier run" if n_kept else ""
-    print(f"{sum(map(len, records))} trials are kept in {request.out}{earlier}", file=sys.stderr)
-    if any(record.status != "ok" for found in records for record in found):
-        raise typer.Exit(1)
-
-
-def _run_watched(
-    plans: Sequence[Plan], store: Store, request: RunRequest, rerun: Collection[str]
-) -> tuple[list[tuple[Record, ...]], int]:
-    """Return the records of each plan's trials, and how many of them all are an earlier run's."""
-    from tsadbench.cli.progress import watching
-    from tsadbench.execution.runner import run_plan
-
-    with watching(sum(len(plan.trials) for plan in plans), several=len(plans) > 1) as observer:
-        records = [
-            run_plan(plan, store, observer, jobs=request.jobs, rerun=rerun, cluster=request.cluster) for plan in plans
-        ]
-        return records, observer.n_kept
+    run_request(request, rerun or (), form, Diagnostics.from_options(diagnostics, vus_buffer))

@@ -1,36 +1,42 @@
-"""``tsadbench runs``: look into a run store, tidy it up, take trials out of it."""
+"""``tsadbench runs``: inspect a run store, tidy it up, export trials from it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+
+from tsadbench.cli.options import RunsArgument
+from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
     from tsadbench.execution.record import Record
     from tsadbench.execution.run_store import Store
 
-app = typer.Typer(help="Look into a run store, tidy it up, take trials out of it.", no_args_is_help=True)
+app = typer.Typer(help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
 
-_Runs = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run --out` has written.")]
-_Trials = Annotated[list[str] | None, typer.Argument(metavar="[TRIAL]...", help="Beginnings of trials' names.")]
-_Label = Annotated[
-    list[str] | None, typer.Option("--detector", help="Trials of this detector or label. Repeat for several.")
+_Trials: TypeAlias = Annotated[
+    list[str] | None, typer.Argument(metavar="[TRIAL]...", help="Beginnings of trials' names.")
 ]
-_Status = Annotated[list[str] | None, typer.Option("--status", help="Trials of this status. Repeat for several.")]
+_Label: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--detector", help="Trials of this detector or label; may be repeated.")
+]
+_Status: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--status", help="Trials of this status; may be repeated.")
+]
 _COLUMNS = ("trial", "dataset", "protocol", "label", "seed", "threads", "status", "seconds", "started")
 
 
 @app.command("list")
 def list_trials(
-    runs: _Runs,
+    runs: RunsArgument,
     detector: _Label = None,
     status: _Status = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a trial and line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per trial and line.")] = False,
 ) -> None:
-    """List the trials of a store, oldest first; broken ones are told on standard error."""
+    """List the trials of a store, oldest first; broken ones are reported on standard error."""
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
@@ -48,7 +54,7 @@ def list_trials(
 
 @app.command()
 def show(
-    runs: _Runs, trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")]
+    runs: RunsArgument, trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")]
 ) -> None:
     """Print a trial's record as JSON, and its log on standard error."""
     from tsadbench.execution.run_store import Store
@@ -63,21 +69,20 @@ def show(
 
 @app.command()
 def rm(
-    runs: _Runs,
+    runs: RunsArgument,
     trials: _Trials = None,
     detector: _Label = None,
     status: _Status = None,
-    broken: Annotated[bool, typer.Option("--broken", help="Trials whose record cannot be read.")] = False,
+    broken: Annotated[bool, typer.Option("--broken", help="Remove trials whose record cannot be read.")] = False,
 ) -> None:
-    """Remove trials: named ones, those of a detector or a status, or broken ones."""
-    from tsadbench.errors import UsageError
+    """Remove trials by name, detector or status, or broken ones."""
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
     if not (trials or detector or status or broken):
-        raise UsageError("say which: names of trials, --detector, --status or --broken")
-    wanted = _chosen(store, trials or [], detector, status) if trials or detector or status else []
-    chosen = [record.trial for record in wanted]
+        raise UsageError("expected what to remove: names of trials, --detector, --status or --broken")
+    named = _chosen(store, trials or [], detector, status) if trials or detector or status else []
+    chosen = [record.trial for record in named]
     if broken:
         chosen += list(store.readable()[1])
     for name in chosen:
@@ -87,13 +92,13 @@ def rm(
 
 @app.command()
 def export(
-    runs: _Runs,
+    runs: RunsArgument,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write: .zip, .tar or .tar.gz.")],
     trials: _Trials = None,
     detector: _Label = None,
     status: _Status = None,
 ) -> None:
-    """Pack trials into an archive: unpacked, it is a run store, which `leaderboard` and `verify` read."""
+    """Pack trials into an archive; unpacked, it is a run store that `leaderboard` and `verify` read."""
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
@@ -110,24 +115,22 @@ def _chosen(
     *,
     only_one: bool = False,
 ) -> list[Record]:
-    """Return the records that fit all that is given.
+    """Return the records that match everything given.
 
     Raises
     ------
     UsageError
-        If a name fits no trial, or only one is wanted and it fits several.
+        If a name matches no trial, or several although only one may match.
     """
-    from tsadbench.errors import UsageError
-
     readable, broken = store.readable()
     for trial, reason in broken.items():
         typer.echo(f"broken: {trial}: {reason}", err=True)
     for name in names:
-        fitting = [record.trial for record in readable if record.trial.startswith(name)]
-        if not fitting:
+        matching = [record.trial for record in readable if record.trial.startswith(name)]
+        if not matching:
             raise UsageError(f"{store.path} has no trial {name!r}: `tsadbench runs list {store.path}` lists them")
-        if only_one and len(fitting) > 1:
-            raise UsageError(f"{name!r} fits {len(fitting)} trials of {store.path}; give more of its name")
+        if only_one and len(matching) > 1:
+            raise UsageError(f"{name!r} matches {len(matching)} trials of {store.path}; give more of its name")
     return [
         record
         for record in readable

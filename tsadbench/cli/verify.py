@@ -1,41 +1,34 @@
-"""``tsadbench verify``: are the tables what the stored scores and the labels give."""
+"""``tsadbench verify``: whether the tables are what the stored scores and the labels give."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
 
-def verify(
-    runs: Annotated[Path, typer.Argument(help="A run store: what `tsadbench run --out` has written.")],
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(help="Card of a data set of your own that trials were made with. Repeat for several."),
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data sets' folders (skab/, ...).")] = None,
-) -> None:
+
+def verify(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = None) -> None:
     """Compute every threshold and metric again from the stored scores and the labels; no detector runs.
 
-    Exit code 1 where one differs, where data or labels are not those it was made with, or where a trial cannot be
-    checked. That a detector's code has changed since is told, but does not count.
+    Exit code 1 if one differs, if data or labels are not those that the trial was run on, or if a trial cannot be
+    checked. A detector's code that has changed since is reported, but does not count.
     """
-    from tsadbench.cli.data_loading import loader
+    from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.results.verification import verify as verified
 
     load = loader(dataset or [], data)
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
-    for one in verified(Store.open(runs), load):
-        counts[one.verdict] += 1
-        remarks.update(one.remarks)
-        record = one.record
-        for fault in one.faults:
+    for checked in verified(Store.open(runs), load):
+        counts[checked.verdict] += 1
+        remarks.update(checked.remarks)
+        record = checked.record
+        for fault in checked.faults:
             name = f"{record.label}, seed {record.seed}, {record.dataset}, {record.protocol}"
-            typer.echo(f"{one.verdict}: {record.trial} ({name}): {fault}")
+            typer.echo(f"{checked.verdict}: {record.trial} ({name}): {fault}")
     for remark, count in remarks.items():
         typer.echo(f"note: {remark} ({count} trials)")
     total = sum(counts.values())

@@ -214,8 +214,11 @@ class TestCommandLine:
         [
             (["--diagnostics", "operation"], "no group of diagnostics 'operation'; did you mean 'operational'"),
             (["--diagnostics", "vus", "--vus-buffer", "-1"], "integer of at least 0 rows, found -1"),
-            (["--vus-buffer", "5"], "--vus-buffer is of use with --diagnostics vus"),
-            (["--diagnostics", "operational", "--vus-buffer", "5"], "--vus-buffer is of use with --diagnostics vus"),
+            (["--vus-buffer", "5"], "--vus-buffer has an effect only with"),
+            (
+                ["--diagnostics", "operational", "--vus-buffer", "5"],
+                "--vus-buffer has an effect only with",
+            ),
         ],
     )
     def test_wrong_options_are_one_line_and_exit_code_2(self, runs, tsadbench, tmp_path, command, options, message):

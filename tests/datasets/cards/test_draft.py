@@ -198,7 +198,7 @@ def test_new_does_not_overwrite(plant, tsadbench):
     before = (plant / "card.toml").read_text()
     refused = tsadbench("data", "new", plant)
     assert refused.code == 2
-    assert "is there already; look at it, or overwrite it with --force" in refused.err
+    assert "exists already: read it, or overwrite it with --force" in refused.err
     assert (plant / "card.toml").read_text() == before
     assert tsadbench("data", "new", plant, "--force").code == 0
     assert (plant / "card.toml").read_text() != before
@@ -208,7 +208,7 @@ def test_new_does_not_overwrite(plant, tsadbench):
     ("arguments", "message"),
     [
         (["--out", "card.txt"], "a card's name must end in .toml"),
-        (["--out", "/tmp/elsewhere.toml"], "a card lies in the folder of its files"),
+        (["--out", "/tmp/elsewhere.toml"], "a card lies beside its files"),
     ],
 )
 def test_new_with_wrong_options(plant, tsadbench, arguments, message):
@@ -246,7 +246,7 @@ def test_run_with_wrong_cards(plant, tsadbench, dataset, more, message):
 def test_a_card_cannot_take_the_name_of_a_data_set(plant, edit, tsadbench):
     found = tsadbench("data", "validate", edit('"plant"', '"skab"'))
     assert found.code == 2
-    assert "the name 'skab' belongs to a data set that is registered" in found.err
+    assert "the name 'skab' belongs to a registered data set" in found.err
 
 
 def test_audit_reads_cards(plant, tsadbench):

@@ -1,28 +1,72 @@
-"""A run's trials on standard error: a live table on a terminal, a line a trial elsewhere."""
+"""What a terminal shows while a command works, on standard error: bars, trials, and the end by Ctrl-C."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tsadbench.execution.plan import Trial
-from tsadbench.execution.record import Record
+from tsadbench.utils.progress import listening
+
+if TYPE_CHECKING:
+    from tsadbench.execution.plan import Trial
+    from tsadbench.execution.record import Record
+
+
+@contextmanager
+def interruptible(kept: str | Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C inside the block into exit code 130 and one line that says what is kept.
+
+    Parameters
+    ----------
+    kept
+        What becomes of the work so far; a function is called only after an interrupt.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: {kept if isinstance(kept, str) else kept()}", err=True)
+        raise typer.Exit(130) from None
+
+
+def bars(console: Console, *, time_left: bool = False) -> Progress:
+    """Return progress bars whose tasks have a ``note``; nothing is shown if the console is not a terminal."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        *([TimeRemainingColumn()] if time_left else []),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[None]:
+    """Show what the block reports by `tsadbench.progress`."""
+    with bars(Console(stderr=True)) as bar:
+        task = bar.add_task(title, note="")
+        with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
+            yield
 
 
 class Watcher:
-    """What both have in common: they count the trials that an earlier run has left.
+    """Counts the trials that an earlier run completed, and describes a trial on one line.
 
     Parameters
     ----------
     n_trials
-        How many trials the run has.
+        Number of trials of the run.
     several
-        Whether they are of more than one data set and protocol, so that a trial's line has to say which.
+        Whether they are of more than one data set and protocol, so that a trial's line has to name both.
     """
 
     def __init__(self, n_trials: int, *, several: bool) -> None:
@@ -36,21 +80,21 @@ class Watcher:
 
     def line(self, record: Record) -> str:
         """Return a trial on one line."""
-        place = f"{record.dataset}, {record.protocol}: " if self._several else ""
+        origin = f"{record.dataset}, {record.protocol}: " if self._several else ""
         seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {_duration(seconds)}"
-        return f"{place}{record.label}, seed {record.seed}: {record.status}{reason}"
+        return f"{origin}{record.label}, seed {record.seed}: {record.status}{reason}"
 
 
 class LiveTable(Watcher):
-    """Shows how many trials are done, running and failed and the time left; below, the steps of those in hand.
+    """Shows how many trials are done, running and failed, and the time left; below, a bar per running trial.
 
     Parameters
     ----------
     bars
         Where it is drawn.
     n_trials, several
-        As `Watcher`'s.
+        As in `Watcher`.
     """
 
     def __init__(self, bars: Progress, n_trials: int, *, several: bool = False) -> None:
@@ -59,7 +103,7 @@ class LiveTable(Watcher):
         self._all = bars.add_task("trials", total=n_trials, note="")
         self._running: dict[tuple[str, int], TaskID] = {}
         self._n_failed = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # trials report from several threads
 
     def kept(self, trial: Trial, record: Record) -> None:
         """Count a trial of an earlier run."""
@@ -67,12 +111,12 @@ class LiveTable(Watcher):
         self._bars.update(self._all, advance=1)
 
     def started(self, trial: Trial) -> None:
-        """Give the trial that begins a bar."""
+        """Add a bar for the trial."""
         with self._lock:
-            if _key(trial) not in self._running:  # a cluster may start one again
+            if _key(trial) not in self._running:  # a cluster may start a trial a second time
                 name = f"{trial.contender.label}, seed {trial.seed}"
                 self._running[_key(trial)] = self._bars.add_task(name, total=None, note="")
-        self._tell()
+        self._show_counts()
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
         """Move the trial's bar."""
@@ -82,7 +126,7 @@ class LiveTable(Watcher):
             self._bars.update(task, completed=done, total=total, note=note)
 
     def finished(self, trial: Trial, record: Record) -> None:
-        """Count the trial and take its bar away."""
+        """Count the trial and remove its bar."""
         with self._lock:
             task = self._running.pop(_key(trial), None)
             self._n_failed += record.status != "ok"
@@ -91,22 +135,22 @@ class LiveTable(Watcher):
         if record.status != "ok":
             self._bars.console.print(self.line(record), markup=False)
         self._bars.update(self._all, advance=1)
-        self._tell()
+        self._show_counts()
 
-    def _tell(self) -> None:
+    def _show_counts(self) -> None:
         failed = f", {self._n_failed} failed" if self._n_failed else ""
         self._bars.update(self._all, note=f"{len(self._running)} running{failed}")
 
 
 class Lines(Watcher):
-    """Prints a line for each trial that ends: how many are done, what it gave, about how long the rest will take.
+    """Prints a line per finished trial: how many are done, its outcome, roughly how long the rest will take.
 
     Parameters
     ----------
     console
         Where it prints.
     n_trials, several
-        As `Watcher`'s.
+        As in `Watcher`.
     """
 
     def __init__(self, console: Console, n_trials: int, *, several: bool = False) -> None:
@@ -117,10 +161,10 @@ class Lines(Watcher):
         self._lock = threading.Lock()
 
     def started(self, trial: Trial) -> None:
-        """Say nothing: a line a trial is enough."""
+        """Print nothing: one line per trial is enough."""
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
         """Print the trial's line."""
@@ -139,8 +183,19 @@ class Lines(Watcher):
             )
 
 
+@contextmanager
+def watching(n_trials: int, *, several: bool = False) -> Iterator[LiveTable | Lines]:
+    """Show a run's trials while the block runs: live on a terminal, by lines elsewhere; parameters as `Watcher`'s."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with bars(console, time_left=True) as live:
+            yield LiveTable(live, n_trials, several=several)
+    else:
+        yield Lines(console, n_trials, several=several)
+
+
 def _duration(seconds: float) -> str:
-    """Return a duration as people say it.
+    """Return a duration in words.
 
     Examples
     --------
@@ -154,21 +209,3 @@ def _duration(seconds: float) -> str:
 
 def _key(trial: Trial) -> tuple[str, int]:
     return trial.contender.label, trial.seed
-
-
-@contextmanager
-def watching(n_trials: int, *, several: bool = False) -> Iterator[LiveTable | Lines]:
-    """Show a run's trials while the block runs; parameters as `Watcher`'s."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Lines(console, n_trials, several=several)
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    with Progress(*columns, console=console, transient=True) as bars:
-        yield LiveTable(bars, n_trials, several=several)

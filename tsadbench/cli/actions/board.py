@@ -1,0 +1,81 @@
+"""Leaderboards on standard output, and the diagnostics that options add to them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from tsadbench.analysis.diagnostics import VUS_BUFFER, with_diagnostics
+from tsadbench.analysis.diagnostics.vus import check_buffer
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.cli.live import progress_bar
+from tsadbench.cli.output import BoardFormat, wide_console
+from tsadbench.errors import UsageError
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.cells import failure_lines, legend
+from tsadbench.leaderboard.columns import groups_of
+from tsadbench.leaderboard.terminal import terminal
+
+
+def show(board: Leaderboard, form: BoardFormat) -> None:
+    """Print a leaderboard on standard output."""
+    texts = {
+        "json": board.to_json,
+        "csv": board.to_csv,
+        "markdown": board.to_markdown,
+        "latex": board.to_latex,
+        "html": board.to_html,
+    }
+    if form != "table":
+        sys.stdout.write(texts[form]())
+        return
+    console = wide_console()
+    for table in terminal(board.rows, console.width):
+        console.print(table)
+    console.print(Text(legend(board.rows), style="dim"))
+    for line in (*board.notes, *failure_lines(board.rows)):
+        console.print(Text(str(line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """The diagnostics that a command line asks for.
+
+    Parameters
+    ----------
+    groups
+        Their groups; empty for none.
+    vus_buffer
+        Largest buffer of VUS-PR around an event, in rows.
+    """
+
+    groups: tuple[str, ...]
+    vus_buffer: int
+
+    @classmethod
+    def from_options(cls, diagnostics: Sequence[str] | None, vus_buffer: int | None) -> Diagnostics:
+        """Check ``--diagnostics`` and ``--vus-buffer``: called before any work, so that a wrong option costs none.
+
+        Raises
+        ------
+        UsageError
+            If a group is unknown, the buffer out of range, or given without the group that uses it.
+        """
+        groups = groups_of(diagnostics or ())
+        if vus_buffer is None:
+            return cls(groups, VUS_BUFFER)
+        check_buffer(vus_buffer)
+        if "vus" not in groups:
+            raise UsageError("--vus-buffer has an effect only with --diagnostics vus (or all); add it, or omit it")
+        return cls(groups, vus_buffer)
+
+    def add(self, board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset]) -> Leaderboard:
+        """Return the leaderboard with the diagnostics; unchanged if none are asked for."""
+        if not self.groups:
+            return board
+        with progress_bar("Diagnostics"):
+            return with_diagnostics(board, store, load, self.groups, vus_buffer=self.vus_buffer)

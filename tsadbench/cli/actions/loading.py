@@ -1,0 +1,89 @@
+"""Load the data sets, priors and sensors that a command line names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.prior import Prior, Sensor
+from tsadbench.datasets.loading import load_dataset
+from tsadbench.errors import UsageError
+
+_PRIOR_ENDING = ".prior.json"
+
+
+def loader(cards: Sequence[str], directory: Path | None) -> Callable[[str], LabelledDataset]:
+    """Return a function that loads a data set by its name, once.
+
+    Parameters
+    ----------
+    cards
+        Paths of cards: data sets of the user's own, found by the names that the cards give them.
+    directory
+        The folder that contains the data sets' folders; None searches as the documentation says.
+    """
+    own: dict[str, LabelledDataset] = {}
+    for card in cards:
+        loaded = load_dataset(card)(DataOptions())
+        own[loaded.dataset.name] = loaded
+
+    @cache
+    def load(name: str) -> LabelledDataset:
+        return own[name] if name in own else load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
+
+    return load
+
+
+def load_prior(text: str) -> Prior:
+    """Return the prior in a file, or that of a data set that ships with one.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    if Path(text).is_file():
+        return Prior.load(text)
+    folder = files("tsadbench.datasets")
+    names = [file.name for file in folder.iterdir() if file.name.endswith(_PRIOR_ENDING)]
+    shipped = sorted(name.removesuffix(_PRIOR_ENDING) for name in names)
+    if text in shipped:
+        return Prior.load(str(folder / f"{text}{_PRIOR_ENDING}"), origin=text)
+    raise UsageError(f"{text}: expected a prior's file or one of {shipped}; there is no such file")
+
+
+def load_sensors(dataset: str | None, file: Path | None, directory: Path | None) -> tuple[Sensor, ...]:
+    """Return the sensors of a data set, as its prior describes them, or those listed in a file.
+
+    Raises
+    ------
+    UsageError
+        If not exactly one of the two is given, or the file cannot be read.
+    """
+    if dataset is not None and file is None:
+        loaded = load_dataset(dataset)(DataOptions(directory=directory)).dataset
+        described = {sensor.name: sensor for sensor in (loaded.prior.sensors if loaded.prior else ())}
+        return tuple(described.get(name, Sensor(name)) for name in loaded.sensors)
+    if file is not None and dataset is None:
+        return _sensors_of_file(file)
+    raise UsageError("give either --dataset or --sensors: the prior needs to know whose sensors it is about")
+
+
+def _sensors_of_file(file: Path) -> tuple[Sensor, ...]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--sensors {file}: cannot be read as text in UTF-8 ({error})") from error
+    if not text.lstrip().startswith("["):
+        return tuple(Sensor(line.strip()) for line in text.splitlines() if line.strip())
+    try:
+        return tuple(
+            Sensor(str(entry["name"]), str(entry.get("quantity", "")), str(entry.get("subsystem", "")))
+            for entry in json.loads(text)
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"--sensors {file}: expected a JSON list of objects with a name ({error})") from error

@@ -1,0 +1,79 @@
+"""Plan and run what is requested, with progress, and show the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import typer
+
+from tsadbench.cli.actions.board import Diagnostics, show
+from tsadbench.cli.live import interruptible, progress_bar, watching
+from tsadbench.cli.output import BoardFormat
+from tsadbench.errors import UsageError
+from tsadbench.execution.plan import Plan, make_plans
+from tsadbench.execution.record import Record
+from tsadbench.execution.request import RunRequest
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import ALL_BUT_OK, kept_records, run_plan
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.results.shipped import stored_beside
+
+
+def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics) -> None:
+    """Run every trial that is not stored yet, and print the tables; exit code 1 if a trial failed."""
+    if not request.contributions and "no-contributions" in rerun:
+        raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
+    with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
+        plans = make_plans(request)
+    stored = [() if request.against is None else stored_beside(plan) for plan in plans]
+    store = Store.create(request.out)
+    records, n_earlier = run_watched(
+        plans, store, jobs=request.jobs, rerun=frozenset(rerun) or ALL_BUT_OK, cluster=request.cluster
+    )
+    board = Leaderboard.joined(
+        [
+            Leaderboard.from_records(records_of_plan, plan.splits, stored=stored_rows)
+            for plan, records_of_plan, stored_rows in zip(plans, records, stored, strict=True)
+        ]
+    )
+    data = {plan.data.dataset.name: plan.data for plan in plans}
+    show(diagnostics.add(board, store, data.__getitem__), form)
+    if request.write is not None:
+        board.write(request.write)
+    earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
+    typer.echo(f"{sum(map(len, records))} trials are kept in {request.out}{earlier}", err=True)
+    if any(record.status != "ok" for records_of_plan in records for record in records_of_plan):
+        raise typer.Exit(1)
+
+
+def run_watched(
+    plans: Sequence[Plan],
+    store: Store | None,
+    *,
+    jobs: int = 1,
+    rerun: Collection[str] = ALL_BUT_OK,
+    cluster: str | None = None,
+) -> tuple[list[tuple[Record, ...]], int]:
+    """Run plans and show their trials; Ctrl-C ends the command with exit code 130.
+
+    Parameters
+    ----------
+    plans, store, jobs, rerun, cluster
+        As `tsadbench.execution.runner.run_plan` takes them.
+
+    Returns
+    -------
+    tuple
+        The records of each plan's trials, and how many of all of them an earlier run made.
+    """
+    n_trials = sum(len(plan.trials) for plan in plans)
+
+    def kept() -> str:
+        if store is None:
+            return "nothing is kept"
+        n_kept = sum(len(kept_records(plan, store)) for plan in plans)
+        return f"{n_kept} of {n_trials} trials are kept in {store.path}; run the same command to continue"
+
+    with interruptible(kept), watching(n_trials, several=len(plans) > 1) as observer:
+        records = [run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster) for plan in plans]
+        return records, observer.n_kept

@@ -1,0 +1,118 @@
+"""Score files, or rows as they arrive, with a fitted model."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, TextIO, TypeAlias
+
+import typer
+
+from tsadbench.base.file_format import FileFormat
+from tsadbench.errors import UsageError
+from tsadbench.serving import Model
+from tsadbench.serving.follow import follow_file, follow_input
+from tsadbench.serving.scoring import answer_file, answer_stream
+from tsadbench.serving.stream import Stream
+from tsadbench.serving.table import CsvTable, parquet_bytes
+from tsadbench.utils.atomic_files import open_text, write_file
+
+STANDARD_INPUT = "-"
+Format: TypeAlias = Literal["csv", "parquet"]
+
+
+def checked_format(
+    files: Sequence[str], *, streamed: bool, idle: float | None, out: Path | None, form: Format | None
+) -> Format:
+    """Return the format of the answers.
+
+    Raises
+    ------
+    UsageError
+        If options contradict each other.
+    """
+    chosen = form or ("parquet" if out is not None and out.suffix == ".parquet" else "csv")
+    if streamed and len(files) != 1:
+        raise UsageError(f"--follow and - take one input, found {len(files)}: {', '.join(files)}")
+    if streamed and chosen == "parquet":
+        raise UsageError("a Parquet file can only be written whole: use csv for rows that are scored as they arrive")
+    if chosen == "parquet" and out is None:
+        raise UsageError("--format parquet needs --out FILE: it is not text for standard output")
+    if idle is not None and (not streamed or idle <= 0):
+        raise UsageError(f"--idle is for --follow and -, in seconds above 0, found {idle}")
+    return chosen
+
+
+def new_layout(
+    model: Model, separator: str | None, decimal: str | None, time: str | None, time_format: str | None
+) -> FileFormat:
+    """Return how new files are written: as the training files, except for what the options say."""
+    layout = model.card.layout
+    if separator is not None:
+        separator = "\t" if separator == "\\t" else separator
+        if len(separator) != 1:
+            raise UsageError(f"--separator takes one character, found {separator!r}")
+        layout = replace(layout, separator=separator)
+    if decimal is not None:
+        if decimal not in (".", ","):
+            raise UsageError(f"--decimal takes . or , and found {decimal!r}")
+        layout = replace(layout, decimal=decimal)
+    if time is not None:
+        if time in model.card.sensors:
+            raise UsageError(f"--time {time}: that is one of the model's sensors")
+        layout = replace(layout, time=(time,), period=None)
+    return layout if time_format is None else replace(layout, time_formats=(time_format,))
+
+
+def score_stream(
+    model: Model, file: str, idle: float | None, layout: FileFormat, out: Path | None, *, contributions: bool
+) -> None:
+    """Score the rows of standard input, or those that are appended to a file, as they arrive."""
+    if Stream(model, contributions=contributions).keeps_all:
+        warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
+        note([warning], model.card.label)
+    from_input = file == STANDARD_INPUT
+    name = "standard input" if from_input else file
+    pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
+    with _output(out) as stream:
+        table = CsvTable(stream, model.card.sensors, contributions=contributions)
+        for answered in answer_stream(model, pieces, name, layout, contributions=contributions):
+            note(answered.notes, name)
+            table.add(answered)
+            stream.flush()
+
+
+def score_files(
+    model: Model, files: Sequence[str], layout: FileFormat, out: Path | None, form: Format, *, contributions: bool
+) -> None:
+    """Score whole files."""
+    # All are read and scored before anything is written, so that an error leaves no partial table.
+    answers = [(file, answer_file(model, Path(file), layout, contributions=contributions)) for file in files]
+    for file, answered in answers:
+        note(answered.notes, file)
+    if form == "parquet" and out is not None:
+        write_file(out, parquet_bytes(answers, model.card.sensors))
+        return
+    with _output(out) as stream:
+        table = CsvTable(stream, model.card.sensors, contributions=contributions, named=len(files) > 1)
+        for file, answered in answers:
+            table.add(answered, file)
+
+
+def note(notes: Iterable[str], about: object) -> None:
+    """Print notes on standard error."""
+    for text in notes:
+        typer.echo(f"note: {about}: {text}", err=True)
+
+
+@contextlib.contextmanager
+def _output(out: Path | None) -> Iterator[TextIO]:
+    """Give the stream that answers are written to."""
+    if out is None:
+        yield sys.stdout
+        return
+    with open_text(out) as stream:
+        yield stream

@@ -1,0 +1,98 @@
+"""Arguments and options that several commands take, each defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from tsadbench.cli import complete
+
+_DETECTOR = "NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class"
+_RUNS = "A run store: a folder that `tsadbench run --out` has written."
+
+# What is run
+detector_argument = typer.Argument(help=f"{_DETECTOR}.", autocompletion=complete.detectors)
+detector_option = typer.Option("--detector", "-d", help=f"{_DETECTOR}.", autocompletion=complete.detectors)
+detectors_option = typer.Option(
+    "--detector", "-d", help=f"{_DETECTOR}; may be repeated.", autocompletion=complete.detectors
+)
+SettingsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol; may be repeated."),
+]
+JobsOption: TypeAlias = Annotated[
+    int, typer.Option("--jobs", help="Trials to run at the same time; results do not depend on it.")
+]
+ThreadsOption: TypeAlias = Annotated[
+    int, typer.Option("--threads", help="Threads of a detector's numerical libraries.")
+]
+SeedsOption: TypeAlias = Annotated[
+    int, typer.Option("--seeds", help="Seeds 0 to N-1 for stochastic detectors; the others run once.")
+]
+TimeoutOption: TypeAlias = Annotated[float | None, typer.Option("--timeout", help="Time limit per trial, in seconds.")]
+MemoryOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option("--memory", help="Memory limit of a trial's process and its children, in MiB."),
+]
+
+# Where data come from
+DataOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder that contains the data sets' folders, such as skab/ (default: TSADBENCH_DATA, else the cache).",
+    ),
+]
+AllowChangedDataOption: TypeAlias = Annotated[
+    bool, typer.Option("--allow-changed-data", help="Continue if files differ from the published ones.")
+]
+CardsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset", metavar="CARD", help="Card of a data set of your own that trials were run on; may be repeated."
+    ),
+]
+
+# What is read from a run store
+RunsArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help=_RUNS)]
+StoredDatasetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--dataset", help="Data set, or its card; required if the store contains several."),
+]
+StoredProtocolOption: TypeAlias = Annotated[
+    str | None, typer.Option("--protocol", help="Protocol; required if the store contains several.")
+]
+SplitsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--split",
+        help="Split to show, for instance overall; may be repeated (default: all).",
+        autocompletion=complete.splits,
+    ),
+]
+DiagnosticsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--diagnostics",
+        metavar="GROUP",
+        help="Diagnostics to show beside the metrics: operational (events found, delay, false alarms, speed), vus, "
+        "affiliation or all; may be repeated, or separated by commas.",
+    ),
+]
+VusBufferOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--vus-buffer", metavar="ROWS", help="Largest buffer of VUS-PR around an event (default: 100)."),
+]
+
+# What is written
+RunStoreOption: TypeAlias = Annotated[
+    Path, typer.Option("--out", help="Run store that keeps every trial; trials that it has are not run again.")
+]
+FigureOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--figure", metavar="FILE", help="Also write a figure: .svg, .png or .pdf.")
+]
+# The formats differ from command to command: Annotated[Literal["table", "json"], format_option].
+format_option = typer.Option("--format", help="Format of standard output.")
