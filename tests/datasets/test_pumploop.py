@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
+from tsadbench.datasets.cards.schema import read_card
 from tsadbench.datasets.pumploop import OTHER_FAULTS, SENSORS, SOUND, Fault, Loop
 
 OPENING, AIR = 0.8, 20.0
@@ -34,9 +36,9 @@ def test_its_recordings_are_as_skabs(data):
     assert len(data.dataset.test) == 34
     splits = data.dataset.splits
     assert [len(splits[name]) for name in ("overall", "valve1", "valve2", "other")] == [34, 16, 4, 14]
-    from tsadbench.datasets.skab import SENSORS as SKABS
-
-    assert data.dataset.sensors == SKABS
+    card, _ = read_card(Path(pumploop.__file__).with_name("skab.toml"))
+    assert card is not None
+    assert list(data.dataset.sensors) == card.columns.sensors
 
 
 def test_it_is_the_same_every_time(data):

@@ -120,14 +120,26 @@ class Source:
         DataError
             If the file cannot be read.
         """
-        path = folder / file
-        if not path.exists():
+        if not (folder / file).exists():
             return "missing"
-        try:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror}); put the published file there") from error
-        return "as published" if found == self.sha256[file] else "differs"
+        return "as published" if _checksum(folder / file) == self.sha256[file] else "differs"
+
+    def checksums(self, folder: Path) -> dict[str, str]:
+        """Return the checksum of each file in the folder.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be read.
+        """
+        return {file: _checksum(folder / file) for file in self.sha256}
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); put the published file there") from error
 
 
 def published() -> list[str]:

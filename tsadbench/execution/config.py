@@ -16,9 +16,9 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.request import RunRequest, RunSettings
 from tsadbench.registry import floors, load_detector, load_protocol
-from tsadbench.utils.issues import Issues, listed
+from tsadbench.utils.issues import Issue, listed
 from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of, parse_arguments, parse_label
-from tsadbench.utils.toml import checked, dotted, line_of, read_toml
+from tsadbench.utils.toml import dotted, line_of, read_toml
 
 # Options that change which detectors and protocols run: the file's settings of others are left out then.
 _CHOOSING = {"detectors", "protocols", "against", "floors"}
@@ -64,12 +64,10 @@ def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> RunRequest:
-    issues = Issues()
-    content = read_toml(path, issues, "docs/configuration.md shows one")
-    file = None if content is None else checked(RunFile, *content, path.name, "the configuration", issues)
-    if content is None or file is None:
+    file, text, issues = read_toml(path, RunFile, "the configuration", "docs/configuration.md shows one")
+    if file is None:
         raise _faulty(path, issues)
-    reader = _Reader(path, content[0], issues)
+    reader = _Reader(path, text, issues)
     values = {**reader.values(file, options), **options}
     whole = not issues and not options.keys() & _CHOOSING
     settings = reader.settings(file.settings, {**dict(RunSettings()), **values}, whole=whole)
@@ -79,8 +77,8 @@ def _read(path: Path, options: Mapping[str, Any]) -> RunRequest:
     return RunRequest(**{**values, "settings": [*settings, *options.get("settings", ())], "config_hash": sha256})
 
 
-def _faulty(path: Path, issues: Issues) -> UsageError:
-    return UsageError(listed(f"configuration {path}", issues, len(issues)))
+def _faulty(path: Path, issues: list[Issue]) -> UsageError:
+    return UsageError(listed(f"configuration {path}", issues))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class _Reader:
 
     path: Path
     text: str
-    issues: Issues
+    issues: list[Issue]
 
     def values(self, file: RunFile, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the file's keys that no option overrides, settings of detectors and protocols aside."""
@@ -187,7 +185,7 @@ class _Reader:
             self._note(keys, str(error))
 
     def _note(self, keys: tuple[str, ...], fault: str) -> None:
-        self.issues.add(self.path.name, f"{dotted(keys)}: {fault}", line_of(self.text, keys))
+        self.issues.append(Issue(self.path.name, f"{dotted(keys)}: {fault}", line_of(self.text, keys)))
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:

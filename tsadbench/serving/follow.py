@@ -1,7 +1,9 @@
-"""Bytes as they come: from standard input, or from a file that others append to."""
+"""Bytes and lines as they arrive: from standard input, or from a file that others append to."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import select
 import time
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from tsadbench.datasets.reading.text import codec, encoding_fault
 from tsadbench.errors import DataError
 
 _BYTES_AT_ONCE = 2**18
@@ -116,3 +119,47 @@ def _open(path: Path) -> BinaryIO:
         raise DataError(f"{path}: there is no such file; correct the name") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+class Lines:
+    """Cuts bytes into lines, which may end with LF, CRLF or CR; a line counts once its end has arrived.
+
+    Parameters
+    ----------
+    name
+        What messages call the input.
+    encoding
+        As Python names it.
+    """
+
+    def __init__(self, name: str, encoding: str) -> None:
+        self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec(encoding))(), translate=True)
+        self._name = name
+        self._encoding = encoding
+        self._rest = ""
+        self._n_lines = 0
+
+    def feed(self, data: bytes) -> list[str]:
+        """Return the lines that the next bytes complete."""
+        return self._cut(data, final=False)
+
+    def end(self) -> list[str]:
+        """Return the last line, if it has no end."""
+        lines = self._cut(b"", final=True)
+        return lines if not self._rest else [*lines, self._rest]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a line has begun whose end has not arrived."""
+        return bool(self._rest)
+
+    def _cut(self, data: bytes, *, final: bool) -> list[str]:
+        try:
+            text = self._decoder.decode(data, final=final)
+        except UnicodeDecodeError as error:
+            line = self._n_lines + error.object.count(b"\n", 0, error.start) + 1
+            fault = encoding_fault(self._encoding, error.object[error.start])
+            raise DataError(f"{self._name}, line {line}: {fault}") from error
+        *lines, self._rest = (self._rest + text).split("\n")
+        self._n_lines += len(lines)
+        return lines

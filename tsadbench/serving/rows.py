@@ -1,29 +1,22 @@
-"""Rows of sensor values from lines of text as they come: the same for a whole file as for one that is still growing."""
+"""Rows of sensor values for a model, read as they arrive: a whole file and one that is still growing give the same."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.csv import SEARCHED_LINES, split
+from tsadbench.datasets.reading.cells import columns_of_numbers, infinite_fault, number_fault, rows_of_numbers
+from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, no_header
+from tsadbench.datasets.reading.missing import CarryForward
+from tsadbench.datasets.reading.parquet import ParquetFile
+from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
+from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.errors import DataError
-from tsadbench.serving.clock import Clock
-from tsadbench.serving.filling import Filling
-from tsadbench.serving.header import Header, read_header
-from tsadbench.serving.row_error import Flaw
 from tsadbench.utils.arrays import FloatArray
-
-# What pandas, by which data sets are read, takes for a missing value.
-MISSING = frozenset(
-    (
-        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-        "NULL", "NaN", "None", "n/a", "nan", "null",
-    )
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +28,7 @@ class Rows:
     values
         [n_rows, n_sensors], finite, in the order of the model's sensors.
     time
-        [n_rows] seconds since 1970, or since the first row where only a period is known; None without either.
+        [n_rows] seconds since 1970, or since the first row if only a period is known; None without either.
     """
 
     values: FloatArray
@@ -45,6 +38,31 @@ class Rows:
         return len(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Where a recording has the columns that a model needs: their numbers, counted from 0.
+
+    Parameters
+    ----------
+    line
+        Its number, counted from 1; 0 in a Parquet file.
+    n_columns
+        How many cells each line must have.
+    sensors
+        In the model's order.
+    time
+        The columns whose texts make up a time; empty if there is none.
+    notes
+        What a user should know: another order, columns that are not used.
+    """
+
+    line: int
+    n_columns: int
+    sensors: tuple[int, ...]
+    time: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
 class RowReader:
     """Reads one recording, line by line.
 
@@ -52,172 +70,186 @@ class RowReader:
     ----------
     name
         What messages call it, for instance the file's name.
-    layout
+    written
         How it is written.
     sensors
         The model's.
     """
 
-    def __init__(self, name: str, layout: FileFormat, sensors: Sequence[str]) -> None:
+    def __init__(self, name: str, written: FileFormat, sensors: Sequence[str]) -> None:
         self.header: Header | None = None
-        # What was wrong with the first line that was not as it must be; nothing after it is read.
+        # What is wrong with the first malformed row; nothing after it is read.
         self.fault: DataError | None = None
-        self._unit = "line"
         self._name = name
-        self._layout = layout
+        self._written = written
         self._sensors = tuple(sensors)
         self._first_lines: list[str] = []
-        self._n_lines = 0
         self._n_rows = 0
-        self._blank: int | None = None
-        self._filling = Filling(layout, self._sensors)
-        self._clock = Clock(layout)
-        self._missing = MISSING | set(layout.missing)
-        # Numbers that stand for a missing value, however they are written: -999, -999.0.
-        self._missing_numbers = [number for number in map(_as_number, layout.missing) if number is not None]
+        self._ended_by_blank = False
+        self._carry = CarryForward(written, len(self._sensors))
+        self._clock = _Clock(written)
 
     def read(self, lines: Sequence[str]) -> Rows:
-        """Return the rows that the next lines hold, up to the first line that is not as it must be (`fault`).
+        """Return the rows that the next lines hold, up to the first malformed line (`fault`).
 
         Raises
         ------
         DataError
-            If the header lacks a sensor.
+            If the header is malformed or lacks a sensor.
         """
-        rest = lines if self.header is not None else self._take_header(lines)
+        rest = lines if self.header is not None else self._read_header(lines)
         if self.header is None:
-            return self._rows([], [])
-        numbers: list[list[float]] = []
-        times: list[str] = []
-        try:
-            for line in rest:
-                self._n_lines += 1
-                cells = self._cells(line, self.header)
-                if cells is not None:
-                    numbers.append(self._numbers(cells, self.header))
-                    times.append(" ".join(cells[place].strip() for place in self.header.time))
-        except DataError as error:
-            self.fault = error
-        return self._rows(numbers, times)
+            return Rows(np.empty((0, len(self._sensors))), None)
+        rows, text = self._cells(rest, self.header)
+        flaw = None if text is None else (len(rows), text)
+        values = np.empty((0, len(self._sensors)))
+        if rows:
+            texts = [[row[column] for column in self.header.sensors] for row in rows]
+            values, wrong = rows_of_numbers(texts, self._written)
+            if wrong is not None:
+                flaw = wrong[0], self._about(wrong[1], number_fault(texts[wrong[0]][wrong[1]]))
+        time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
+        return self._sound(values, time, flaw)
+
+    def read_parquet(self, table: ParquetFile) -> Iterator[Rows]:
+        """Yield the rows of a Parquet file, up to the first that is malformed (`fault`)."""
+        self.header = header = self._match(0, table.header)
+        for frame in table.chunks([*header.sensors, *header.time]):
+            columns = [frame[column] for column in header.sensors]
+            values, wrong = columns_of_numbers(columns, self._written)
+            flaw = None
+            if wrong is not None:
+                flaw = wrong[0], self._about(wrong[1], number_fault(columns[wrong[1]].iloc[wrong[0]]))
+            yield self._sound(values, [frame[column] for column in header.time], flaw)
+            if self.fault is not None:
+                return
 
     def end(self) -> None:
-        """Raise a DataError where something was wrong, or the input has ended before its header."""
+        """Raise a DataError if a row was malformed, or if the input has ended before its header."""
         if self.header is None:
-            self._take_header([], ended=True)
+            raise DataError(f"{self._name}: {no_header(self._written, self._first_lines)}")
         if self.fault is not None:
             raise self.fault
 
-    def take(self, header: Header, values: FloatArray, time: FloatArray | None) -> Rows:
-        """Return rows that are numbers already, NaN where a value is missing; ``fault`` as `read`."""
-        self.header, self._unit = header, "row"
-        return self._sound(values, [], time)
-
-    def _take_header(self, lines: Sequence[str], *, ended: bool = False) -> Sequence[str]:
+    def _read_header(self, lines: Sequence[str]) -> Sequence[str]:
         """Look for the header in the first lines; return the lines after it."""
         self._first_lines += lines
-        last = ended or len(self._first_lines) >= self._needed
-        found = read_header(self._first_lines[: self._needed], self._layout, self._sensors, last=last)
-        if found is None and not ended:
+        sensors = set(self._sensors)
+        try:
+            header = find_header(self._first_lines, self._written, sensors.issubset, one_column=len(sensors) == 1)
+        except MalformedError as error:
+            raise DataError(f"{self._name}: {error.text}") from error
+        if header is None:
+            if len(self._first_lines) >= lines_needed(self._written):
+                self.end()
             return []
-        found = usable(found, self._name)
-        self.header, self._n_lines = found, found.line
-        rest, self._first_lines = self._first_lines[found.line :], []
+        self.header = self._match(*header)
+        rest, self._first_lines = self._first_lines[self.header.line :], []
         return rest
 
-    @property
-    def _needed(self) -> int:
-        wanted = self._layout.header_line
-        return SEARCHED_LINES if wanted == "search" else wanted
+    def _match(self, line: int, names: Sequence[str]) -> Header:
+        """Return where columns of these names have what the model needs."""
+        faults = list(header_faults(names, dict.fromkeys(self._sensors, "sensor"), self._written.time))
+        if faults:
+            raise DataError("\n  ".join([f"{self._name}: {faults[0]}", *faults[1:]]))
+        column = {name: number for number, name in enumerate(names)}
+        sensors = tuple(column[name] for name in self._sensors)
+        has_time = set(self._written.time) <= set(names)
+        time = tuple(column[name] for name in self._written.time) if has_time else ()
+        return Header(line, len(names), sensors, time, tuple(self._notes(names, sensors)))
 
-    def _cells(self, line: str, header: Header) -> list[str] | None:
-        """Return a line's cells; None for a line without any, after which no other may follow."""
-        separator = self._layout.separator
-        if not line.strip(f"{separator} \t"):
-            self._blank = self._blank or self._n_lines
-            return None
-        if self._blank is not None:
-            raise DataError(f"{self._name}, line {self._blank}: the line is empty, but others follow; remove it")
-        cells = line.split(separator) if '"' not in line else split(line, separator)
-        if len(cells) != header.n_columns:
-            raise self._wrong(
-                f"expected {header.n_columns} cells separated by {separator!r}, found {len(cells)}; correct the line"
-            )
-        return cells
+    def _notes(self, names: Sequence[str], sensors: tuple[int, ...]) -> Iterable[str]:
+        if list(sensors) != sorted(sensors):
+            yield "its sensors are in another order than when the model was fitted; they are taken by their names"
+        lacking = [name for name in self._written.time if name not in names]
+        if lacking:
+            yield f"it has no column {lacking[0]!r} with times; rows are numbered instead"
+        used = {*self._sensors, *self._written.time}
+        unused = [name for name in names if name and name not in used and not matches(name, self._written.unused)]
+        if unused:
+            shown = ", ".join(map(repr, unused[:5])) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
+            yield f"columns that the model does not know are not used: {shown}"
 
-    def _numbers(self, cells: Sequence[str], header: Header) -> list[float]:
-        texts = [cells[place] for place in header.sensors]
-        try:
-            numbers = [float(text) for text in texts]
-        except ValueError:
-            pass
-        else:
-            # Python reads 1_000 as a thousand, and 1.000 for whom the comma is the decimal mark is none.
-            if self._layout.decimal == "." and not any("_" in text for text in texts):
-                return numbers
-        return [self._number(text.strip(), sensor) for text, sensor in zip(texts, self._sensors, strict=True)]
+    def _cells(self, lines: Sequence[str], header: Header) -> tuple[list[list[str]], str | None]:
+        """Return the cells of the next lines, and what is wrong with the first malformed line."""
+        separator = self._written.separator
+        rows: list[list[str]] = []
+        for line in lines:
+            if is_blank(line, separator):
+                self._ended_by_blank = True  # no other line may follow
+                continue
+            if self._ended_by_blank:
+                return rows, BLANK_LINE
+            cells = split(line, separator)
+            if len(cells) != header.n_columns:
+                return rows, cells_fault(header.n_columns, len(cells), separator)
+            rows.append(cells)
+        return rows, None
 
-    def _number(self, cell: str, sensor: str) -> float:
-        if cell in self._missing:
-            return math.nan
-        text = cell
-        if self._layout.decimal != ".":
-            text = "" if "." in cell else cell.replace(self._layout.decimal, ".")
-        number = _as_number(text)
-        if number is None:
-            raise self._wrong(f"column {sensor!r}: expected a number, found {cell[:40]!r}; correct the cell")
-        return number
+    def _sound(self, values: FloatArray, time: Sequence[pd.Series], flaw: tuple[int, str] | None) -> Rows:
+        """Return the rows up to the first malformed one.
 
-    def _rows(self, numbers: Sequence[Sequence[float]], times: Sequence[str]) -> Rows:
-        values = np.array(numbers, dtype=np.float64).reshape(len(numbers), len(self._sensors))
-        if self._missing_numbers:
-            values[np.isin(values, self._missing_numbers)] = np.nan
-        return self._sound(values, times if self.header is not None and self.header.time else [], None)
-
-    def _sound(self, values: FloatArray, times: Sequence[str], time: FloatArray | None) -> Rows:
-        """Return the rows up to the first that is not as it must be."""
-        flaw = self._infinite(values)
-        values = values[: None if flaw is None else flaw.row]
-        gap = self._filling.fill(values)
-        flaw = gap or flaw
-        values = values[: None if gap is None else gap.row]
-        if times:
-            time, wrong = self._clock.seconds(times[: len(values)])
-            flaw = wrong or flaw
-            values = values[: None if wrong is None else wrong.row]
+        Parameters
+        ----------
+        values
+            [n_rows, n_sensors], NaN if a value is missing.
+        time
+            The columns whose texts make up a time.
+        flaw
+            Number of a malformed row and what is wrong with it; rows before it may be malformed, too.
+        """
+        infinite = np.argwhere(np.isinf(values[: None if flaw is None else flaw[0]]))
+        if len(infinite):
+            row, sensor = map(int, infinite[0])
+            flaw = row, self._about(sensor, infinite_fault(values[row, sensor]))
+        values = values[: None if flaw is None else flaw[0]]
+        gap = min(self._carry.fill(values), key=lambda gap: gap.row, default=None)
+        if gap is not None:
+            flaw = gap.row, self._about(gap.sensor, gap.text)
+            values = values[: gap.row]
+        seconds: FloatArray | None = None
+        if time:
+            seconds, wrong = self._clock.seconds(joined([cells.iloc[: len(values)] for cells in time]))
+            if wrong is not None:
+                flaw = wrong
+                values, seconds = values[: wrong[0]], seconds[: wrong[0]]
         first, self._n_rows = self._n_rows, self._n_rows + len(values)
         if flaw is not None:
-            self.fault = DataError(f"{self._name}, {self._place(first + flaw.row)}: {flaw.text}")
-        if time is None and self._layout.period is not None:
-            time = np.arange(first, self._n_rows, dtype=np.float64) * self._layout.period
-        return Rows(values, None if time is None else time[: len(values)])
+            line = 0 if self.header is None else self.header.line
+            # Every line between the header and the end is a row.
+            place = f"line {line + 1 + first + flaw[0]}" if line else f"row {first + flaw[0]}"
+            self.fault = DataError(f"{self._name}, {place}: {flaw[1]}")
+        if seconds is None and self._written.period is not None:
+            seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._written.period
+        return Rows(values, seconds)
 
-    def _infinite(self, values: FloatArray) -> Flaw | None:
-        found = np.argwhere(np.isinf(values))
-        if len(found) == 0:
-            return None
-        row, sensor = map(int, found[0])
-        text = f"column {self._sensors[sensor]!r}: expected a finite number, found {values[row, sensor]}"
-        return Flaw(row, f"{text}; correct the cell")
-
-    def _place(self, row: int) -> str:
-        """Return where a row stands, for messages; every line between header and end is a row."""
-        return f"row {row}" if self._unit == "row" or self.header is None else f"line {self.header.line + 1 + row}"
-
-    def _wrong(self, text: str) -> DataError:
-        return DataError(f"{self._name}, line {self._n_lines}: {text}")
+    def _about(self, sensor: int, text: str) -> str:
+        return f"column {self._sensors[sensor]!r}: {text}"
 
 
-def usable(header: Header | None, name: str) -> Header:
-    """Return a header that does; raise a DataError where there is none, or one that does not."""
-    if header is None:
-        raise DataError(f"{name}: it is empty; expected a line with the sensors' names, and rows")
-    if header.faults:
-        raise DataError("\n  ".join([f"{name}: {header.faults[0]}", *header.faults[1:]]))
-    return header
+class _Clock:
+    """Reads times as they arrive, in the first format that fits the first row.
 
+    They may repeat, but not run backwards.
+    """
 
-def _as_number(text: str) -> float | None:
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
+    def __init__(self, written: FileFormat) -> None:
+        self._forms = written.time_formats
+        self._form: str | None = None
+        self._last = -np.inf
+
+    def seconds(self, cells: pd.Series) -> tuple[FloatArray, tuple[int, str] | None]:
+        """Return the next rows' times, and the first row that is wrong, with what is wrong with it."""
+        if len(cells) == 0:
+            return np.empty(0), None
+        if self._form is None:
+            fitting = (form for form in self._forms if np.isfinite(time_in_seconds(cells.iloc[:1], form)[0]))
+            self._form = next(fitting, self._forms[0])
+        seconds = time_in_seconds(cells, self._form)
+        no_time = ~np.isfinite(seconds)
+        wrong = np.flatnonzero(no_time | (np.diff(seconds, prepend=self._last) < 0))
+        if len(wrong) == 0:
+            self._last = seconds[-1]
+            return seconds, None
+        row = int(wrong[0])
+        return seconds, (row, time_fault(cells.iloc[row], [self._form]) if no_time[row] else BACKWARDS)

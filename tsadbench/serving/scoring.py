@@ -10,14 +10,12 @@ import numpy as np
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.columns import cleaned
-from tsadbench.datasets.cards.files import PARQUET
-from tsadbench.errors import DataError, MissingExtraError
-from tsadbench.serving.follow import Piece, Restarted
-from tsadbench.serving.header import match
-from tsadbench.serving.lines import Lines
+from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
+from tsadbench.datasets.reading.text import MalformedError
+from tsadbench.errors import DataError
+from tsadbench.serving.follow import Lines, Piece, Restarted
 from tsadbench.serving.model import Answers, Model
-from tsadbench.serving.rows import RowReader, Rows, usable
+from tsadbench.serving.rows import RowReader, Rows
 from tsadbench.serving.stream import Stream
 from tsadbench.utils.arrays import FloatArray
 
@@ -66,14 +64,23 @@ def answer_file(model: Model, path: Path, layout: FileFormat, *, contributions: 
         If the file is not as it must be; the message names the line.
     """
     reader = RowReader(str(path), layout, model.card.sensors)
-    rows = (
-        _read_parquet(path, reader, layout, model)
-        if path.suffix.lower() in PARQUET
-        else _read_text(path, reader, layout)
-    )
+    try:
+        if path.suffix.lower() in PARQUET:
+            parts = list(reader.read_parquet(open_parquet(path, layout)))
+        else:
+            parts = list(_read_text(path, reader, layout.encoding))
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file; correct the name") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except MalformedError as error:
+        raise DataError(f"{path}: {error.text}") from error
     reader.end()
-    if reader.header is None or len(rows) == 0:
+    values = [part.values for part in parts if len(part)]
+    if reader.header is None or not values:
         raise DataError(f"{path}: it has no rows; expected some below the sensors' names")
+    times = [part.time for part in parts if len(part) and part.time is not None]
+    rows = Rows(np.concatenate(values), np.concatenate(times) if times else None)
     start = None if rows.time is None else rows.time - rows.time[0]
     recording = Recording(path.stem, rows.values, model.card.sensors, start)
     answers = model.score(recording, contributions=contributions)
@@ -176,46 +183,10 @@ def _joined(one: Answered, other: Answered) -> Answered:
     return Answered(answers, one.first_row, time, one.notes + other.notes)
 
 
-def _read_text(path: Path, reader: RowReader, layout: FileFormat) -> Rows:
-    lines = Lines(str(path), layout.encoding)
-    parts = []
-    try:
-        with path.open("rb") as file:
-            while reader.fault is None and (data := file.read(_BYTES_AT_ONCE)):
-                parts.append(reader.read(lines.feed(data)))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file; correct the name") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+def _read_text(path: Path, reader: RowReader, encoding: str) -> Iterator[Rows]:
+    lines = Lines(str(path), encoding)
+    with path.open("rb") as file:
+        while reader.fault is None and (data := file.read(_BYTES_AT_ONCE)):
+            yield reader.read(lines.feed(data))
     if reader.fault is None:
-        parts.append(reader.read(lines.end()))
-    time = [part.time for part in parts if part.time is not None and len(part)]
-    return Rows(np.concatenate([part.values for part in parts]), np.concatenate(time) if time else None)
-
-
-def _read_parquet(path: Path, reader: RowReader, layout: FileFormat, model: Model) -> Rows:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet files", "parquet") from error
-    from tsadbench.datasets.cards.contents import time_in_seconds
-
-    try:
-        table = pyarrow.parquet.read_table(path).to_pandas()
-    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-        raise DataError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:120]}); copy it again") from error
-    header = usable(
-        match(cleaned(map(str, table.columns), layout.remove_prefix), layout, model.card.sensors, 0), str(path)
-    )
-    columns = [table.iloc[:, place] for place in header.sensors]
-    wrong = [name for name, one in zip(model.card.sensors, columns, strict=True) if one.dtype.kind not in "iuf"]
-    if wrong:
-        raise DataError(f"{path}: expected numbers in the columns of sensors, these hold others: {wrong}; convert them")
-    values = np.column_stack([one.to_numpy(np.float64, na_value=np.nan) for one in columns])
-    time = time_in_seconds(table.iloc[:, header.time[0]], layout.time_formats[0]) if len(header.time) == 1 else None
-    if time is not None and not (np.isfinite(time).all() and (np.diff(time) >= 0).all()):
-        raise DataError(
-            f"{path}: column {layout.time[0]!r}: a time cannot be read, or lies before that of the row above"
-        )
-    return reader.take(header, values, time)
+        yield reader.read(lines.end())

@@ -11,8 +11,8 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
+from tsadbench.datasets.reading.times import written
 from tsadbench.errors import DataError, MissingExtraError
-from tsadbench.serving.clock import written
 from tsadbench.serving.scoring import Answered
 
 _CONTRIBUTION = "contribution_"

@@ -1,19 +1,19 @@
-"""What is wrong with a card and its files, all of it, so that nobody has to run a command once for each fault."""
+"""Issues of hand-written files and of data files, so that one message reports them all with file and line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from tsadbench.errors import DataError
 
-# Of one kind in one file; the rest is counted.
+# Issues of one kind in one file that are listed; the others are counted.
 SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong.
+class Issue:
+    """One thing that is wrong with a file.
 
     Parameters
     ----------
@@ -22,60 +22,45 @@ class Problem:
     text
         What was expected, what was found, what to do.
     line
-        Line of a text file, counted from 1; None where it is the whole file.
+        Line of a text file, counted from 1; None for the whole file.
+    kind
+        What makes issues of one file alike; by default the text.
+    count
+        How many such issues this one stands for, itself included.
     """
 
     file: str
     text: str
     line: int | None = None
+    kind: str | None = None
+    count: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}{'' if self.line is None else f', line {self.line}'}: {self.text}"
+        more = f" (and {self.count - 1} more such)" if self.count > 1 else ""
+        return f"{self.file}{'' if self.line is None else f', line {self.line}'}: {self.text}{more}"
 
 
-class Issues:
-    """Issues as they are found, in order; many of one kind in one file are shown as a few and a count."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], list[Problem]] = {}
-        self._counts: dict[tuple[str, str], int] = {}
-
-    def add(self, file: str, text: str, line: int | None = None, kind: str | None = None, count: int = 1) -> None:
-        """Note a problem; those of the same ``kind`` in the same file are shown together.
-
-        Parameters
-        ----------
-        file, text, line
-            As `Problem`'s.
-        kind
-            What makes issues alike; by default the text.
-        count
-            How many such there are from here on, this one included.
-        """
-        key = (file, text if kind is None else kind)
-        of_kind = self._found.setdefault(key, [])
-        if len(of_kind) < SHOWN:
-            of_kind.append(Problem(file, text, line))
-        self._counts[key] = self._counts.get(key, 0) + count
-
-    def __iter__(self) -> Iterator[Problem]:
-        """Give all that are shown; the last of a kind says how many more there are."""
-        for key, of_kind in self._found.items():
-            more = self._counts[key] - len(of_kind)
-            yield from of_kind[:-1]
-            last = of_kind[-1]
-            yield last if more == 0 else Problem(last.file, f"{last.text} (and {more} more such)", last.line)
-
-    def __len__(self) -> int:
-        return sum(self._counts.values())
-
-    def raise_if_any(self, what: str) -> None:
-        """Raise a DataError that lists every problem."""
-        if len(self):
-            raise DataError(listed(what, self, len(self)))
+def condensed(issues: Iterable[Issue]) -> list[Issue]:
+    """Return the first three issues of each kind in each file; the third stands for all that follow it."""
+    shown: dict[tuple[str, str], list[Issue]] = {}
+    for issue in issues:
+        alike = shown.setdefault((issue.file, issue.kind or issue.text), [])
+        if len(alike) < SHOWN:
+            alike.append(issue)
+        else:
+            alike[-1] = replace(alike[-1], count=alike[-1].count + issue.count)
+    return [issue for alike in shown.values() for issue in alike]
 
 
-def listed(what: str, issues: Iterable[Problem], count: int) -> str:
-    """Return a message with one problem a line."""
-    lines = "\n".join(f"  {problem}" for problem in issues)
-    return f"{what}: {count} {'problem' if count == 1 else 'problems'}\n{lines}"
+def listed(what: str, issues: Iterable[Issue]) -> str:
+    """Return a message that lists issues, one a line."""
+    shown = condensed(issues)
+    count = sum(issue.count for issue in shown)
+    return "\n".join([f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown)])
+
+
+def raise_if_any(what: str, issues: Iterable[Issue]) -> None:
+    """Raise a DataError that lists the issues, if there are any."""
+    issues = list(issues)
+    if issues:
+        raise DataError(listed(what, issues))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from tsadbench.utils.issues import Issues
+from tsadbench.utils.issues import Issue
 from tsadbench.utils.parameters import nearest
 
 # For the model of a table: no key but its fields, no value but of their types.
@@ -22,69 +22,64 @@ TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_toml(path: Path, issues: Issues, advice: str) -> tuple[str, dict[str, Any]] | None:
-    """Return a file's text and its content; None, and why among the issues, where it cannot be read.
+def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple[_Model | None, str, list[Issue]]:
+    """Read a TOML file and validate it.
 
     Parameters
     ----------
     path
         The file.
-    issues
-        Where to note what is wrong.
+    model
+        The keys that it may have, and their types.
+    whole
+        What messages call all of it ("the card").
     advice
-        What to do where there is no such file.
+        What to do if there is no such file.
+
+    Returns
+    -------
+    tuple
+        The content, None if it cannot be read or a value is invalid; the file's text; what is wrong with it. Unknown
+        keys are issues, but do not prevent reading the others.
     """
+    text, issues = "", list[Issue]()
     try:
         text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
+        content = tomllib.loads(text)
     except FileNotFoundError:
-        issues.add(str(path), f"there is no such file; {advice}")
+        issues.append(Issue(str(path), f"there is no such file; {advice}"))
     except OSError as error:
-        issues.add(str(path), f"cannot be read ({error.strerror}); check the path and its permissions")
+        issues.append(Issue(str(path), f"cannot be read ({error.strerror}); check the path and its permissions"))
     except UnicodeDecodeError:
-        issues.add(path.name, "expected UTF-8; save the file in that encoding")
+        issues.append(Issue(path.name, "expected UTF-8; save the file in that encoding"))
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
-        issues.add(path.name, f"not TOML: {error}", int(at[1]) if at else None)
-    return None
+        issues.append(Issue(path.name, f"not TOML: {error}", int(at[1]) if at else None))
+    else:
+        return _validated(content, model, text, path.name, whole)
+    return None, text, issues
 
 
-def checked(
-    model: type[_Model], text: str, content: dict[str, Any], file: str, whole: str, issues: Issues
-) -> _Model | None:
-    """Return the content as a model; None, and every reason among the issues, where a value does not do.
-
-    Unknown keys are issues, but the rest is gone on with.
-
-    Parameters
-    ----------
-    model
-        The keys and their types.
-    text, content
-        As `read_toml` returns them.
-    file, whole
-        What messages call the file ("card.toml"), and all of it ("the card").
-    issues
-        Where to note what is wrong.
-    """
+def _validated(
+    content: dict[str, Any], model: type[_Model], text: str, file: str, whole: str
+) -> tuple[_Model | None, str, list[Issue]]:
+    issues: list[Issue] = []
     try:
-        return model.model_validate(content)
+        return model.model_validate(content), text, issues
     except ValidationError as error:
-        unknown, others = [], 0
-        for fault in error.errors():
-            keys = _keys(fault["loc"], content) or (whole,)
-            if fault["type"] == "extra_forbidden":
-                unknown.append(keys)
-                known = _known(model, keys)
-                issues.add(file, f"unknown key {dotted(keys)}{nearest(keys[-1], known)}", line_of(text, keys))
-            else:
-                others += 1
-                issues.add(file, f"{dotted(keys)}: {fault_text(fault)}", line_of(text, keys))
-    if others:
-        return None
+        faults = [(fault, _keys(fault["loc"], content) or (whole,)) for fault in error.errors()]
+    unknown = [keys for fault, keys in faults if fault["type"] == "extra_forbidden"]
+    for fault, keys in faults:
+        if keys in unknown:
+            reason = f"unknown key {dotted(keys)}{nearest(keys[-1], _known(model, keys))}"
+        else:
+            reason = f"{dotted(keys)}: {fault_text(fault)}"
+        issues.append(Issue(file, reason, line_of(text, keys)))
+    if len(unknown) < len(faults):
+        return None, text, issues
     for keys in unknown:
         _remove(content, keys)
-    return model.model_validate(content)
+    return model.model_validate(content), text, issues
 
 
 def dotted(keys: tuple[str, ...]) -> str:
@@ -93,43 +88,45 @@ def dotted(keys: tuple[str, ...]) -> str:
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
-    """Return the line, counted from 1, on which a key, or else its table, stands."""
-    table, found = "", None
+    """Return the line, counted from 1, of a key, or else of its table."""
+    table, table_line = "", None
     for number, line in enumerate(text.splitlines(), start=1):
         head = re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line)
         if head:
             table = _unquoted(head[1])
             if (table,) == keys[:1]:
-                found = found or number
+                table_line = table_line or number
             if table == dotted(keys):
                 return number
         name = re.match(r"\s*([^#=\[\]]+?)\s*=", line)
         if name and dotted(((table,) if table else ()) + (_unquoted(name[1]),)) == dotted(keys):
             return number
-    return found
+    return table_line
 
 
 def _unquoted(name: str) -> str:
     return name.replace('"', "").replace("'", "")
 
 
-def _keys(place: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a place without what pydantic adds to it: the names of the types that a value might have had."""
+def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a location without what pydantic adds to it: the names of the types that a value might have had."""
     keys: list[str] = []
-    found: object = content
-    for part in place:
-        if not (isinstance(part, str) and isinstance(found, dict)):
+    value: object = content
+    for part in location:
+        if not (isinstance(part, str) and isinstance(value, dict)):
             break
         keys.append(part)
-        found = found.get(part)
+        value = value.get(part)
     return tuple(keys)
 
 
 def _known(model: type[BaseModel], keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keys that the table may have in which the last of these keys stands."""
+    """Return the keys that are allowed in the table of the last of these keys."""
     for key in keys[:-1]:
         annotation = model.model_fields[key].annotation
-        model = next(one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and one is not dict)
+        model = next(
+            table for table in (annotation, *get_args(annotation)) if isinstance(table, type) and table is not dict
+        )
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 

@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.contents import Open, time_in_seconds
-from tsadbench.datasets.cards.csv import Csv, header_lines, open_csv
-from tsadbench.datasets.cards.files import PARQUET, File, as_counted
-from tsadbench.datasets.cards.parquet import open_parquet
+from tsadbench.datasets.cards.contents import Table
+from tsadbench.datasets.cards.files import File, as_counted
 from tsadbench.datasets.cards.schema import NAME, canonical
 from tsadbench.datasets.cards.sniff import sniff
+from tsadbench.datasets.reading.csv import CsvFile, open_csv
+from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
+from tsadbench.datasets.reading.text import MalformedError, first_lines, names_in
+from tsadbench.datasets.reading.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.issues import Issues
 from tsadbench.utils.toml import toml_value
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
@@ -48,7 +49,7 @@ class _Look:
 
     Parameters
     ----------
-    file, written, opened
+    file, written, table
         The file, and how it is read.
     roles
         Of each column that is no sensor: "time", "label", "counter", "text" or "empty".
@@ -62,7 +63,7 @@ class _Look:
 
     file: File
     written: FileFormat
-    opened: Open
+    table: Table
     roles: dict[str, str] = field(default_factory=dict)
     time_format: str = "ISO8601"
     labels: dict[str, int] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class _Look:
 
     @property
     def n_sensors(self) -> int:
-        return len(self.opened.header) - len(self.roles)
+        return len(self.table.header) - len(self.roles)
 
 
 def draft_card(folder: Path) -> str:
@@ -96,8 +97,8 @@ def draft_card(folder: Path) -> str:
     ]
     if not names:
         raise UsageError(f"{folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
-    looks = [_look(File(folder / name, name)) for name in sorted(names, key=as_counted)]
-    tables = [look for look in looks if look.n_sensors > 0 and look.opened.n_rows > 1]
+    looks = [_look(File(folder / name, name, name)) for name in sorted(names, key=as_counted)]
+    tables = [look for look in looks if look.n_sensors > 0 and look.table.n_rows > 1]
     if not tables:
         raise DataError(f"{folder}: no file is a table with a header and columns of numbers")
     return "\n".join(_card(folder, tables, [look.file.name for look in looks if look not in tables])) + "\n"
@@ -105,18 +106,10 @@ def draft_card(folder: Path) -> str:
 
 def _look(file: File) -> _Look:
     try:
-        opened: Open
-        if file.is_parquet:
-            written, opened = FileFormat(), open_parquet(file.path, "")
-        else:
-            written = sniff(file.path)
-            line = int(written.header_line)
-            lines = header_lines(file.path, written, line)
-            found = open_csv(file, written, line, lines[-1], Issues()) if len(lines) == line else None
-            opened = found or Csv(file.path, written, line, header=(), n_rows=0)
-        look = _Look(file, written, opened)
-        first = next(iter(opened.chunks(range(len(opened.header)), ())), None)
-    except (OSError, ValueError) as error:
+        written, table = _opened(file)
+        look = _Look(file, written, table)
+        first = next(iter(table.chunks(range(len(table.header)))), None)
+    except (OSError, ValueError, MalformedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{file.path}: cannot be read as a table ({reason}); repair it or take it out") from error
     if first is not None:
@@ -125,9 +118,21 @@ def _look(file: File) -> _Look:
     return look
 
 
+def _opened(file: File) -> tuple[FileFormat, Table]:
+    """Return how a file seems to be written; a text file that is no table has no column."""
+    if file.is_parquet:
+        return FileFormat(), open_parquet(file.path, FileFormat())
+    written = sniff(file.path)
+    number = int(written.header_line)
+    lines, table = first_lines(file.path, written.encoding, number), None
+    if len(lines) == number:
+        table, _ = open_csv(file.path, file.name, written, number, names_in(lines[-1], written))
+    return written, table or CsvFile(file.path, written, number, header=(), n_rows=0)
+
+
 def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
     """Tell what each column is from its name and its first rows."""
-    for place, name in enumerate(look.opened.header):
+    for place, name in enumerate(look.table.header):
         cells = rows[place]
         numeric = pd.api.types.is_numeric_dtype(cells.dtype)
         if cells.isna().all():
@@ -162,8 +167,8 @@ def _find_labels(look: _Look) -> None:
     label = _label(look)
     if label is None:
         return
-    place, start = look.opened.header.index(label), 0
-    for rows in look.opened.chunks([place], ()):
+    place, start = look.table.header.index(label), 0
+    for rows in look.table.chunks([place]):
         codes, values = pd.factorize(rows[place].astype("object"))
         for code, value in enumerate(values):
             look.labels.setdefault(canonical(value), start + int(np.argmax(codes == code)))
@@ -198,7 +203,7 @@ def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Itera
 
 
 def _files(tables: Sequence[_Look]) -> Iterable[str]:
-    texts = [look for look in tables if isinstance(look.opened, Csv)]
+    texts = [look for look in tables if isinstance(look.table, CsvFile)]
     if not texts:
         return
     yield "[files]"
@@ -233,7 +238,7 @@ def _parts(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
 def _columns(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
     first = tables[0]
     label = next((found for look in tables if (found := _label(look)) is not None), None)
-    sensors = [name for name in first.opened.header if name not in first.roles]
+    sensors = [name for name in first.table.header if name not in first.roles]
     roles = {name: role for look in tables for name, role in look.roles.items()}
     ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
     times = first.of_role("time")
@@ -299,7 +304,7 @@ def _normal_value(tables: Sequence[_Look]) -> str | None:
 
 
 def _first_anomaly(look: _Look, normal: str | None) -> int:
-    return min((row for value, row in look.labels.items() if value != normal), default=look.opened.n_rows)
+    return min((row for value, row in look.labels.items() if value != normal), default=look.table.n_rows)
 
 
 def _patterns(looks: Sequence[_Look], all_looks: Sequence[_Look]) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tsadbench.utils.issues import Issues
+from tsadbench.datasets.reading.parquet import PARQUET
+from tsadbench.datasets.reading.text import MalformedError
+from tsadbench.utils.issues import Issue
 
-PARQUET = (".parquet", ".pq")
-# Cells in memory at a time: few enough to be small beside a long file, enough for its reader to be fast.
-CHUNK_CELLS = 1_000_000
 _TRAIN_ROWS = re.compile(r"(?:^|_)tr_(\d+)(?:_|$)")
+_BELOW = "expected a path below the card's folder, without '..'; move the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,19 @@ class File:
         Where it is.
     name
         Its path as the card's folder sees it, with slashes.
+    id
+        The name of its recording.
     """
 
     path: Path
     name: str
-
-    @property
-    def id(self) -> str:
-        """The name of its recording: the path without the ending."""
-        return str(PurePosixPath(self.name).with_suffix(""))
+    id: str
 
     @property
     def train_rows(self) -> int | None:
         """The number after ``tr_`` in its name, with which TSB-AD says how many rows are for training."""
-        found = _TRAIN_ROWS.search(PurePosixPath(self.name).stem)
-        return None if found is None else int(found[1])
+        number = _TRAIN_ROWS.search(PurePosixPath(self.name).stem)
+        return None if number is None else int(number[1])
 
     @property
     def is_parquet(self) -> bool:
@@ -47,55 +45,69 @@ class File:
         return self.path.suffix.lower() in PARQUET
 
 
-def find_files(folder: Path, patterns: Sequence[str], card: str, issues: Issues) -> list[File]:
-    """Return the files that any pattern names, each once: patterns in their order, the files of one as people count.
+def find_files(
+    folder: Path, patterns: Sequence[str], card: str, *, ids: str = "path"
+) -> tuple[list[File], list[Issue]]:
+    """Return the files that any pattern names, each once, and what is wrong with the patterns.
 
     Parameters
     ----------
     folder
-        The card's folder.
+        The folder of the card's files.
     patterns
-        File names or patterns (``*``, ``?``, ``[...]``, ``**``), relative to it.
+        File names or patterns (``*``, ``?``, ``[...]``, ``**``), relative to it. Their order is that of the files; the
+        files of one pattern come as people count.
     card
         The card's file name, for messages.
-    issues
-        Where to note patterns without files and files that lie outside.
+    ids
+        What recordings are called: "path" without the ending, or "file name" without it.
     """
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
+    issues = []
     for pattern in patterns:
         if not _stays_inside(pattern):
-            issues.add(card, f"files {pattern!r}: expected a path below the card's folder, without '..'; move the file")
+            issues.append(Issue(card, f"files {pattern!r}: {_BELOW}"))
             continue
         paths = [path for path in folder.glob(pattern) if path.is_file()]
         if not paths:
-            issues.add(card, f"files {pattern!r}: there is no such file in {folder}; correct the name or pattern")
+            text = f"files {pattern!r}: there is no such file in {folder}; correct the name or pattern"
+            issues.append(Issue(card, text))
         for path in sorted(paths, key=lambda path: as_counted(str(path))):
             name = path.relative_to(folder).as_posix()
-            if inside(folder, path, card, name, issues):
-                found.setdefault(name, File(path, name))
-    return list(found.values())
+            try:
+                _check_inside(folder, path, name)
+            except MalformedError as error:
+                issues.append(Issue(card, error.text))
+            else:
+                id_ = path.stem if ids == "file name" else str(PurePosixPath(name).with_suffix(""))
+                files.setdefault(name, File(path, name, id_))
+    return list(files.values()), issues
 
 
-def find_file(folder: Path, name: str, card: str, key: str, issues: Issues) -> Path | None:
-    """Return a single file that the card names, or None, and why among the issues."""
+def find_file(folder: Path, name: str, key: str) -> Path:
+    """Return a single file that the card names under a key.
+
+    Raises
+    ------
+    MalformedError
+        If there is no such file, or it lies outside the folder.
+    """
     path = folder / name
     if not _stays_inside(name):
-        issues.add(card, f"{key} {name!r}: expected a path below the card's folder, without '..'; move the file")
-    elif not path.is_file():
-        issues.add(card, f"{key} {name!r}: there is no such file in {folder}; correct the name")
-    elif inside(folder, path, card, name, issues):
-        return path
-    return None
+        raise MalformedError(f"{key} {name!r}: {_BELOW}")
+    if not path.is_file():
+        raise MalformedError(f"{key} {name!r}: there is no such file in {folder}; correct the name")
+    _check_inside(folder, path, name)
+    return path
 
 
-def inside(folder: Path, path: Path, card: str, name: str, issues: Issues) -> bool:
-    """Whether a file really lies in the folder, links followed."""
-    if path.resolve().is_relative_to(folder.resolve()):
-        return True
-    issues.add(
-        card, f"files {name!r}: is a link out of the card's folder, to {path.resolve()}; put the file itself there"
-    )
-    return False
+def _check_inside(folder: Path, path: Path, name: str) -> None:
+    """Raise a MalformedError unless a file really lies in the folder, links followed."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        target = path.resolve()
+        raise MalformedError(
+            f"files {name!r}: is a link out of the card's folder, to {target}; put the file itself there"
+        )
 
 
 def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:

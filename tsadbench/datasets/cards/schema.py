@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.utils.issues import Issues
-from tsadbench.utils.toml import TABLE, checked, read_toml
+from tsadbench.utils.issues import Issue
+from tsadbench.utils.toml import TABLE, read_toml
 
 # A name becomes a folder of leaderboards and stands in every table's title.
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -57,9 +57,18 @@ class WrittenAs(_Table):
 
 
 class Part(WrittenAs):
-    """The files of one part, training or test: file names or patterns, relative to the card's folder."""
+    """The files of one part, training or test.
+
+    Parameters
+    ----------
+    files
+        File names or patterns, relative to the card's folder.
+    ids
+        What recordings are called: the "path" of their file without the ending, or its "file name" alone.
+    """
 
     files: _Texts
+    ids: Literal["path", "file name"] = "path"
 
 
 class Single(WrittenAs):
@@ -218,18 +227,10 @@ class Card(_Table):
         )
 
 
-def read_card(path: Path, issues: Issues) -> Card | None:
-    """Read a card; None, and every reason among the issues, where its files cannot be looked for.
-
-    Parameters
-    ----------
-    path
-        The card.
-    issues
-        Where to note what is wrong.
-    """
-    found = read_toml(path, issues, "tsadbench data new FOLDER  writes a card")
-    return None if found is None else checked(Card, *found, path.name, "the card", issues)
+def read_card(path: Path) -> tuple[Card | None, list[Issue]]:
+    """Return the card in a file, None if it cannot be used at all, and what is wrong with it."""
+    card, _, issues = read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")
+    return card, issues
 
 
 def canonical(value: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.csv import SEARCHED_LINES, header_lines, split
+from tsadbench.datasets.reading.text import SEARCHED_LINES, first_lines, split
 
 _SAMPLED_LINES = 200
 # A comma last: with a decimal comma, it is in every line as well.
@@ -27,10 +27,10 @@ def sniff(path: Path) -> FileFormat:
     """
     encoding = "utf-8"
     try:
-        lines = header_lines(path, FileFormat(encoding=encoding), _SAMPLED_LINES)
+        lines = first_lines(path, encoding, _SAMPLED_LINES)
     except UnicodeDecodeError:
         encoding = "cp1252"
-        lines = header_lines(path, FileFormat(encoding="latin-1"), _SAMPLED_LINES)
+        lines = first_lines(path, "latin-1", _SAMPLED_LINES)
     lines = [line for line in lines if line.strip()]
     separator = max(_SEPARATORS, key=lambda one: _consistency(lines, one))
     rows = [split(line, separator) for line in lines]

@@ -1,0 +1,112 @@
+"""Cells of sensors: which texts are numbers, and which mean that a value is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.file_format import FileFormat
+from tsadbench.utils.arrays import FloatArray, IntArray
+
+# What pandas takes for a missing value unless it is told otherwise.
+MISSING = frozenset(
+    (
+        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+        "NULL", "NaN", "None", "n/a", "nan", "null",
+    )
+)  # fmt: skip
+
+# Stricter than float(), which also reads 1_000 and other scripts' digits.
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+_OTHER_MARK = re.compile(r"[+-]?\d+[.,]\d+")
+
+
+def missing_texts(written: FileFormat) -> frozenset[str]:
+    """Return all texts that mean a missing value."""
+    return MISSING | frozenset(written.missing)
+
+
+def as_number(cell: str, decimal: str = ".") -> float | None:
+    """Return the nearest float64 to the number in a cell, or None if it holds no number.
+
+    Examples
+    --------
+    >>> as_number(" 1e3"), as_number("1,5", decimal=","), as_number("1.000", decimal=","), as_number("1_000")
+    (1000.0, 1.5, None, None)
+    """
+    text = cell.strip(" \t")
+    if decimal != ".":
+        text = "" if "." in text else text.replace(decimal, ".")
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def numbers_of(cells: pd.Series, written: FileFormat) -> tuple[FloatArray, IntArray]:
+    """Return a column's numbers, and the rows whose cells hold none.
+
+    Parameters
+    ----------
+    cells
+        [n_rows], numbers or texts as pandas has read them.
+    written
+        How the file is written.
+
+    Returns
+    -------
+    tuple
+        [n_rows], NaN if a value is missing, 0 if a cell is no number; the rows of such cells.
+    """
+    wrong: list[int] = []
+    if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
+        numbers = cells.to_numpy(np.float64, na_value=np.nan, copy=bool(written.missing))
+    else:
+        missing = missing_texts(written)
+        numbers = np.full(len(cells), np.nan)
+        objects = cells.astype("object")
+        for row in np.flatnonzero(objects.notna().to_numpy()).tolist():
+            cell = objects.iloc[row]
+            if isinstance(cell, str) and cell.strip() in missing:
+                continue
+            number = None if isinstance(cell, bool) else as_number(str(cell), written.decimal)
+            numbers[row] = 0.0 if number is None else number
+            if number is None:
+                wrong.append(row)
+    # A number that means "missing" does so however it is written: -999, -999.0.
+    codes = [number for number in map(as_number, written.missing) if number is not None]
+    if codes:
+        numbers[np.isin(numbers, codes)] = np.nan
+    return numbers, np.array(wrong, dtype=np.int64)
+
+
+def number_fault(cell: object, advice: str = "correct the cell") -> str:
+    """Return the message for a cell that holds no number."""
+    text = str(cell).strip()
+    if _OTHER_MARK.fullmatch(text):
+        advice = "another decimal mark? then set decimal"
+    return f"expected a number, found {text[:40]!r}; {advice}"
+
+
+def infinite_fault(number: float) -> str:
+    """Return the message for an infinite number."""
+    return f"expected a finite number, found {number}; correct the cell"
+
+
+def columns_of_numbers(columns: Sequence[pd.Series], written: FileFormat) -> tuple[FloatArray, tuple[int, int] | None]:
+    """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None."""
+    found = [numbers_of(cells, written) for cells in columns]
+    wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(found) if len(rows)]
+    return np.column_stack([numbers for numbers, _ in found]), min(wrong, default=None)
+
+
+def rows_of_numbers(rows: Sequence[Sequence[str]], written: FileFormat) -> tuple[FloatArray, tuple[int, int] | None]:
+    """Return rows of texts as `columns_of_numbers` does: fast if they are few and hold nothing but numbers."""
+    if written.decimal == "." and not written.missing:
+        with contextlib.suppress(ValueError):
+            values = np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64)
+            if not np.isnan(values).any() and not any("_" in cell for row in rows for cell in row):
+                return values, None
+    columns = zip(*rows, strict=True)
+    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], written)

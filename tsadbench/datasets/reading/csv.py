@@ -1,0 +1,137 @@
+"""CSV files by the chunk: their lines are counted and checked first, then pandas reads them.
+
+From version 3.1 on, pandas reads a number to the nearest float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tsadbench.base.file_format import FileFormat
+from tsadbench.datasets.reading.cells import missing_texts
+from tsadbench.datasets.reading.text import BLANK_LINE, cells_fault, codec, encoding_fault, is_blank, split
+from tsadbench.utils.issues import Issue, condensed
+
+# Cells in memory at a time: few enough to be small beside a long file, enough for its reader to be fast.
+CHUNK_CELLS = 1_000_000
+_CHUNK_ROWS = 100_000
+_MOST_ISSUES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A CSV file whose lines have been checked.
+
+    Parameters
+    ----------
+    path
+        The file.
+    written
+        How it is written.
+    header_line
+        Number of the line that names the columns, counted from 1.
+    header
+        The columns' names, cleaned.
+    n_rows
+        Rows after the header; lines without any cell at the end are none.
+    """
+
+    path: Path
+    written: FileFormat
+    header_line: int
+    header: tuple[str, ...]
+    n_rows: int
+
+    def line(self, row: int) -> int:
+        """Return the line, counted from 1, of a row."""
+        return self.header_line + 1 + row
+
+    def chunks(self, columns: Sequence[int]) -> Iterator[pd.DataFrame]:
+        """Yield some columns' rows in order; columns are named by their numbers, times and labels are texts."""
+        if self.n_rows == 0:
+            return
+        with pd.read_csv(
+            self.path,
+            sep=self.written.separator,
+            decimal=self.written.decimal,
+            encoding=codec(self.written.encoding),
+            header=None,
+            names=range(len(self.header)),
+            usecols=sorted(columns),
+            skiprows=self.header_line,
+            nrows=self.n_rows,
+            na_values=sorted(missing_texts(self.written)),
+            keep_default_na=False,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            low_memory=False,
+            chunksize=min(_CHUNK_ROWS, max(1, CHUNK_CELLS // len(self.header))),
+        ) as reader:
+            yield from reader
+
+
+def open_csv(
+    path: Path, name: str, written: FileFormat, header_line: int, names: Sequence[str]
+) -> tuple[CsvFile | None, list[Issue]]:
+    """Count and check the lines below the header: pandas would fill up a line that has been cut off without a word.
+
+    Parameters
+    ----------
+    path, name
+        The file, and its name for messages.
+    written
+        How it is written.
+    header_line, names
+        Number of the line that names the columns, and the names in it.
+
+    Returns
+    -------
+    tuple
+        How the file is read, None if a line is malformed; what is wrong with its lines.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is not written in the encoding.
+    """
+    separator, expected = written.separator, len(names)
+    issues: list[Issue] = []
+    last, blank = header_line, list[int]()
+    with path.open(encoding=codec(written.encoding), newline=None) as file:
+        for number, line in enumerate(file, start=1):
+            if number <= header_line:
+                continue
+            if is_blank(line, separator):
+                blank.append(number)
+                continue
+            issues += [Issue(name, BLANK_LINE, gap, kind="empty") for gap in blank]
+            blank.clear()
+            cells = line.count(separator) + 1 if '"' not in line else len(split(line.rstrip("\n"), separator))
+            if cells != expected:
+                issues.append(Issue(name, cells_fault(expected, cells, separator), number, kind="cells"))
+            elif "\x00" in line:
+                issues.append(
+                    Issue(name, "found a NUL character; the file seems damaged, copy it again", number, "NUL")
+                )
+            if len(issues) > _MOST_ISSUES:  # a long file of another form must not fill the memory
+                issues = condensed(issues)
+            last = number
+    if issues and (issues[-1].line, issues[-1].kind) == (last, "cells") and cells < expected:
+        advice = "the file ends here and seems to be cut off, copy it again"
+        issues[-1] = replace(issues[-1], text=cells_fault(expected, cells, separator, advice))
+    return None if issues else CsvFile(path, written, header_line, tuple(names), last - header_line), issues
+
+
+def encoding_issue(path: Path, name: str, encoding: str) -> Issue:
+    """Return the first line that is not written in the encoding."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return Issue(name, encoding_fault(encoding, line[error.start]), number)
+    return Issue(name, f"not {encoding}; set encoding")

@@ -1,0 +1,104 @@
+"""Headers: find the line that names the columns, and match its names to those that are expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from tsadbench.base.file_format import FileFormat
+from tsadbench.datasets.reading.cells import as_number
+from tsadbench.datasets.reading.text import SEARCHED_LINES, SEPARATORS, MalformedError, names_in
+from tsadbench.utils.parameters import nearest
+
+# A unit at a name's end: "Pressure [bar]", "Pressure (bar)".
+_UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")
+
+
+def lines_needed(written: FileFormat) -> int:
+    """Return how many of the first lines decide where the header is."""
+    return SEARCHED_LINES if written.header_line == "search" else written.header_line
+
+
+def find_header(
+    lines: Sequence[str], written: FileFormat, has_all: Callable[[list[str]], bool], *, one_column: bool = False
+) -> tuple[int, list[str]] | None:
+    """Return the number of the header line, counted from 1, and the names in it; None if these lines do not hold it.
+
+    Parameters
+    ----------
+    lines
+        The first lines.
+    written
+        How the file is written.
+    has_all
+        Whether names are all that are needed, if the header is searched for.
+    one_column
+        Whether a single column is enough, so that a line without a separator is no mistake.
+
+    Raises
+    ------
+    MalformedError
+        If the line is empty, or another separator seems to be used.
+    """
+    if written.header_line == "search":
+        named = ((number, names_in(line, written)) for number, line in enumerate(lines[:SEARCHED_LINES], start=1))
+        return next(((number, names) for number, names in named if has_all(names)), None)
+    number, separator = written.header_line, written.separator
+    if len(lines) < number:
+        return None
+    line = lines[number - 1]
+    if not line.strip():
+        raise MalformedError("expected the columns' names, found an empty line", number)
+    other = max(SEPARATORS.replace(separator, ""), key=line.count)
+    if separator not in line and other in line and not one_column:
+        text = f"expected columns separated by {separator!r}, but {other!r} seems to be used; set separator"
+        raise MalformedError(text, number)
+    return number, names_in(line, written)
+
+
+def no_header(written: FileFormat, lines: Sequence[str]) -> str:
+    """Return the message for a file whose lines hold no header."""
+    if not lines:
+        return "it is empty; expected a line with the columns' names, and rows"
+    if written.header_line == "search":
+        count = min(len(lines), SEARCHED_LINES)
+        return f"none of its first {count} lines names all columns; set header_line, or correct the names"
+    return f"expected columns' names on line {written.header_line}, found none"
+
+
+def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Iterable[str] = ()) -> Iterator[str]:
+    """Yield what is wrong with a header: missing and duplicate columns.
+
+    Parameters
+    ----------
+    names
+        The columns' names.
+    needed
+        What each column that must be there is: a sensor, a time column, a label column.
+    others
+        Columns that may be there, but once only.
+    """
+    missing = [name for name in needed if name not in names]
+    if missing and all(as_number(name.replace(",", ".")) is not None for name in names if name):
+        yield "expected a line that names the columns, found numbers; put the columns' names above the rows"
+        return
+    free = tuple(name for name in names if name and name not in needed)
+    for name in missing:
+        unit = next((other for other in free if _without_unit(other) == _without_unit(name)), None)
+        if unit is None:
+            yield f"the {needed[name]} {name!r} is missing{nearest(name, tuple(names))}"
+        else:
+            yield f"expected the {needed[name]} {name!r}, found {unit!r}: the units differ; convert and rename it"
+    for name in dict.fromkeys([*needed, *others]):
+        if list(names).count(name) > 1:
+            yield f"the column {name!r} occurs twice; remove or rename one"
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a name is one of these, or fits one of them as a pattern."""
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _without_unit(name: str) -> str:
+    return _UNIT.sub("", name).strip().lower()

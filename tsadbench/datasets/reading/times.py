@@ -1,0 +1,71 @@
+"""Times of rows: in seconds since 1970, UTC if no zone is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.utils.arrays import FloatArray
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
+
+BACKWARDS = "the time lies before that of the row above; sort the rows by time"
+
+
+def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
+    """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format.
+
+    Parameters
+    ----------
+    cells
+        Texts, numbers or times.
+    form
+        "ISO8601", "seconds", "milliseconds" or a format of `datetime.strptime`.
+
+    Examples
+    --------
+    >>> time_in_seconds(pd.Series(["1970-01-01 00:01:00", "noon"]), "ISO8601")
+    array([60., nan])
+    >>> time_in_seconds(pd.Series(["1500"]), "milliseconds")
+    array([1.5])
+    """
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        times = pd.to_datetime(cells, utc=True)
+    elif form in _UNITS:
+        return pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan) * _UNITS[form]
+    else:
+        times = pd.to_datetime(cells.astype("str").str.strip(), format=form, errors="coerce", utc=True)
+    since_1970 = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(since_1970.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def joined(columns: Sequence[pd.Series]) -> pd.Series:
+    """Return the cells of several columns that make up a time, separated by a space."""
+    texts = columns[0]
+    for column in columns[1:]:
+        texts = texts.astype("str").str.strip() + " " + column.astype("str").str.strip()
+    return texts
+
+
+def time_fault(cell: object, forms: Sequence[str]) -> str:
+    """Return the message for a cell that holds no time."""
+    found = "an empty cell" if str(cell) in ("", "nan", "None", "NaT", "<NA>") else repr(str(cell)[:40])
+    return f"expected a time written as {' or '.join(forms)}, found {found}; correct it, or set time_format"
+
+
+def written(seconds: float) -> str:
+    """Return a time for people: ISO 8601 in UTC, or the number if the calendar has no such date.
+
+    Examples
+    --------
+    >>> written(60.0), written(0.25), written(1e300)
+    ('1970-01-01T00:01:00', '1970-01-01T00:00:00.250000', '1e+300')
+    """
+    try:
+        return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    except OverflowError:
+        return repr(seconds)
