@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from tsadbench.execution.record import Record
+from tsadbench.execution.records_file import RECORDS
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex
 from tsadbench.leaderboard.markdown import markdown
@@ -19,8 +20,6 @@ from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_row
 from tsadbench.utils.atomic_files import write_file
 
 SCHEMA = 1
-# Beside the tables: every trial's record, one per line.
-RECORDS = "records.jsonl"
 
 
 class Leaderboard:

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.board import RECORDS, Leaderboard
+from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.utils.markdown import table_lines
 
@@ -102,10 +103,8 @@ def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     """
     found = []
     for file in sorted(folder.glob(f"*/*/{RECORDS}")):
-        lines = file.read_text(encoding="utf-8").splitlines()
-        records = tuple(Record.from_json(line, f"{file}, line {i}") for i, line in enumerate(lines, start=1))
         by_table: dict[tuple[str, str], list[Record]] = {}
-        for record in records:
+        for record in read_records(file):
             by_table.setdefault((record.dataset, record.protocol), []).append(record)
         found += [Baseline(dataset, protocol, tuple(of)) for (dataset, protocol), of in by_table.items()]
     if not found:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.board import RECORDS
+from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.utils.parameters import nearest
 
 # A link to leaderboards/ in the repository; in an installed package, the folder itself.
@@ -29,8 +29,7 @@ def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
             f"no leaderboard of data set {dataset!r} under protocol {protocol!r} ships with tsadbench"
             f"{nearest(protocol, shipped)}"
         )
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
+    return read_records(file)
 
 
 def stored_beside(plan: Plan) -> tuple[Record, ...]:

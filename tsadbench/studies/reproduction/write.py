@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.board import RECORDS, Leaderboard
+from tsadbench.execution.records_file import RECORDS
+from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_records
 from tsadbench.studies.reproduction.comparison import compare, to_csv, to_markdown
 from tsadbench.studies.reproduction.figures import draw
