@@ -1,8 +1,8 @@
 """The detector's contract: learn from recordings, give every row of a recording a score, nothing else.
 
-Lifetime, told by who calls what when: planning constructs the detector and calls `check`; the box constructs it
-again in its own process and calls `fit` with the training recordings, then `training_scores`, then, one recording
-at a time, `score` (and `contributions`). Thresholds are the protocol's business, so there is no ``predict``.
+Planning constructs the detector and calls `check`; the box constructs it again in its own process and calls `fit`
+with the training recordings, then `training_scores`, then, one recording at a time, `score` (and `contributions`).
+Thresholds are the protocol's business, so there is no ``predict``.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tsadbench.utils.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What a detector promises about itself; `tsadbench check` holds it to that.
+    """What a detector promises about itself; `tsadbench check` verifies it.
 
     Parameters
     ----------
     family
-        What kind of method it is: "graph", "statistics", "reconstruction", "forecast", "trees", "floor", ...
+        The kind of method: "graph", "statistics", "reconstruction", "forecast", "trees", "floor", ...
     look_ahead
-        How many rows after a row its score may depend on; 0 = causal.
+        Number of rows after a row that its score may depend on; 0 = causal.
     memory
-        How many rows before a row its score may depend on; None = all of them.
+        Number of rows before a row that its score may depend on; None = all of them.
     stochastic
-        Whether another seed gives other scores.
+        Whether the scores depend on the seed.
     adaptive
         Whether scoring changes what it has learned.
     window_normalised
@@ -43,16 +43,16 @@ class Traits:
     needs_prior
         Whether its parameter ``prior`` must be given; planning fills in the data set's.
     leaky
-        What it learns that it must not, where its parameters switch a published leak on ("statistics of the scored
-        rows"); every table marks its row.
+        If its parameters switch on a published leak, what it uses that it must not ("statistics of the scored rows");
+        every table marks its row.
     scoring_parameters
-        Parameters that training does not depend on: variants that differ in these alone share one fit.
+        Parameters that training does not depend on: variants that differ only in these share one fit.
     extra
-        The pip extra that it needs ("deep"), if any.
+        The pip extra that it needs, for instance "deep".
     paper
-        Where the method is published.
+        The publication of the method.
     floor
-        Whether it is a floor: what can be had without learning. `tsadbench run` adds every floor that is registered.
+        Whether it is a floor, a baseline that detectors should beat; `tsadbench run` adds every registered floor.
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
     """
@@ -75,11 +75,11 @@ class Traits:
 class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
 
-    A subclass writes ``__init__`` (keyword-only, it stores its arguments and does nothing else), ``_fit`` and
-    ``_score``; it may write ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
-    ``declared_traits``, ``search_space``, ``test_params`` and, where it learns what a model file cannot hold,
-    ``_learned`` and ``_restore``. What it learns lies in attributes that end in ``_``. ``_score`` is pure: no state, no
-    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+    A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
+    implement ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``, ``declared_traits``,
+    ``search_space``, ``test_params``, ``expected_check_failures`` and, if it learns what a model file cannot hold,
+    ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no batch statistics,
+    no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -104,12 +104,12 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     @final
     def check(self, sensors: tuple[str, ...]) -> None:
-        """Raise a UsageError where a parameter is out of range or does not fit these sensors."""
+        """Raise a UsageError if a parameter is out of range or does not fit these sensors."""
         self._check(sensors)
 
     @final
     def fit(self, recordings: Series | Sequence[Series]) -> Self:
-        """Learn from normal recordings; whatever an earlier fit learned is forgotten.
+        """Learn from normal recordings; forget what an earlier fit learned.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         UsageError
             If a parameter is out of range.
         DataError
-            If the recordings are not what they have to be.
+            If the recordings are invalid.
         """
         training = as_recordings(recordings)
         sensors = training[0].sensors
@@ -154,9 +154,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     @final
     def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
-        """Return the scores of the rows it was fitted on, one array [n_rows] a training recording.
+        """Return the scores of the rows it was fitted on, one array [n_rows] per training recording.
 
-        A threshold is set on them: a detector that remembers its rows gives held-out scores here.
+        Thresholds are set on them, so a detector that remembers its rows returns held-out scores here.
 
         Parameters
         ----------
@@ -166,13 +166,13 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         Raises
         ------
         NotFittedError, DataError, ContractError
-            As `score` does.
+            As for `score`.
         """
         training = tuple(self._ready(recording) for recording in as_recordings(recordings))
         scores = list(self._training_scores(training))
         if len(scores) != len(training):
             raise ContractError(
-                f"{type(self).__name__}.training_scores: expected one array a training recording, {len(training)}, "
+                f"{type(self).__name__}.training_scores: expected one array per training recording, {len(training)}, "
                 f"found {len(scores)}"
             )
         return [
@@ -189,7 +189,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         UsageError
             If the detector does not offer contributions (`offers_contributions`).
         NotFittedError, DataError, ContractError
-            As `score` does.
+            As for `score`.
         """
         if not self.offers_contributions():
             raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
@@ -200,22 +200,22 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     @final
     @classmethod
     def offers_contributions(cls) -> bool:
-        """Whether `contributions` can be asked for."""
+        """Whether `contributions` is available."""
         return cls._contributions is not Detector._contributions
 
     @final
     def held_out_loss(self, recordings: Series | Sequence[Series], first: int = 0) -> float:
-        """Return how well rows that it was not fitted on are forecast or given back; smaller = better.
+        """Return how well it forecasts or reconstructs rows that it was not fitted on; smaller = better.
 
-        Tuning compares it between parameters of one detector that do not change what it measures (`search_space`); it
-        means nothing beside another detector's.
+        Tuning compares it between values of one detector's parameters that do not change what it measures
+        (`search_space`); losses of two detectors cannot be compared.
 
         Parameters
         ----------
         recordings
             Held-out normal recordings.
         first
-            Row from which on a recording's rows count; those before it are context.
+            First row of a recording that counts; the rows before it are context.
 
         Raises
         ------
@@ -224,11 +224,12 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         ContractError
             If it is not finite.
         NotFittedError, DataError
-            As `score` does.
+            As for `score`.
         """
         if not self.offers_held_out_loss():
-            raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor gives back rows")
-        loss = float(self._held_out_loss(tuple(self._ready(one) for one in as_recordings(recordings)), first))
+            raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor reconstructs rows")
+        held_out = tuple(self._ready(recording) for recording in as_recordings(recordings))
+        loss = float(self._held_out_loss(held_out, first))
         if not math.isfinite(loss):
             raise ContractError(f"{type(self).__name__}.held_out_loss: expected a finite number, found {loss}")
         return loss
@@ -236,12 +237,12 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     @final
     @classmethod
     def offers_held_out_loss(cls) -> bool:
-        """Whether `held_out_loss` can be asked for."""
+        """Whether `held_out_loss` is available."""
         return cls._held_out_loss is not Detector._held_out_loss
 
     @final
     def learned(self) -> dict[str, object]:
-        """Return all that `fit` has learned, by attribute; `restore` takes it back.
+        """Return all that `fit` has learned, by attribute, for `restore`.
 
         Raises
         ------
@@ -253,13 +254,13 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     @final
     def restore(self, learned: Mapping[str, object]) -> Self:
-        """Be fitted as the detector was, of the same class and parameters, that gave this as `learned`."""
+        """Restore the fitted state that `learned` returned, for the same class and parameters."""
         self._forget()
         self._restore(learned)
         return self
 
     def declared_traits(self) -> Traits:
-        """Return this detector's traits; overridden where they depend on its parameters."""
+        """Return this detector's traits; override it to fill in those that depend on parameters."""
         return self.traits
 
     def expected_check_failures(self) -> Mapping[str, str]:
@@ -281,7 +282,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         return {}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
-        """Raise a UsageError (`_require`) where a parameter is wrong for these sensors."""
+        """Raise a UsageError (`_require`) if a parameter is wrong, or does not fit these sensors."""
 
     @abstractmethod
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
@@ -292,28 +293,28 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Return [n_rows] float64; higher = more anomalous."""
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> Sequence[FloatArray]:
-        """Return the training rows' scores; overridden by detectors that remember their rows."""
+        """Return the training rows' scores; override it in a detector that remembers its rows."""
         return [self._score(recording) for recording in recordings]
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        """Return [n_rows, n_sensors] float64; written by detectors that can tell."""
-        raise NotImplementedError  # never reached: `contributions` looks whether it is overridden
+        """Return [n_rows, n_sensors] float64; optional."""
+        raise NotImplementedError  # never reached: `contributions` checks whether it is overridden
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean loss over the rows from ``first`` on; written by forecasters and reconstructors."""
-        raise NotImplementedError  # never reached: `held_out_loss` looks whether it is overridden
+        """Return the mean loss over the rows from ``first`` on; for forecasters and reconstructors."""
+        raise NotImplementedError  # never reached: `held_out_loss` checks whether it is overridden
 
     def _learned(self) -> dict[str, object]:
-        """Return every attribute that is no parameter.
+        """Return every attribute that is not a parameter.
 
-        Overridden where one of them is more than arrays, numbers, texts, scikit-learn's estimators, and tuples, lists,
-        dictionaries and dataclasses of these: a model file holds nothing else.
+        A model file holds arrays, numbers, strings, scikit-learn estimators, and tuples, lists, dictionaries and
+        dataclasses of these. A detector with other attributes overrides this method and `_restore`.
         """
         parameters = set(self._get_param_names())
         return {name: value for name, value in vars(self).items() if name not in parameters}
 
     def _restore(self, learned: Mapping[str, object]) -> None:
-        """Set what `_learned` gave; overridden together with it."""
+        """Set what `_learned` returned."""
         for name, value in learned.items():
             setattr(self, name, value)
 

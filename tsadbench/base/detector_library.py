@@ -1,8 +1,8 @@
-"""Families: another library's detectors, each under the name ``FAMILY:CLASS``.
+"""Detectors of other libraries, each under the name ``LIBRARY:CLASS``.
 
-A package offers one by an entry point of the group ``tsadbench.families``: its name is what stands before the colon,
-its value a `DetectorLibrary`. The core knows no library: which classes there are, and how they become detectors, is the
-package's business.
+A package offers a library by an entry point of the group ``tsadbench.families``: its name stands before the colon, its
+value is a `DetectorLibrary`. The core knows no library: the package decides which classes there are and how they become
+detectors.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tsadbench.base.detector import Detector
 
 @dataclass(frozen=True, slots=True)
 class LibraryDetector:
-    """One class of the library, as ``tsadbench list --family`` shows it.
+    """One class of a library, as ``tsadbench list --family`` shows it.
 
     Parameters
     ----------
     name
         The class's name, which stands after the colon.
     note
-        What whoever reads its scores has to know.
+        What readers of its scores need to know.
     refusal
-        Why it cannot be run; empty where it can.
+        Why it cannot be run; empty if it can.
     """
 
     name: str
@@ -34,14 +34,14 @@ class LibraryDetector:
 
 
 class AdaptedDetector(Detector):
-    """A detector whose work another library does.
+    """A detector that wraps a class of another library.
 
     Attributes
     ----------
     libraries
-        Names of the distributions whose versions determine its scores: they are part of a trial's identity.
+        Names of the distributions whose versions determine its scores; the versions are part of a trial's identity.
     note
-        What every table says below, where it has a row of this detector.
+        Printed below every table that has a row of this detector.
     """
 
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -49,22 +49,22 @@ class AdaptedDetector(Detector):
 
 
 class DetectorLibrary(ABC):
-    """Makes detectors of a library's classes.
+    """Turns a library's classes into detectors.
 
-    What `load` returns must be an attribute of the module that the entry point names, under the member's name, or no
-    other process finds it: a function ``__getattr__`` of that module may make it when it is asked for.
+    What `load` returns must be an attribute of the module that the entry point names, under the member's name, so that
+    other processes find it; a module-level ``__getattr__`` may create it on demand.
 
     Attributes
     ----------
     description
-        What ``tsadbench info FAMILY`` tells.
+        The text of ``tsadbench info LIBRARY``.
     """
 
     description: str = ""
 
     @abstractmethod
     def members(self) -> tuple[LibraryDetector, ...]:
-        """Return every class there is, those that cannot be run included, without importing them.
+        """Return every class, including those that cannot be run, without importing them.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class DetectorLibrary(ABC):
 
     @abstractmethod
     def load(self, name: str) -> type[AdaptedDetector]:
-        """Return the detector class of a member that can be run; imports the library's class.
+        """Return the detector class of a member that can be run; this imports the library's class.
 
         Raises
         ------

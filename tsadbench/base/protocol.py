@@ -1,4 +1,4 @@
-"""The protocol's contract: who is trained on what and what is scored; then thresholds and metrics.
+"""The protocol's contract: what is trained on and what is scored, then thresholds and metrics.
 
 A protocol never touches a detector: the trial takes its episodes to the box and brings the scores back.
 """
@@ -36,7 +36,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """What a detector gave for one episode.
+    """The scores of one episode.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Scored:
     train, test
         One array [n_rows] of scores for each of its training and test recordings.
     fixed_threshold
-        A floor's own threshold, which takes the place of the protocol's.
+        A floor's own threshold, used instead of the protocol's.
     """
 
     episode: Episode
@@ -56,18 +56,18 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a test recording's rows lie in what an episode had scored, and which of them count.
+    """Locates a test recording's rows in an episode's scores, and says which of them count.
 
     Parameters
     ----------
     recording
         Id of the data set's test recording.
     scored
-        Place in ``episode.test`` of the scored recording that holds its rows.
+        Index in ``episode.test`` of the scored recording that holds its rows.
     start
-        That recording's row at which its rows begin.
+        The row of that recording at which its rows begin.
     evaluated
-        Those of its own rows that are evaluated.
+        Which of its own rows are evaluated.
     """
 
     recording: str
@@ -78,7 +78,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A threshold with the diagnostics of how it was found; a row is flagged where score > value.
+    """A threshold with diagnostics of how it was found; a row is flagged if score > value.
 
     Parameters
     ----------
@@ -87,18 +87,18 @@ class Threshold:
     method
         "pot" (Peaks-over-Threshold) or "fixed" (a floor's own).
     status
-        "ok"; "clamped": the shape parameter lies at a bound; "quantile": too few distinct excesses, the empirical
-        quantile was taken; "degenerate": no excess, the largest score was taken; "fixed".
+        "ok"; "clamped": the shape parameter lies at a bound; "quantile": too few distinct excesses, so the empirical
+        quantile was used; "degenerate": no excess, so the largest score was used; "fixed".
     t, level, q
-        Initial threshold, the quantile level it was taken at, the risk (rate of false alarms a row).
+        Initial threshold, its quantile level, and the risk (rate of false alarms per row).
     n, excesses
-        How many scores there were, how many of them lie above t.
+        Number of scores, and of those above t.
     gamma, sigma
-        Shape and scale of the generalised Pareto distribution; None where none was fitted.
+        Shape and scale of the generalised Pareto distribution; None if none was fitted.
     log_likelihood
         Of the excesses under that distribution.
     endpoint
-        The largest score that the distribution allows; None where it has no end.
+        The largest score that the distribution allows; None if it is unbounded.
     """
 
     value: float
@@ -125,14 +125,14 @@ class EpisodeThreshold:
 
 @dataclass(frozen=True, slots=True)
 class SplitJudgement:
-    """What the judge found on one split.
+    """The metrics of one split.
 
     Parameters
     ----------
     metrics
-        By name, in the protocol's order; None where undefined.
+        By name, in the protocol's order; None if undefined.
     n_rows, n_anomalous
-        Evaluated rows, and those of them that are anomalous.
+        Number of evaluated rows, and of the anomalous ones among them.
     coverage
         Share of the evaluated rows that the detector scored.
     """
@@ -145,16 +145,16 @@ class SplitJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Thresholds of all episodes, and what they and the scores are worth on every split.
+    """Thresholds of all episodes, and metrics of every split.
 
     Parameters
     ----------
     thresholds
-        One an episode.
+        One per episode.
     splits
-        What the judge found, by split.
+        Metrics by split.
     notes
-        What every table of this protocol has to say about its rows.
+        Remarks that every table of this protocol prints about its rows.
     """
 
     thresholds: tuple[EpisodeThreshold, ...]
@@ -164,18 +164,18 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What tables need to know of a metric.
+    """How tables name and rank a metric.
 
     Parameters
     ----------
     name
-        In machine-readable output.
+        Its name in machine-readable output.
     title
-        In tables.
+        Its name in tables.
     better
-        Whether a higher or a lower value is better; None where neither is (a share of flagged rows).
+        Whether a higher or a lower value is better; None if neither is (a share of flagged rows).
     oracle
-        Whether it uses the test labels to choose a threshold, which no user can.
+        Whether it uses the test labels to choose a threshold, which no user can do.
     """
 
     name: str
@@ -185,7 +185,7 @@ class Metric:
 
 
 class Protocol(ABC):
-    """Says who is trained on what and what is scored, and judges the scores. Its methods are pure functions.
+    """Decides what is trained on and what is scored, and judges the scores. Its methods are pure functions.
 
     A subclass's constructor takes keyword-only parameters with defaults and stores them under their names.
     """
@@ -204,24 +204,24 @@ class Protocol(ABC):
         Raises
         ------
         ContractError
-            If nothing at all was scored.
+            If no row was scored.
         """
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
-        """Yield where the test recordings lie that an episode has scored: what reports need to show them one by one.
+        """Yield where an episode's scores of each test recording lie, so that reports can show recordings one by one.
 
         Parameters
         ----------
         episode
             One of `episodes`.
         n_rows
-            Rows of each of the data set's test recordings, by id, in its order.
+            Number of rows of each of the data set's test recordings, by id, in its order.
         """
 
     @abstractmethod
     def calibration(self, n_rows: int) -> slice:
-        """Return the rows whose scores set the threshold, of a training recording of so many rows."""
+        """Return which rows' scores set the threshold, of a training recording with ``n_rows`` rows."""
 
     @abstractmethod
     def threshold(self, scored: Scored) -> Threshold:
@@ -234,4 +234,4 @@ class Protocol(ABC):
         """
 
     def check(self) -> None:
-        """Raise a UsageError where a parameter is out of range."""
+        """Raise a UsageError if a parameter is out of range."""

@@ -1,4 +1,4 @@
-"""What scores must look like: checked where a detector returns them, and again where they leave the box."""
+"""Validation of scores: when a detector returns them, and again when they leave the box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 
 def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
-    """Return scores [n_rows] or contributions [n_rows, n_sensors] where they keep the contract.
+    """Return scores [n_rows] or contributions [n_rows, n_sensors] if they keep the contract.
 
     Raises
     ------

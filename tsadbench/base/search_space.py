@@ -1,4 +1,4 @@
-"""What `tsadbench tune` may try for a parameter: the values that a detector declares in its ``search_space``."""
+"""Search spaces: the values of a parameter that `tsadbench tune` may try, declared in a detector's ``search_space``."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Choice:
     Parameters
     ----------
     values
-        At least two, each once.
+        At least two different values.
     alters_loss
-        Whether held-out losses of two values cannot be compared, for the parameter changes what is forecast, given
-        back or measured. Then only the objective ``injection`` searches it.
+        Whether held-out losses of two values cannot be compared, because the parameter changes what is forecast,
+        reconstructed or measured. Then only the objective ``injection`` searches it.
 
     Raises
     ------
     UsageError
-        If there is no choice.
+        If there are fewer than two values, or one occurs twice.
     """
 
     values: tuple[Value, ...]
@@ -40,11 +40,11 @@ class Choice:
 
     def holds(self, value: object) -> bool:
         """Whether the value is one of them."""
-        return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in self.values)
+        return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in self.values)
 
     @property
     def extremes(self) -> tuple[Value, ...]:
-        """All values: any of them may be the one that needs most rows."""
+        """All values: any of them may need the most rows."""
         return self.values
 
 
@@ -113,7 +113,7 @@ class RealRange:
         return isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
 
     def rounded(self, value: float) -> float:
-        """Return a number within the bounds as one writes it in a label: with three significant digits."""
+        """Return the value with three significant digits, as labels show it, and within the bounds."""
         return min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
 
     @property
