@@ -25,6 +25,7 @@ quick: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy -p tsadbench -p tsadbench_detectors -p tsadbench_protocols
 
 bench: $(STAMP)

@@ -1,15 +1,22 @@
-"""Imports run one way: the core knows no plugin package and no torch; plugins know the contracts only."""
+"""Imports run one way (the contracts in pyproject.toml), few of them late, and start-up imports nothing heavy."""
 
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.function_imports import function_imports
+
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("tsadbench", "detectors/tsadbench_detectors", "protocols/tsadbench_protocols")
+# Command bodies aside, which import late so that the command line answers at once.
+MOST_FUNCTION_IMPORTS = 60
 HEAVY = ("torch", "torch_geometric", "pandas", "scipy", "sklearn")
 
 
@@ -30,33 +37,72 @@ def files(folder: str) -> list[Path]:
     return found
 
 
-def roots(file: Path) -> set[str]:
-    return {module.partition(".")[0] for module in imports(file)}
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
-@pytest.mark.parametrize("file", files("tsadbench"), ids=lambda file: str(file.relative_to(ROOT)))
-def test_the_core_imports_no_plugin_package_and_no_torch(file):
-    assert not roots(file) & {"tsadbench_detectors", "tsadbench_protocols", "torch", "torch_geometric", "pyod"}
+@pytest.fixture(scope="module")
+def house(tmp_path_factory) -> Path:
+    """A copy of the three packages and of the contracts, so that imports can be planted."""
+    copy = tmp_path_factory.mktemp("house")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for folder in PACKAGES:
+        for file in files(folder):
+            target = copy / file.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
+    return copy
+
+
+def lint(house: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", LINT, "--no-cache"],
+        capture_output=True,
+        text=True,
+        cwd=house,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str((house / folder).parent) for folder in PACKAGES)},
+        check=False,
+    )
+
+
+def test_every_contract_of_the_layers_holds(house):
+    done = lint(house)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
-    ("folder", "foreign"),
+    ("file", "line", "broken"),
     [
-        ("detectors/tsadbench_detectors", "tsadbench_protocols"),
-        ("protocols/tsadbench_protocols", "tsadbench_detectors"),
+        ("tsadbench/utils/arrays.py", "from tsadbench.execution.plan import Plan", "tsadbench.utils is not allowed"),
+        ("tsadbench/base/dataset.py", "def late():\n    import tsadbench.cli.run", "tsadbench.base is not allowed"),
+        ("tsadbench/priors/answers.py", "from tsadbench.serving import Model", "tsadbench.priors is not allowed"),
+        ("tsadbench/datasets/skab.py", "def late():\n    from tsadbench import Detector", "Nobody below the facade"),
+        ("tsadbench/api.py", "import torch", "tsadbench is not allowed to import torch"),
+        ("tsadbench/testing/suite.py", "def late():\n    import tsadbench_detectors.t2", "import tsadbench_detectors"),
+        ("tsadbench/attic/__init__.py", "", "tsadbench.attic"),
+        ("detectors/tsadbench_detectors/t2.py", "from tsadbench.utils.arrays import FloatArray", "tsadbench.utils"),
+        ("detectors/tsadbench_detectors/t2.py", "from tsadbench.base.prior import Prior", "tsadbench.base.prior"),
+        ("detectors/tsadbench_detectors/t2.py", "import tsadbench_protocols.strict", "know nothing of each other"),
+        ("tsadbench/__main__.py", "import tsadbench.studies.tuning.page", "imports studies"),
     ],
 )
-def test_plugins_know_the_contracts_only(folder, foreign):
-    for file in files(folder):
-        assert foreign not in roots(file), file
-        assert modules_of_the_core(file) <= {"tsadbench", "tsadbench.base"}, file
+def test_a_planted_import_breaks_a_contract(house, file, line, broken):
+    planted = house / file
+    before = planted.read_text(encoding="utf-8") if planted.exists() else None
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text(f"{before or ''}\n{line}\n", encoding="utf-8")
+    try:
+        done = lint(house)
+    finally:
+        if before is None:
+            shutil.rmtree(planted.parent)
+        else:
+            planted.write_text(before, encoding="utf-8")
+    assert done.returncode == 1
+    assert broken in done.stdout
 
 
-def modules_of_the_core(file: Path) -> set[str]:
-    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return {name for name in names if name.partition(".")[0] == "tsadbench"}
+def test_imports_inside_functions_are_few():
+    assert len(function_imports()) <= MOST_FUNCTION_IMPORTS, "python -m tests.helpers.function_imports lists them"
 
 
 def test_only_the_command_line_prints():
