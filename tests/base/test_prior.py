@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from numpy.testing import assert_array_equal
@@ -39,19 +40,30 @@ def test_unknown_sensors_are_named_with_a_way_out():
     ("content", "message"),
     [
         ("not json", "not a JSON file"),
-        ({"schema": 2, "edges": EDGES}, "expected schema 1, found 2"),
-        ({"schema": 1}, "expected a list of edges"),
+        ("3", "should be an object, found 3"),
+        ({"schema": 2, "edges": EDGES}, "'schema': input should be 1, found 2"),
+        ({"schema": 1}, "'edges': field required"),
+        ({"schema": 1, "edges": {}}, "'edges': input should be a valid array, found {}"),
         ("[]", "at least one edge"),
-        ([{"source": "a"}], "edge 1"),
+        ([{"source": "a"}], "edge 1, 'target': field required, found {\"source\": \"a\"}"),
+        ([EDGES[0], 3], "edge 2: input should be an object, found 3"),
+        ([{**EDGES[0], "mechanism": 3}], "edge 1, 'mechanism': input should be a valid string, found 3"),
+        ({"schema": 1, "edges": EDGES, "sensors": [{}]}, "sensor 1, 'name': field required"),
         ([{"source": "a", "target": "a"}], "coupled to itself"),
         ([EDGES[0], EDGES[0]], "occurs twice"),
     ],
 )
 def test_broken_files_are_refused_with_the_reason(tmp_path, content, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=re.escape(message)):
         Prior.load(write(tmp_path, content))
 
 
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="cannot be read"):
         Prior.load(tmp_path / "none.json")
+
+
+def test_a_file_may_leave_out_what_is_for_people_and_its_provenance_may_hold_numbers(tmp_path):
+    prior = Prior.load(write(tmp_path, {"schema": 1, "edges": EDGES, "provenance": {"votes": 5}, "sensors": None}))
+    assert prior.provenance == {"votes": "5"}
+    assert prior.sensors == ()

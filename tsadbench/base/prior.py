@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, ValidationError
     from pydantic_core import CoreSchema
 
 _SCHEMA = 1
@@ -33,7 +33,7 @@ class Edge:
     source_quantity, target_quantity, mechanism
         What is measured, and why the one changes the other.
     votes
-        The share of a language model's answers that name the edge, in (0, 1]; None where nobody voted.
+        The share of a language model's answers that name the edge, in (0, 1]; None if it was not put to a vote.
     """
 
     source: str
@@ -62,11 +62,16 @@ class Prior:
     edges
         The couplings; no self-loops, none twice.
     origin
-        Where it was read from: what tables and messages call it.
+        Where it was read from, as tables and messages name it.
     provenance
         How it was made, as far as its file says so.
     sensors
-        What its file tells of sensors; for people.
+        Descriptions of sensors, for people.
+
+    Raises
+    ------
+    DataError
+        If there is no edge, an edge is a self-loop or occurs twice, or its votes are out of range.
     """
 
     edges: tuple[Edge, ...]
@@ -98,13 +103,13 @@ class Prior:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over the edges' ends, and their votes where there are any, sorted."""
+        """SHA-256 over the edges' ends, with their votes if there are any, sorted."""
         voted = any(edge.votes is not None for edge in self.edges)
         pairs = sorted((edge.source, edge.target, *((edge.votes or 0.0,) if voted else ())) for edge in self.edges)
         return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
     def check(self, sensors: tuple[str, ...]) -> None:
-        """Raise a UsageError where an edge names a sensor that the data do not have."""
+        """Raise a UsageError if an edge names a sensor that the data do not have."""
         named = {end for edge in self.edges for end in (edge.source, edge.target)}
         unknown = sorted(named - set(sensors))
         if unknown:
@@ -114,7 +119,7 @@ class Prior:
             )
 
     def matrix(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return D [n_sensors, n_sensors]: ``D[i, j] = 1`` where sensor i drives sensor j, else 0.
+        """Return D [n_sensors, n_sensors]: ``D[i, j] = 1`` if sensor i drives sensor j, else 0.
 
         Raises
         ------
@@ -122,14 +127,14 @@ class Prior:
             If an edge names a sensor that is not among these.
         """
         self.check(sensors)
-        place = {name: i for i, name in enumerate(sensors)}
+        index = {name: i for i, name in enumerate(sensors)}
         matrix = np.zeros((len(sensors), len(sensors)))
         for edge in self.edges:
-            matrix[place[edge.source], place[edge.target]] = 1.0
+            matrix[index[edge.source], index[edge.target]] = 1.0
         return matrix
 
     def votes(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return each edge's share of votes, [n_sensors, n_sensors]; 1 for an edge that nobody voted on, 0 for none.
+        """Return each edge's share of votes, [n_sensors, n_sensors]; 1 for an edge without votes, 0 for no edge.
 
         Raises
         ------
@@ -137,26 +142,17 @@ class Prior:
             If an edge names a sensor that is not among these.
         """
         matrix = self.matrix(sensors)
-        place = {name: i for i, name in enumerate(sensors)}
+        index = {name: i for i, name in enumerate(sensors)}
         for edge in self.edges:
             if edge.votes is not None:
-                matrix[place[edge.source], place[edge.target]] = edge.votes
+                matrix[index[edge.source], index[edge.target]] = edge.votes
         return matrix
 
     def to_json(self) -> str:
         """Return the prior as the text of its file."""
-        edges = [
-            {
-                "source": edge.source,
-                "source_quantity": edge.source_quantity,
-                "target": edge.target,
-                "target_quantity": edge.target_quantity,
-                "mechanism": edge.mechanism,
-                **({} if edge.votes is None else {"votes": edge.votes}),
-            }
-            for edge in self.edges
-        ]
-        sensors = [{"name": one.name, "quantity": one.quantity, "subsystem": one.subsystem} for one in self.sensors]
+        keys = ("source", "source_quantity", "target", "target_quantity", "mechanism", "votes")
+        edges = [{key: getattr(edge, key) for key in keys if getattr(edge, key) is not None} for edge in self.edges]
+        sensors = [asdict(sensor) for sensor in self.sensors]
         content = {"schema": _SCHEMA, "sensors": sensors, "edges": edges, "provenance": dict(self.provenance)}
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -176,40 +172,24 @@ class Prior:
         DataError
             If the file is missing, is not JSON or does not hold edges.
         """
-        path = Path(path)
+        # Here, because `tsadbench list` imports this module and reads no prior.
+        from pydantic import TypeAdapter, ValidationError
+
+        origin = origin or str(path)
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"prior {path}: cannot be read ({error.strerror}); {_HOW_TO_GET_ONE}") from error
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise DataError(f"prior {path}: not a JSON file ({error}); {_HOW_TO_GET_ONE}") from error
-        return cls._from_json(content, origin or str(path))
-
-    @classmethod
-    def _from_json(cls, content: object, origin: str) -> Prior:
-        provenance: Mapping[str, str] = {}
-        sensors: tuple[Sensor, ...] = ()
-        edges = content
-        if isinstance(content, dict):
-            if content.get("schema") != _SCHEMA:
-                raise DataError(
-                    f"prior {origin}: expected schema {_SCHEMA}, found {content.get('schema')!r}; {_HOW_TO_GET_ONE}"
-                )
-            edges = content.get("edges")
-            provenance = {str(key): str(value) for key, value in dict(content.get("provenance") or {}).items()}
-            sensors = tuple(
-                Sensor(*(str(one.get(key, "")) for key in ("name", "quantity", "subsystem")))
-                for one in content.get("sensors") or []
-                if isinstance(one, dict)
-            )
-        if not isinstance(edges, list):
-            raise DataError(f"prior {origin}: expected a list of edges; {_HOW_TO_GET_ONE}")
-        return cls(
-            edges=tuple(_edge(edge, number, origin) for number, edge in enumerate(edges, start=1)),
-            origin=origin,
-            provenance=provenance,
-            sensors=sensors,
-        )
+        if text.lstrip().startswith("["):
+            text = f'{{"schema": {_SCHEMA}, "edges": {text}}}'
+        try:
+            file = TypeAdapter(_PriorFile).validate_json(text, strict=True)
+        except ValidationError as error:
+            raise DataError(f"prior {origin}{_first_problem(error)}; {_HOW_TO_GET_ONE}") from error
+        provenance = {key: str(value) for key, value in (file.provenance or {}).items()}
+        return cls(file.edges, origin, provenance, file.sensors or ())
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: type, _handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -222,14 +202,24 @@ class Prior:
         return core_schema.no_info_plain_validator_function(from_text)
 
 
-def _edge(edge: Any, number: int, origin: str) -> Edge:
-    if not isinstance(edge, dict) or not all(isinstance(edge.get(end), str) for end in ("source", "target")):
-        raise DataError(
-            f"prior {origin}, edge {number}: expected an object with the sensors' names as 'source' and 'target', "
-            f"found {json.dumps(edge)[:80]}"
-        )
-    texts = {name: str(edge.get(name, "")) for name in ("source_quantity", "target_quantity", "mechanism")}
-    votes = edge.get("votes")
-    if votes is not None and (isinstance(votes, bool) or not isinstance(votes, int | float)):
-        raise DataError(f"prior {origin}, edge {number}: expected a number as 'votes', found {json.dumps(votes)[:80]}")
-    return Edge(source=edge["source"], target=edge["target"], votes=votes, **texts)
+@dataclass(frozen=True, slots=True)
+class _PriorFile:
+    """The content of a prior's file; pydantic checks it."""
+
+    schema: Literal[1]
+    edges: tuple[Edge, ...]
+    provenance: dict[str, object] | None = None
+    sensors: tuple[Sensor, ...] | None = None
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    expected = problem["msg"][0].lower() + problem["msg"][1:]
+    if problem["type"] == "json_invalid":
+        return f": not a JSON file ({expected})"
+    match problem["loc"]:
+        case (str(name), int(index), *keys):
+            where = ", ".join([f", {name.removesuffix('s')} {index + 1}", *(f"{key!r}" for key in keys)])
+        case keys:
+            where = "".join(f", {key!r}" for key in keys)
+    return f"{where}: {expected}, found {json.dumps(problem['input'], default=str)[:80]}"
