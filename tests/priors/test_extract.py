@@ -175,8 +175,8 @@ class TestBrokenAnswers:
             (text(*GOOD, edge("voltage", "Flow")), "an unknown sensor (1)"),
             (text(*GOOD, edge("Flow", "Flow")), "a sensor that drives itself (1)"),
             (text(*GOOD, GOOD[0], GOOD[0]), "an edge that occurs twice (2)"),
-            (text(*GOOD, {"from": "Voltage"}), "an element that is no edge (1)"),
-            (text(*GOOD, {**GOOD[0], "source": 3}), "an element that is no edge (1)"),
+            (text(*GOOD, {"from": "Voltage"}), "an element that is not an edge (1)"),
+            (text(*GOOD, {**GOOD[0], "source": 3}), "an element that is not an edge (1)"),
             (f"Here you are:\n```json\n{text(*GOOD)}\n```\nAnything else?", "text around the JSON (1)"),
             (json.dumps({"edges": GOOD}), None),
         ],
@@ -245,9 +245,9 @@ class TestServer:
             ("drop", "no connection to http://127.0.0.1"),
             (401, "the key in ANTHROPIC_API_KEY is not accepted"),
             (403, "may not use this model"),
-            (404, "there is no model 'claude-sonnet-4-6'"),
+            (404, "claude-sonnet-4-6: there is no such model"),
             (400, "status 400"),
-            ({"nonsense": True}, "the answer is none of the Messages API"),
+            ({"nonsense": True}, "not an answer of the Messages API"),
         ],
     )
     def test_what_does_not_pass_is_told_and_paid_votes_are_kept(self, messages, extract, fault, told):
@@ -255,7 +255,7 @@ class TestServer:
         done, prior = extract("--votes", "4")
         assert (done.code, prior) == (2, None)
         assert told in done.err
-        assert "2 of 4 answers are kept: the same command goes on from them" in done.err
+        assert "2 of 4 answers are kept: the same command continues from them" in done.err
         before = len(messages.requests)
         messages.script = [text(*GOOD)]
         done, prior = extract("--votes", "4")

@@ -1,4 +1,4 @@
-"""What a language model answered: only edges between known sensors are taken from it, whatever else it says."""
+"""Reads a language model's answer: only edges between known sensors are taken, whatever else it says."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 @dataclass(slots=True)
 class Answer:
-    """What an answer holds.
+    """The content of an answer.
 
     Parameters
     ----------
     edges
-        Between known sensors, each once.
+        Edges between known sensors, each once.
     spoilt
-        Why the answer does not count as a vote; None where it does. An empty list counts.
+        Why the answer does not count as a vote; None if it does. An empty list counts.
     rejected
-        What was left out of it, by reason.
+        Number of things left out of it, by reason.
     """
 
     edges: tuple[Edge, ...] = ()
@@ -34,7 +34,7 @@ class Answer:
 
 
 def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
-    """Return what an answer holds.
+    """Return the content of an answer.
 
     Parameters
     ----------
@@ -43,21 +43,21 @@ def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
     stop_reason
         Why the model stopped, as the Messages API names it.
     sensors
-        The names that count.
+        Names of the sensors that edges may connect.
     """
     if stop_reason == "refusal":
         return Answer(spoilt="the model refused")
     if stop_reason == "max_tokens":
         return Answer(spoilt="the answer was cut off; raise --max-tokens")
-    found, rejected = _json_list(text), Counter[str]()
-    if found is None:
+    first_list, rejected = _json_list(text), Counter[str]()
+    if first_list is None:
         return Answer(spoilt="no JSON list in the answer" if text.strip() else "an empty answer")
-    content, around = found
+    elements, around = first_list
     if around:
         rejected["text around the JSON"] += 1
     edges: dict[tuple[str, str], Edge] = {}
-    for one in content:
-        edge = _edge(one, set(sensors), rejected)
+    for element in elements:
+        edge = _edge(element, set(sensors), rejected)
         if edge is not None and (edge.source, edge.target) in edges:
             rejected["an edge that occurs twice"] += 1
         elif edge is not None:
@@ -68,25 +68,25 @@ def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
 def _json_list(text: str) -> tuple[list[object], bool] | None:
     """Return the first list of edges in a text, and whether there is text around it."""
     decoder = json.JSONDecoder()
-    for found in re.finditer(r"[\[{]", text):
+    for bracket in re.finditer(r"[\[{]", text):
         try:
-            content, end = decoder.raw_decode(text, found.start())
+            content, end = decoder.raw_decode(text, bracket.start())
         except ValueError:
             continue
         except RecursionError:
-            return None  # nobody nests a list of edges so deep
+            return None  # a list of edges is never nested so deep
         if isinstance(content, dict):
             content = content.get("edges")
-        if isinstance(content, list) and all(isinstance(one, dict) for one in content):
-            return content, bool((text[: found.start()] + text[end:]).strip())
+        if isinstance(content, list) and all(isinstance(element, dict) for element in content):
+            return content, bool((text[: bracket.start()] + text[end:]).strip())
     return None
 
 
-def _edge(one: object, sensors: set[str], rejected: Counter[str]) -> Edge | None:
-    if not isinstance(one, dict) or not all(isinstance(one.get(end), str) for end in ("source", "target")):
-        rejected["an element that is no edge"] += 1
+def _edge(element: object, sensors: set[str], rejected: Counter[str]) -> Edge | None:
+    if not isinstance(element, dict) or not all(isinstance(element.get(end), str) for end in ("source", "target")):
+        rejected["an element that is not an edge"] += 1
         return None
-    source, target = one["source"].strip(), one["target"].strip()
+    source, target = element["source"].strip(), element["target"].strip()
     if not {source, target} <= sensors:
         rejected["an unknown sensor"] += 1
         return None
@@ -96,12 +96,12 @@ def _edge(one: object, sensors: set[str], rejected: Counter[str]) -> Edge | None
     return Edge(
         source=source,
         target=target,
-        source_quantity=_clean(one.get("source_quantity")),
-        target_quantity=_clean(one.get("target_quantity")),
-        mechanism=_clean(one.get("mechanism")),
+        source_quantity=_clean(element.get("source_quantity")),
+        target_quantity=_clean(element.get("target_quantity")),
+        mechanism=_clean(element.get("mechanism")),
     )
 
 
 def _clean(text: object) -> str:
-    """Return a text that may be printed: one line, no control characters, not endless."""
+    """Return text that is safe to print: one line, no control characters, limited length."""
     return _CONTROL.sub(" ", text).strip()[:_LONGEST] if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""A system's documentation as text: Markdown, plain text, PDF."""
+"""A system's documentation as text, from Markdown, plain text or PDF."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tsadbench.errors import MissingExtraError, UsageError
+from tsadbench.errors import UsageError
+from tsadbench.utils.extras import extra
 
 _TEXT = (".md", ".markdown", ".txt", ".rst", "")
-# About 200,000 tokens, what the smaller contexts hold.
+# About 200,000 tokens, the size of smaller context windows.
 MOST_CHARACTERS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document, read.
+    """A document.
 
     Parameters
     ----------
     name
-        Its file's name.
+        Name of its file.
     text
-        What it says.
+        Its content.
     """
 
     name: str
@@ -41,42 +42,38 @@ def read_documents(paths: Sequence[Path]) -> tuple[Document, ...]:
     Raises
     ------
     UsageError
-        If there is none, one cannot be read or holds no text, or they are longer than a model can read.
+        If there is none, one cannot be read or holds no text, or they are too long for a model.
     MissingExtraError
         If one is a PDF and pypdf is not installed.
     """
     if not paths:
-        raise UsageError("--system: expected at least one document that says how the system is built")
+        raise UsageError("--system: expected at least one document that describes the system")
     documents = tuple(Document(path.name, _text(path)) for path in paths)
     for document in documents:
         if not document.text.strip():
-            raise UsageError(
-                f"{document.name}: holds no text; a scanned PDF has to be put through text recognition first"
-            )
+            raise UsageError(f"{document.name}: holds no text; a scanned PDF needs text recognition (OCR) first")
     length = sum(len(document.text) for document in documents)
     if length > MOST_CHARACTERS:
-        raise UsageError(f"--system: {length:,} characters, expected at most {MOST_CHARACTERS:,}; give what matters")
+        raise UsageError(f"--system: {length:,} characters, expected at most {MOST_CHARACTERS:,}; give only the relevant ones")
     return documents
 
 
 def _text(path: Path) -> str:
     ending = path.suffix.lower()
     if ending not in (*_TEXT, ".pdf"):
-        raise UsageError(f"{path}: expected Markdown, text or PDF, found {ending}; save it as one of these")
+        raise UsageError(f"{path}: expected Markdown, text or PDF, found {ending}; convert it to one of these")
     try:
         return _pdf_text(path) if ending == ".pdf" else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: expected text in UTF-8; save it so") from error
+        raise UsageError(f"{path}: expected text in UTF-8; save it in that encoding") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
 
 
 def _pdf_text(path: Path) -> str:
-    try:
+    with extra("reading PDF", "prior"):
         import pypdf
-    except ImportError as error:
-        raise MissingExtraError("reading PDF", "prior") from error
     try:
         return "\n\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
     except pypdf.errors.PyPdfError as error:
-        raise UsageError(f"{path}: not a PDF that can be read ({error}); print it to a new one") from error
+        raise UsageError(f"{path}: not a PDF that can be read ({error}); print it to a new file") from error

@@ -1,40 +1,51 @@
-"""From documents to a prior: ask several times, count how often each edge is named, keep what most answers name."""
+"""From documents to a prior: ask several times, and keep the edges that most answers name."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import combinations
+from typing import TYPE_CHECKING
 
+from tsadbench._version import __version__
 from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.errors import ModelError, UsageError
 from tsadbench.priors.answers import Answer, read_answer
-from tsadbench.priors.client import Cache, Model, Question, Reply, cost
+from tsadbench.priors.questions import Cache, Question, Reply, cost
 from tsadbench.priors.documents import Document
 from tsadbench.priors.perturb import difference_of
 from tsadbench.priors.prompt import VARIANTS, build_prompt
 from tsadbench.utils.progress import progress
+
+if TYPE_CHECKING:
+    from tsadbench.priors.client import LanguageModel
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for.
+    """What to ask which language models.
 
     Parameters
     ----------
     sensors, documents, pathways
-        What the prompt is made of.
+        Content of the prompt.
     models
-        Their names.
+        Names of the models.
     votes
-        How often each model is asked with each wording.
+        Number of times to ask each model with each wording.
     variants
-        How many wordings.
+        Number of wordings.
     max_tokens
-        How long an answer may be.
+        Largest length of an answer.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of range.
     """
 
     sensors: tuple[Sensor, ...]
@@ -45,8 +56,7 @@ class Request:
     pathways: tuple[str, ...] = ()
     max_tokens: int = 16_000
 
-    def check(self) -> None:
-        """Raise a UsageError where something is out of range."""
+    def __post_init__(self) -> None:
         if not self.sensors:
             raise UsageError("expected sensors: give --dataset or --sensors")
         names = [sensor.name for sensor in self.sensors]
@@ -58,12 +68,12 @@ class Request:
             raise UsageError(f"--variants must be from 1 to {VARIANTS}, found {self.variants}")
 
     def questions(self) -> list[tuple[int, Question]]:
-        """Return every question with the number of its wording, by model, wording, vote."""
+        """Return every question with the number of its wording, ordered by model, wording and vote."""
         prompts = [
             build_prompt(self.sensors, self.documents, self.pathways, variant) for variant in range(self.variants)
         ]
         return [
-            (variant, Question.of(model, prompt, self.max_tokens, vote))
+            (variant, Question(model, prompt.system, prompt.user, self.max_tokens, vote))
             for model in self.models
             for variant, prompt in enumerate(prompts)
             for vote in range(self.votes)
@@ -72,7 +82,7 @@ class Request:
 
 @dataclass(slots=True)
 class Ballot:
-    """One answer with where it came from."""
+    """One answer and its origin."""
 
     model: str
     variant: int
@@ -83,12 +93,12 @@ class Ballot:
 
 @dataclass(slots=True)
 class Extraction:
-    """All answers, and what they come to.
+    """All answers, and the prior that they result in.
 
     Parameters
     ----------
     request
-        What was asked for.
+        What was asked.
     ballots
         The answers.
     """
@@ -102,7 +112,7 @@ class Extraction:
         return [ballot for ballot in self.ballots if ballot.answer.spoilt is None]
 
     def counts(self, model: str | None = None, variant: int | None = None) -> tuple[Counter[Pair], int]:
-        """Return how many valid answers, of one model or wording where given, name each edge, and their number."""
+        """Return how many valid answers name each edge, and their number; of one model or wording if given."""
         ballots = [
             ballot
             for ballot in self.valid
@@ -112,22 +122,22 @@ class Extraction:
         return named, len(ballots)
 
     def graph(self, model: str | None = None, variant: int | None = None) -> set[Pair]:
-        """Return the edges that more than half of the answers, of one model or wording where given, name."""
+        """Return the edges that more than half of the valid answers name; of one model or wording if given."""
         named, n = self.counts(model, variant)
         return {pair for pair, count in named.items() if count > n / 2}
 
     def agreement(self) -> dict[str, float]:
         """Return the Jaccard index between the graphs of every two models, and of every two wordings."""
-        found = {}
-        for first, second in combinations(self.request.models, 2):
-            found[f"{first} and {second}"] = difference_of(self.graph(first), self.graph(second)).jaccard
-        for one, other in combinations(range(self.request.variants), 2):
-            graphs = (self.graph(variant=one), self.graph(variant=other))
-            found[f"wordings {one + 1} and {other + 1}"] = difference_of(*graphs).jaccard
-        return found
+        models = {model: self.graph(model) for model in self.request.models}
+        wordings = {str(number + 1): self.graph(variant=number) for number in range(self.request.variants)}
+        return {
+            f"{prefix}{first} and {second}": difference_of(graphs[first], graphs[second]).jaccard
+            for prefix, graphs in (("", models), ("wordings ", wordings))
+            for first, second in combinations(graphs, 2)
+        }
 
     def rejected(self) -> Counter[str]:
-        """Return what was left out of all answers, and how many did not count, by reason."""
+        """Return the number of things left out of all answers, and of answers that did not count, by reason."""
         total: Counter[str] = Counter()
         for ballot in self.ballots:
             total.update(ballot.answer.rejected)
@@ -136,26 +146,26 @@ class Extraction:
         return total
 
     def paid(self) -> tuple[int, int, float | None]:
-        """Return tokens read and written by new answers, and what they cost; None where a price is not known."""
+        """Return the tokens read and written for new answers, and their cost; None if a price is not known."""
         new = [ballot for ballot in self.ballots if not ballot.cached]
         costs = [cost(ballot.model, ballot.reply.input_tokens, ballot.reply.output_tokens) for ballot in new]
-        dollars = None if any(one is None for one in costs) else sum(one or 0.0 for one in costs)
-        return sum(one.reply.input_tokens for one in new), sum(one.reply.output_tokens for one in new), dollars
+        dollars = None if None in costs else sum(dollars or 0.0 for dollars in costs)
+        return sum(ballot.reply.input_tokens for ballot in new), sum(ballot.reply.output_tokens for ballot in new), dollars
 
-    def prior(self, min_votes: int | None = None, provenance: Mapping[str, str] | None = None) -> Prior:
-        """Return the edges that enough answers name, each with its share of votes, by the sensors' order.
+    def prior(self, min_votes: int | None = None) -> Prior:
+        """Return the edges that enough answers name, each with its share of votes, in the sensors' order.
 
         Parameters
         ----------
         min_votes
-            How many answers must name an edge; by default more than half of those that count.
-        provenance
-            Kept with the prior.
+            Number of answers that must name an edge; by default more than half of those that count.
 
         Raises
         ------
         ModelError
-            If no answer counts, or no edge has so many votes.
+            If no answer counts, or no edge has enough votes.
+        UsageError
+            If ``min_votes`` is out of range.
         """
         named, n = self.counts()
         if n == 0:
@@ -166,16 +176,25 @@ class Extraction:
         chosen = {pair: count for pair, count in named.items() if count >= needed}
         if not chosen:
             raise ModelError(f"no edge has {needed} of {n} votes: read the document, or lower --min-votes")
-        place = {sensor.name: i for i, sensor in enumerate(self.request.sensors)}
+        index = {sensor.name: i for i, sensor in enumerate(self.request.sensors)}
         edges = tuple(
             _voted(pair, chosen[pair] / n, self.valid)
-            for pair in sorted(chosen, key=lambda pair: (place[pair[0]], place[pair[1]]))
+            for pair in sorted(chosen, key=lambda pair: (index[pair[0]], index[pair[1]]))
         )
-        told = {**(provenance or {}), "votes": str(n), "min_votes": str(needed)}
-        return Prior(edges=edges, provenance=told, sensors=_described(self.request.sensors, edges))
+        documents = (f"{document.name} (SHA-256 {document.sha256[:16]})" for document in self.request.documents)
+        provenance = {
+            "made_by": f"tsadbench {__version__}, prior extract",
+            "models": ", ".join(self.request.models),
+            "documents": ", ".join(documents),
+            "wordings": str(self.request.variants),
+            "date": datetime.now(UTC).date().isoformat(),
+            "votes": str(n),
+            "min_votes": str(needed),
+        }
+        return Prior(edges, provenance=provenance, sensors=_described(self.request.sensors, edges))
 
 
-def extract(request: Request, model: Model | None, cache: Cache) -> Extraction:
+def extract(request: Request, model: LanguageModel | None, cache: Cache) -> Extraction:
     """Ask every question that has no kept answer, and read all answers.
 
     Parameters
@@ -183,21 +202,20 @@ def extract(request: Request, model: Model | None, cache: Cache) -> Extraction:
     request
         What to ask.
     model
-        Whom; None uses kept answers alone.
+        Asks new questions; None to use only kept answers.
     cache
         Kept answers; each new one is kept before anything else happens.
 
     Raises
     ------
     ModelError
-        If a question is not answered. Answers that have been paid for are kept: the same request goes on from them.
+        If a question is not answered. Answers that were paid for are kept: the same request continues from them.
     UsageError
-        If answers may not be asked for and one is not kept.
+        If ``model`` is None and an answer is not kept.
     """
-    request.check()
     questions = request.questions()
     names = [sensor.name for sensor in request.sensors]
-    found = Extraction(request)
+    extraction = Extraction(request)
     for done, (variant, question) in enumerate(questions):
         progress(done, len(questions), question.model)
         reply = cache.find(question)
@@ -212,31 +230,27 @@ def extract(request: Request, model: Model | None, cache: Cache) -> Extraction:
                 reply = model.ask(question)
             except ModelError as error:
                 raise ModelError(
-                    f"{error}; {done} of {len(questions)} answers are kept: the same command goes on from them"
+                    f"{error}; {done} of {len(questions)} answers are kept: the same command continues from them"
                 ) from error
             cache.keep(question, reply)
         answer = read_answer(reply.text, reply.stop_reason, names)
-        found.ballots.append(Ballot(question.model, variant, answer, reply, cached))
+        extraction.ballots.append(Ballot(question.model, variant, answer, reply, cached))
     progress(len(questions), len(questions))
-    return found
+    return extraction
 
 
 def _voted(pair: Pair, share: float, ballots: Sequence[Ballot]) -> Edge:
     """Return an edge with the words of the first answer that names it."""
-    first = next(
-        edge for ballot in ballots for edge in ballot.answer.edges if (edge.source, edge.target) == pair
-    )  # fmt: skip
-    return Edge(
-        first.source, first.target, first.source_quantity, first.target_quantity, first.mechanism, round(share, 4)
-    )
+    edges = (edge for ballot in ballots for edge in ballot.answer.edges)
+    return replace(next(edge for edge in edges if (edge.source, edge.target) == pair), votes=round(share, 4))
 
 
 def _described(sensors: Sequence[Sensor], edges: Sequence[Edge]) -> tuple[Sensor, ...]:
-    """Return the sensors; what one measures is taken from the answers where nobody has said it."""
-    told: dict[str, str] = {}
+    """Return the sensors; the quantity of one without is taken from the answers."""
+    quantities: dict[str, str] = {}
     for edge in edges:
-        told.setdefault(edge.source, edge.source_quantity)
-        told.setdefault(edge.target, edge.target_quantity)
+        quantities.setdefault(edge.source, edge.source_quantity)
+        quantities.setdefault(edge.target, edge.target_quantity)
     return tuple(
-        Sensor(sensor.name, sensor.quantity or told.get(sensor.name, ""), sensor.subsystem) for sensor in sensors
+        replace(sensor, quantity=sensor.quantity or quantities.get(sensor.name, "")) for sensor in sensors
     )

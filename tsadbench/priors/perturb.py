@@ -1,9 +1,10 @@
-"""Priors made worse on purpose, to see what a right one is worth; and how two differ."""
+"""Priors made worse on purpose, to see what a correct one is worth; and how two priors differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 
@@ -14,23 +15,23 @@ from tsadbench.errors import UsageError
 def perturbed(
     prior: Prior, sensors: Sequence[str], *, drop: float = 0.0, add: float = 0.0, reverse: float = 0.0, seed: int = 0
 ) -> Prior:
-    """Return a prior with some edges left out, some invented and some turned round, in this order.
+    """Return a prior with some edges dropped, some invented and some reversed, in this order.
 
     Parameters
     ----------
     prior
         The prior.
     sensors
-        Between which edges are invented.
+        Sensors between which edges are invented.
     drop, add, reverse
-        How many, as shares of the prior's edges, rounded; 0 to 1, and for ``add`` more where there is room.
+        Numbers of edges as shares of the prior's edges, rounded; 0 to 1, ``add`` also more if there are enough pairs.
     seed
-        Of the choice.
+        Seed of the choice.
 
     Raises
     ------
     UsageError
-        If a share is out of range, no edge would be left, or there is no room for so many more.
+        If a share is out of range, no edge would be left, or there are not enough pairs for new edges.
     """
     for name, share in (("drop", drop), ("reverse", reverse)):
         if not 0 <= share <= 1:
@@ -44,7 +45,7 @@ def perturbed(
     dropped = set(rng.choice(n, n_dropped, replace=False).tolist())
     kept = [edge for i, edge in enumerate(prior.edges) if i not in dropped]
     pairs = {(edge.source, edge.target) for edge in prior.edges}
-    free = [(one, other) for one in sensors for other in sensors if one != other and (one, other) not in pairs]
+    free = [pair for pair in permutations(sensors, 2) if pair not in pairs]
     if n_added > len(free):
         raise UsageError(f"--add {add}: expected at most {len(free)} more edges between {len(sensors)} sensors")
     invented = [
@@ -64,7 +65,7 @@ def perturbed(
 
 
 def _reversed(edges: list[Edge], count: int, rng: np.random.Generator) -> list[Edge]:
-    """Turn so many edges round, but for those that run both ways already."""
+    """Reverse so many edges, except those that run both ways already."""
     pairs = {(edge.source, edge.target) for edge in edges}
     one_way = [i for i, edge in enumerate(edges) if (edge.target, edge.source) not in pairs]
     turned = set(rng.choice(one_way, min(count, len(one_way)), replace=False).tolist()) if one_way else set()
@@ -91,7 +92,7 @@ class Difference:
     both, only_first, only_second
         Edges, as pairs of sensors' names.
     reversed
-        Those of the first alone whose other direction the second alone has.
+        Edges of ``only_first`` whose reverse is in ``only_second``.
     """
 
     both: tuple[tuple[str, str], ...]
@@ -101,7 +102,7 @@ class Difference:
 
     @property
     def jaccard(self) -> float:
-        """Share of the edges of either that both have; 1 where neither has any."""
+        """Share of the edges of either that both have; 1 if neither has any."""
         either = len(self.both) + len(self.only_first) + len(self.only_second)
         return len(self.both) / either if either else 1.0
 

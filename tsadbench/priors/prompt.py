@@ -1,4 +1,4 @@
-"""What a language model is asked."""
+"""The prompt that asks a language model for a prior."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATHWAYS = (
     "hydraulic to thermal (a flow and the heat that it carries or makes)",
     "mechanical to mechanical (a load, a speed, a vibration)",
 )
-# Further wordings of the same request: how stable is the graph when only words change?
+# Wordings of the same request, to see how stable the graph is if only words change.
 _OPENINGS = (
     "You are an expert on physical sensor systems. You are given the documentation of a system and the list of its "
     "sensors. Find out which sensor physically drives which.",
@@ -49,7 +49,7 @@ VARIANTS = len(_OPENINGS)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A request.
+    """A prompt.
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ class Prompt:
 def build_prompt(
     sensors: Sequence[Sensor], documents: Sequence[Document], pathways: Sequence[str] = (), variant: int = 0
 ) -> Prompt:
-    """Return the request for a system.
+    """Return the prompt for a system.
 
     Parameters
     ----------
     sensors
-        With what is known of each.
+        The sensors, with what is known about each.
     documents
         The system's documentation.
     pathways
-        Pathways to consider besides the usual ones.
+        Pathways to consider in addition to `PATHWAYS`.
     variant
-        Wording, 0 to `VARIANTS` - 1; every wording asks for the same.
+        Number of the wording, 0 to `VARIANTS` - 1; all wordings ask for the same.
     """
     rules = _RULES.format(pathways="; ".join([*PATHWAYS, *pathways]))
     listed = "\n".join(f"- {_described(sensor)}" for sensor in sensors)
@@ -88,10 +88,10 @@ def build_prompt(
 
 
 def _described(sensor: Sensor) -> str:
-    told = "; ".join(text for text in (sensor.quantity, sensor.subsystem) if text)
-    return f"{sensor.name} ({told})" if told else sensor.name
+    details = "; ".join(text for text in (sensor.quantity, sensor.subsystem) if text)
+    return f"{sensor.name} ({details})" if details else sensor.name
 
 
 def _without_tags(text: str) -> str:
-    """Return a document that cannot close its own tag."""
+    """Return text that cannot close its own tag."""
     return text.replace("</document", "<\\/document").replace("<document", "<\\document")

@@ -16,7 +16,7 @@ import psutil
 from tsadbench.cli.doctor.finding import Finding
 from tsadbench.cli.doctor.packages import installed
 from tsadbench.cli.doctor.plugins import ended
-from tsadbench.priors.client import KEY
+from tsadbench.priors.questions import KEY
 
 _GIB = 2**30
 _TORCH_SECONDS = 120.0
