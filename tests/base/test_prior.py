@@ -45,7 +45,7 @@ def test_unknown_sensors_are_named_with_a_way_out():
         ({"schema": 1}, "'edges': field required"),
         ({"schema": 1, "edges": {}}, "'edges': input should be a valid array, found {}"),
         ("[]", "at least one edge"),
-        ([{"source": "a"}], "edge 1, 'target': field required, found {\"source\": \"a\"}"),
+        ([{"source": "a"}], 'edge 1, \'target\': field required, found {"source": "a"}'),
         ([EDGES[0], 3], "edge 2: input should be an object, found 3"),
         ([{**EDGES[0], "mechanism": 3}], "edge 1, 'mechanism': input should be a valid string, found 3"),
         ({"schema": 1, "edges": EDGES, "sensors": [{}]}, "sensor 1, 'name': field required"),

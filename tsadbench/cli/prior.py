@@ -58,16 +58,16 @@ def extract(
 
     The key is read from ANTHROPIC_API_KEY, the address from ANTHROPIC_BASE_URL if that is set.
     """
-    from contextlib import nullcontext
+    from contextlib import ExitStack
 
     import pooch
 
     from tsadbench.cli.actions.loading import load_sensors
-    from tsadbench.cli.actions.prior import print_estimate, print_extraction, provenance
-    from tsadbench.priors.client import Cache, Model
+    from tsadbench.cli.actions.prior import print_estimate, print_extraction
     from tsadbench.priors.documents import read_documents
     from tsadbench.priors.extract import Request
     from tsadbench.priors.extract import extract as ask
+    from tsadbench.priors.questions import Cache
     from tsadbench.utils.atomic_files import write_file
 
     request = Request(
@@ -79,17 +79,22 @@ def extract(
         pathways=tuple(pathway or ()),
         max_tokens=max_tokens,
     )
-    request.check()
     answers = Cache(cache if cache is not None else Path(pooch.os_cache("tsadbench")) / "answers")
     print_estimate(request, answers)
     if dry_run:
         for _, question in request.questions()[:: request.votes]:
             typer.echo(f"--- {question.model}, system\n{question.system}\n--- user\n{question.user}")
         return
-    with nullcontext() if offline else Model(retries, timeout) as client, progress_bar("Asking"):
-        extraction = ask(request, client, answers)
+    with ExitStack() as stack:
+        language_model = None
+        if not offline:
+            from tsadbench.priors.client import LanguageModel  # kept answers need no SDK
+
+            language_model = stack.enter_context(LanguageModel(retries, timeout))
+        stack.enter_context(progress_bar("Asking"))
+        extraction = ask(request, language_model, answers)
     print_extraction(extraction)
-    prior = extraction.prior(min_votes, provenance(request))
+    prior = extraction.prior(min_votes)
     write_file(out, prior.to_json())
     typer.echo(f"{len(prior.edges)} edges are written to {out}", err=True)
 

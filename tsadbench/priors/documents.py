@@ -54,7 +54,9 @@ def read_documents(paths: Sequence[Path]) -> tuple[Document, ...]:
             raise UsageError(f"{document.name}: holds no text; a scanned PDF needs text recognition (OCR) first")
     length = sum(len(document.text) for document in documents)
     if length > MOST_CHARACTERS:
-        raise UsageError(f"--system: {length:,} characters, expected at most {MOST_CHARACTERS:,}; give only the relevant ones")
+        raise UsageError(
+            f"--system: {length:,} characters, expected at most {MOST_CHARACTERS:,}; give only the relevant ones"
+        )
     return documents
 
 

@@ -13,10 +13,10 @@ from tsadbench._version import __version__
 from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.errors import ModelError, UsageError
 from tsadbench.priors.answers import Answer, read_answer
-from tsadbench.priors.questions import Cache, Question, Reply, cost
 from tsadbench.priors.documents import Document
 from tsadbench.priors.perturb import difference_of
 from tsadbench.priors.prompt import VARIANTS, build_prompt
+from tsadbench.priors.questions import Cache, Question, Reply, cost
 from tsadbench.utils.progress import progress
 
 if TYPE_CHECKING:
@@ -150,7 +150,11 @@ class Extraction:
         new = [ballot for ballot in self.ballots if not ballot.cached]
         costs = [cost(ballot.model, ballot.reply.input_tokens, ballot.reply.output_tokens) for ballot in new]
         dollars = None if None in costs else sum(dollars or 0.0 for dollars in costs)
-        return sum(ballot.reply.input_tokens for ballot in new), sum(ballot.reply.output_tokens for ballot in new), dollars
+        return (
+            sum(ballot.reply.input_tokens for ballot in new),
+            sum(ballot.reply.output_tokens for ballot in new),
+            dollars,
+        )
 
     def prior(self, min_votes: int | None = None) -> Prior:
         """Return the edges that enough answers name, each with its share of votes, in the sensors' order.
@@ -251,6 +255,4 @@ def _described(sensors: Sequence[Sensor], edges: Sequence[Edge]) -> tuple[Sensor
     for edge in edges:
         quantities.setdefault(edge.source, edge.source_quantity)
         quantities.setdefault(edge.target, edge.target_quantity)
-    return tuple(
-        replace(sensor, quantity=sensor.quantity or quantities.get(sensor.name, "")) for sensor in sensors
-    )
+    return tuple(replace(sensor, quantity=sensor.quantity or quantities.get(sensor.name, "")) for sensor in sensors)

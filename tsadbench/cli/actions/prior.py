@@ -1,14 +1,11 @@
-"""What `tsadbench prior extract` prints and records."""
+"""What `tsadbench prior extract` prints."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import typer
 
-from tsadbench._version import __version__
-from tsadbench.priors.client import Cache, cost
 from tsadbench.priors.extract import Extraction, Request
+from tsadbench.priors.questions import Cache, cost
 
 # An edge takes roughly 80 tokens, and a sensor drives two others on average.
 _TOKENS_PER_SENSOR = 160
@@ -48,14 +45,3 @@ def print_extraction(extraction: Extraction) -> None:
     read, written, dollars = extraction.paid()
     price = "price not known" if dollars is None else f"${dollars:.4f}"
     typer.echo(f"paid for now: {read:,} tokens read, {written:,} written, {price}", err=True)
-
-
-def provenance(request: Request) -> dict[str, str]:
-    """Return how a prior came about, as its file records it."""
-    return {
-        "made_by": f"tsadbench {__version__}, prior extract",
-        "models": ", ".join(request.models),
-        "documents": ", ".join(f"{document.name} (SHA-256 {document.sha256[:16]})" for document in request.documents),
-        "wordings": str(request.variants),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
