@@ -18,6 +18,7 @@ from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.grouping import grouped
 
 SCHEMA = 1
 
@@ -57,23 +58,20 @@ class Leaderboard:
         UsageError
             If no record has one of these splits.
         """
-        newest = {(r.dataset, r.protocol, r.label, r.seed): r for r in records}
-        made_here = {key[:3] for key in newest}
-        kept = [r for r in stored if (r.dataset, r.protocol, r.label) not in made_here]
-        newest |= {(r.dataset, r.protocol, r.label, r.seed): r for r in kept}
-        earlier = {r.trial for r in kept}
-        tables: dict[tuple[str, str], list[Record]] = {}
-        for record in newest.values():
-            tables.setdefault((record.dataset, record.protocol), []).append(record)
+        own = {(*_row_key(record), record.seed): record for record in records}
+        labels = {key[:3] for key in own}
+        beside = {(*_row_key(record), record.seed): record for record in stored if _row_key(record) not in labels}
+        newest = [*own.values(), *beside.values()]
         for split in splits:
-            check_split(split, newest.values())
+            check_split(split, newest)
+        earlier = {record.trial for record in beside.values()}
         rows = [
             row
-            for table in tables.values()
+            for table in grouped(newest, lambda record: _row_key(record)[:2]).values()
             for split in _shown(splits, table)
             for row in ranked_rows(table, split, earlier)
         ]
-        return cls(rows, notes_on(list(newest.values())))
+        return cls(rows, notes_on(newest))
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
@@ -88,10 +86,8 @@ class Leaderboard:
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
         return {
-            (dataset, protocol, split): Leaderboard(
-                rows, [note for note in self.notes if note.concerns(dataset, protocol)]
-            )
-            for (dataset, protocol, split), rows in self.tables().items()
+            key: Leaderboard(rows, [note for note in self.notes if note.concerns(*key[:2])])
+            for key, rows in self.tables().items()
         }
 
     def to_json(self) -> str:
@@ -131,12 +127,8 @@ class Leaderboard:
         """
         written = []
         for (dataset, protocol, split), table in self.alone().items():
-            path = folder / dataset / protocol / split
-            written += [
-                write_file(path.with_name(f"{split}.csv"), table.to_csv()),
-                write_file(path.with_name(f"{split}.md"), table.to_markdown()),
-                write_file(path.with_name(f"{split}.json"), table.to_json()),
-            ]
+            texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
+            written += [write_file(folder / dataset / protocol / f"{split}.{end}", text) for end, text in texts.items()]
         return written + [
             write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
             for (dataset, protocol), lines in self.record_lines().items()
@@ -144,12 +136,9 @@ class Leaderboard:
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        lines: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
-        for row in self.rows:
-            of_table = lines.setdefault((row.dataset, row.protocol), {})
-            for record in row.records:
-                of_table.setdefault((record.label, record.seed), record.to_json(indent=None))
-        return {key: [of_table[trial] for trial in sorted(of_table)] for key, of_table in lines.items()}
+        trials = {(*_row_key(record), record.seed): record for row in self.rows for record in row.records}
+        tables = grouped(trials, lambda key: key[:2])
+        return {table: [trials[key].to_json(indent=None) for key in sorted(keys)] for table, keys in tables.items()}
 
     def to_markdown(self) -> str:
         """Return one Markdown table per data set, protocol and split, with the marks explained below."""
@@ -193,6 +182,10 @@ def _flat(row: Row) -> dict[str, str | int | float]:
 
 def _table(row: Row) -> dict[str, str | int | float]:
     return {"dataset": row.dataset, "protocol": row.protocol, "split": row.split}
+
+
+def _row_key(record: Record) -> tuple[str, str, str]:
+    return record.dataset, record.protocol, record.label
 
 
 def _shown(requested: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:

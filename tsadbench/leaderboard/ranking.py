@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
 from tsadbench.utils.parameters import JsonValue, nearest
 
@@ -239,19 +240,13 @@ def check_split(split: str, records: Iterable[Record]) -> None:
 
 
 def by_label(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
-    """Return the trials of each label, by seed; labels in the order of their first trial."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.label, []).append(record)
-    return {label: tuple(sorted(trials, key=lambda record: record.seed)) for label, trials in found.items()}
+    """Return the trials of each label, by seed."""
+    return grouped(sorted(records, key=lambda record: record.seed), lambda record: record.label)
 
 
 def by_table(rows: Iterable[Row]) -> dict[tuple[str, str, str], tuple[Row, ...]]:
     """Return the rows of each (data set, protocol, split), in the order of their first."""
-    tables: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        tables.setdefault((row.dataset, row.protocol, row.split), []).append(row)
-    return {key: tuple(table) for key, table in tables.items()}
+    return grouped(rows, lambda row: (row.dataset, row.protocol, row.split))
 
 
 def _row(records: tuple[Record, ...], split: str, stored: Container[str]) -> Row:

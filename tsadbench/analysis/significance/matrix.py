@@ -15,6 +15,7 @@ from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
+from tsadbench.utils.grouping import grouped
 
 Clusters: TypeAlias = tuple[tuple[str, ...], ...]
 # Values that differ by rounding alone are ties.
@@ -113,7 +114,4 @@ def find_clusters(recordings: Sequence[Recording]) -> Clusters:
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(index), len(index)))
     _, components = connected_components(graph, directed=False)
-    members: dict[int, list[str]] = {}
-    for recording, component in zip(recordings, components.tolist(), strict=True):
-        members.setdefault(component, []).append(recording.id)
-    return tuple(tuple(ids) for ids in members.values())
+    return tuple(grouped(index, lambda name: components[index[name]]).values())
