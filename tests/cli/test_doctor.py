@@ -13,10 +13,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.helpers.packages import write_package
-from tsadbench.cli.doctor import packages
-from tsadbench.cli.doctor.data import cache, cluster, datasets, store
-from tsadbench.cli.doctor.finding import Finding, redacted
-from tsadbench.cli.doctor.machine import devices, tools
+from tsadbench.cli.actions.doctor import packages
+from tsadbench.cli.actions.doctor.data import cache, cluster, datasets, store
+from tsadbench.cli.actions.doctor.findings import Finding, redacted
+from tsadbench.cli.actions.doctor.machine import devices, tools
 from tsadbench.execution.run_store import Store
 
 KEY = "sk-ant-0123456789abcdef"
@@ -132,7 +132,7 @@ def test_a_data_set_that_is_not_whole_is_broken(skab_directory, tmp_path):
     shutil.copytree(skab_directory / "skab", tmp_path / "skab")
     (tmp_path / "skab/valve1/0.csv").unlink()
     found = {one.name: one for one in datasets(tmp_path)}
-    assert (found["skab"].state, found["skab"].text) == ("broken", f"1 of 35 files lack in {tmp_path}/skab")
+    assert (found["skab"].state, found["skab"].text) == ("broken", f"1 of 35 files are missing in {tmp_path}/skab")
     assert found["skab"].advice == f"tsadbench data fetch skab --data {tmp_path}"
     assert {one.name: one.state for one in datasets(skab_directory)}["skab"] == "ok"
 

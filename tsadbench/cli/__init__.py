@@ -13,6 +13,7 @@ from tsadbench.cli import (
     check,
     compare,
     data,
+    doctor,
     explain,
     fit,
     leaderboard,
@@ -29,7 +30,6 @@ from tsadbench.cli import (
     tune,
     verify,
 )
-from tsadbench.cli.doctor import command as doctor
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(

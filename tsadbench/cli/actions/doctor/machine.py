@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from packaging.requirements import Requirement
 
-from tsadbench.cli.doctor.finding import Finding
-from tsadbench.cli.doctor.packages import installed
-from tsadbench.cli.doctor.plugins import ended
+from tsadbench.cli.actions.doctor.findings import Finding
+from tsadbench.cli.actions.doctor.packages import fault_of
+from tsadbench.cli.actions.doctor.plugins import failure_of
 from tsadbench.priors.questions import KEY
 
 _GIB = 2**30
 _TORCH_SECONDS = 120.0
-# Run by another process: a broken torch ends that one.
+# Run by another process, which a broken torch may crash.
 _TORCH = """
 import json, torch
 cuda = [f"{torch.cuda.get_device_name(i)}, {torch.cuda.get_device_properties(i).total_memory / 2**30:.0f} GiB"
@@ -31,7 +32,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def machine() -> Iterator[Finding]:
-    """Give the system, its cores, its memory, and the room on the disk of the working directory."""
+    """Yield the system, its cores, its memory, and the free space on the disk of the working directory."""
     yield Finding("machine", "system", "ok", f"{platform.platform()}, {platform.machine()}")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     limit = os.environ.get("OMP_NUM_THREADS")
@@ -40,46 +41,42 @@ def machine() -> Iterator[Finding]:
     memory = psutil.virtual_memory()
     text = f"{memory.total / _GIB:.1f} GiB, {memory.available / _GIB:.1f} GiB of it free"
     yield Finding("machine", "memory", "ok", text)
-    free = shutil.disk_usage(Path.cwd()).free
-    yield Finding("machine", "disk", "ok", f"{free / _GIB:.1f} GiB free here")
+    yield Finding("machine", "disk", "ok", f"{shutil.disk_usage(Path.cwd()).free / _GIB:.1f} GiB free here")
 
 
 def devices() -> Iterator[Finding]:
-    """Give what torch can compute on, as another process finds it."""
+    """Yield what torch can compute on, as another process reports it."""
     yield Finding("devices", "cpu", "ok", platform.processor() or platform.machine())
-    if not installed(["torch"]):
+    if fault_of(Requirement("torch")) is not None:
         yield Finding("devices", "torch", "missing", "is not installed", "pip install 'tsadbench[deep]'")
         return
     command = [sys.executable, "-c", _TORCH]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TORCH_SECONDS, check=False)
+        failure = failure_of(done)
     except subprocess.TimeoutExpired:
-        text = f"is installed, but cannot be imported within {_TORCH_SECONDS:.0f} s"
-        yield Finding("devices", "torch", "broken", text, "install it anew")
+        failure = f"no end after {_TORCH_SECONDS:.0f} s"
+    if failure is not None:
+        yield Finding("devices", "torch", "broken", f"is installed, but cannot be imported: {failure}", "reinstall it")
         return
-    fault = ended(done)
-    if fault is not None:
-        yield Finding("devices", "torch", "broken", f"is installed, but cannot be imported: {fault}", "install it anew")
-        return
-    found = json.loads(done.stdout.splitlines()[-1])
-    yield Finding("devices", "torch", "ok", found["version"])
-    for number, name in enumerate(found["cuda"]):
+    answer = json.loads(done.stdout.splitlines()[-1])
+    yield Finding("devices", "torch", "ok", answer["version"])
+    for number, name in enumerate(answer["cuda"]):
         yield Finding("devices", f"cuda:{number}", "ok", name)
-    if not found["cuda"]:
+    if not answer["cuda"]:
         yield Finding("devices", "cuda", "missing", "no GPU that torch can use")
-    if found["mps"]:
+    if answer["mps"]:
         yield Finding("devices", "mps", "ok", "Apple's GPU")
 
 
 def tools() -> Iterator[Finding]:
-    """Give programs and keys that single commands use."""
+    """Yield programs and keys that single commands use."""
     browser = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if browser:
         yield Finding("tools", "chromium", "ok", browser)
     else:
-        yield Finding(
-            "tools", "chromium", "missing", "not found", "only tests of reports use it: apt-get install chromium"
-        )
+        advice = "only tests of reports use it: apt-get install chromium"
+        yield Finding("tools", "chromium", "missing", "not found", advice)
     if os.environ.get(KEY):
         yield Finding("tools", KEY, "ok", "is set")
     else:

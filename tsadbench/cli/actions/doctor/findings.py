@@ -1,4 +1,4 @@
-"""One thing that was looked at, and how it was found."""
+"""One thing that was examined, and its state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-# missing: something that one can do without, or get; broken: something fails that a command relies on.
+# missing: something optional, or something that can be obtained; broken: something fails that a command relies on.
 State: TypeAlias = Literal["ok", "missing", "broken"]
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -16,18 +16,18 @@ _SHORTEST_SECRET = 6
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was examined.
 
     Parameters
     ----------
     section, name
         What it is.
     state
-        How it was found.
+        Its state.
     text
         What was found.
     advice
-        What to do about it; empty where nothing is to be done.
+        What to do about it; empty if nothing is to be done.
     """
 
     section: str
@@ -38,7 +38,7 @@ class Finding:
 
 
 def redacted(finding: Finding) -> Finding:
-    """Return a finding without the keys, tokens and passwords of the environment, and without those in addresses."""
+    """Return a finding without the environment's keys, tokens and passwords, and without those in addresses."""
     text, advice = _without_secrets(finding.text), _without_secrets(finding.advice)
     return replace(finding, text=text, advice=advice)
 

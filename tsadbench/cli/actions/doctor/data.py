@@ -1,4 +1,4 @@
-"""Data sets, found or not; the cache; a run store; a cluster."""
+"""Data sets, available or not; the cache; a run store; a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pooch
 
-from tsadbench.cli.doctor.finding import Finding
+from tsadbench.cli.actions.doctor.findings import Finding
 from tsadbench.datasets.cards.by_request import HOW, OBTAINED
 from tsadbench.datasets.location import VARIABLE, find, find_obtained, place
 from tsadbench.datasets.source import Source, published
@@ -21,18 +21,17 @@ _MIB = 2**20
 
 
 def datasets(directory: Path | None) -> Iterator[Finding]:
-    """Give every registered data set and where its files are; nothing is downloaded or read.
+    """Yield every registered data set and the location of its files; nothing is downloaded or read.
 
     Parameters
     ----------
     directory
         As ``--data``.
     """
-    named = os.environ.get(VARIABLE) if directory is None else None
-    if named and not Path(named).expanduser().is_dir():
-        yield Finding(
-            "data sets", VARIABLE, "broken", f"names {named}, which is no folder", f"correct or unset {VARIABLE}"
-        )
+    folder = os.environ.get(VARIABLE) if directory is None else None
+    if folder and not Path(folder).expanduser().is_dir():
+        text = f"names {folder}, which is not a folder"
+        yield Finding("data sets", VARIABLE, "broken", text, f"correct or unset {VARIABLE}")
     for entry in {entry.name: entry for entry in entries("datasets")}.values():
         yield _dataset(entry, directory)
 
@@ -50,27 +49,26 @@ def _dataset(entry: Entry, directory: Path | None) -> Finding:
 
 
 def _published(source: Source, directory: Path | None) -> Finding:
-    if not place(source, directory).is_dir():
-        find(source, directory)  # tells where it looked, and how to get it
     folder = place(source, directory)
+    if not folder.is_dir():
+        find(source, directory)  # raises, and says where it looked and how to get the files
     missing = source.missing(folder)
     n_files = len(source.sha256)
-    if missing:
-        advice = f"tsadbench data fetch {source.name} --data {folder.parent}"
-        return Finding(
-            "data sets", source.name, "broken", f"{len(missing)} of {n_files} files lack in {folder}", advice
-        )
-    return Finding("data sets", source.name, "ok", f"{n_files} files in {folder}")
+    if not missing:
+        return Finding("data sets", source.name, "ok", f"{n_files} files in {folder}")
+    text = f"{len(missing)} of {n_files} files are missing in {folder}"
+    return Finding(
+        "data sets", source.name, "broken", text, f"tsadbench data fetch {source.name} --data {folder.parent}"
+    )
 
 
 def cache() -> Iterator[Finding]:
-    """Give the folder of downloads and of kept answers, and its size."""
+    """Yield the folder of downloads and of stored answers, and its size."""
     folder = Path(pooch.os_cache("tsadbench"))
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        yield Finding(
-            "cache", "folder", "broken", f"{folder} cannot be written to", "give yourself access, or set --data"
-        )
+        text = f"{folder} cannot be written to"
+        yield Finding("cache", "folder", "broken", text, "give yourself access, or set --data")
     elif folder.is_dir():
         yield Finding("cache", "folder", "ok", f"{folder}, {_size(folder) / _MIB:.1f} MiB")
     else:
@@ -78,33 +76,33 @@ def cache() -> Iterator[Finding]:
 
 
 def store(path: Path) -> Iterator[Finding]:
-    """Give the state of a run store: its trials, its size, what is broken in it."""
+    """Yield the state of a run store: its trials, its size, what is broken in it."""
     try:
         records, broken = Store.open(path).readable()
     except TsadbenchError as error:
         yield Finding("run store", str(path), "broken", str(error))
         return
-    statuses = ", ".join(f"{count} {status}" for status, count in Counter(one.status for one in records).items())
-    yield Finding(
-        "run store", str(path), "ok", f"{len(records)} trials ({statuses or 'none'}), {_size(path) / _MIB:.1f} MiB"
-    )
+    counts = Counter(record.status for record in records)
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
+    text = f"{len(records)} trials ({statuses}), {_size(path) / _MIB:.1f} MiB"
+    yield Finding("run store", str(path), "ok", text)
     if broken:
-        first = next(iter(broken.values()))
-        text = f"{len(broken)} trials cannot be read: {first}"
+        text = f"{len(broken)} trials cannot be read: {next(iter(broken.values()))}"
         yield Finding("run store", "broken trials", "broken", text, f"tsadbench runs rm {path} --broken")
 
 
 def cluster(address: str) -> Iterator[Finding]:
-    """Give the workers of a Dask cluster."""
+    """Yield the workers of a Dask cluster."""
+    # An extra may bring it, and the doctor works without any extra.
     from tsadbench.execution.dask_backend import workers
 
     try:
-        found = workers(address)
+        addresses = workers(address)
     except TsadbenchError as error:
         yield Finding("cluster", address, "broken", str(error))
         return
-    if found:
-        yield Finding("cluster", address, "ok", f"{len(found)} workers: {', '.join(found)}")
+    if addresses:
+        yield Finding("cluster", address, "ok", f"{len(addresses)} workers: {', '.join(addresses)}")
     else:
         yield Finding("cluster", address, "broken", "has no worker", f"dask worker {address}")
 

@@ -1,0 +1,1 @@
+"""What `tsadbench doctor` examines."""
