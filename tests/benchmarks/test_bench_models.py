@@ -16,7 +16,7 @@ from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.serving import Model, Stream, fit_model
 from tsadbench.serving.follow import follow_input
-from tsadbench.serving.scoring import answer_file, answer_stream
+from tsadbench.serving.scoring import score_file, score_stream
 from tsadbench.utils.threads import limit_threads
 from tsadbench_detectors.dprgm import DPRGM
 
@@ -50,7 +50,7 @@ def test_a_whole_file(benchmark, model, rows, tmp_path):
     file.write_text("\n".join([",".join(SENSORS), *rows]))
     start = time.process_time()
     benchmark.pedantic(
-        answer_file, args=(model, file, model.card.layout), kwargs={"contributions": False}, rounds=1, iterations=1
+        score_file, args=(model, file, model.card.layout), kwargs={"contributions": False}, rounds=1, iterations=1
     )
     told(benchmark, N_ROWS, time.process_time() - start)
 
@@ -85,8 +85,8 @@ def test_rows_in_a_pipe(benchmark, model, rows, rate):
 
     def run() -> None:
         reads, thread = piped(sent, rate)
-        answers = answer_stream(model, follow_input(reads, None), "pipe", model.card.layout, contributions=False)
-        counts = [len(answered.answers.scores) for answered in answers]
+        answers = score_stream(model, follow_input(reads, None), "pipe", model.card.layout, contributions=False)
+        counts = [len(scored) for scored in answers]
         thread.join()
         os.close(reads)
         assert sum(counts) == len(sent)

@@ -17,7 +17,7 @@ from tsadbench import DataError
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.reader import load_card
 from tsadbench.datasets.reading.cells import MISSING
-from tsadbench.datasets.reading.times import time_in_seconds, written
+from tsadbench.datasets.reading.times import iso_time, time_in_seconds
 from tsadbench.serving.follow import Lines
 from tsadbench.serving.rows import RowReader
 
@@ -177,7 +177,7 @@ def test_times_are_those_of_the_standard_library(moment):
         found = float(time_in_seconds(pd.Series([text]), form)[0])
         # pandas multiplies by a rounded millionth: the last digit may differ.
         assert found == pytest.approx(expected, rel=1e-15, abs=1e-6, nan_ok=True), (text, form)
-    assert pd.Timestamp(written(seconds)) == pd.Timestamp(moment)
+    assert pd.Timestamp(iso_time(seconds)) == pd.Timestamp(moment)
 
 
 def test_a_header_can_be_searched_for():

@@ -1,7 +1,7 @@
 """Fitted detectors in files: fitting one, keeping it, and scoring new rows with it, whole files or row by row."""
 
 from tsadbench.serving.fitting import fit_model
-from tsadbench.serving.model import Answers, Model, load_model
+from tsadbench.serving.model import Model, ScoredRows, load_model
 from tsadbench.serving.stream import Stream
 
-__all__ = ["Answers", "Model", "Stream", "fit_model", "load_model"]
+__all__ = ["Model", "ScoredRows", "Stream", "fit_model", "load_model"]

@@ -83,22 +83,34 @@ class ModelCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """What a model says of rows.
+class ScoredRows:
+    """Rows of one recording, scored.
 
     Parameters
     ----------
     scores
-        [n_rows], NaN where a row cannot be scored.
+        [n_rows], NaN if a row cannot be scored.
     flagged
-        [n_rows], True where the score lies above the threshold.
+        [n_rows], True where the score exceeds the threshold.
     contributions
-        [n_rows, n_sensors], of each sensor to the score; None where nobody asked.
+        [n_rows, n_sensors], of each sensor to the score; None unless asked for.
+    first_row
+        Number of the first of these rows in its recording, counted from 0.
+    time
+        [n_rows] seconds since 1970; None if no column holds times.
+    notes
+        What a user should know of the recording; given once per recording.
     """
 
     scores: FloatArray
     flagged: BoolArray
     contributions: FloatArray | None = None
+    first_row: int = 0
+    time: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +131,7 @@ class Model:
     card: ModelCard
     notes: tuple[str, ...] = ()
 
-    def score(self, rows: Series, *, contributions: bool = False) -> Answers:
+    def score(self, rows: Series, *, contributions: bool = False) -> ScoredRows:
         """Return scores and flags of one series.
 
         Parameters
@@ -140,16 +152,16 @@ class Model:
         """
         try:
             split = self.detector.contributions(rows) if contributions else None
-            return self.judged(self.detector.score(rows), split)
+            return self.flag(self.detector.score(rows), split)
         except TsadbenchError:
             raise
         except Exception as error:  # a file that somebody made up may hold anything of the right types
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise ModelFileError(f"{self.card.label} fails on these rows ({reason}); fit it again") from error
 
-    def judged(self, scores: FloatArray, contributions: FloatArray | None) -> Answers:
+    def flag(self, scores: FloatArray, contributions: FloatArray | None) -> ScoredRows:
         """Return scores with their flags; a row without a score is not flagged."""
-        return Answers(scores, np.asarray(scores > self.card.threshold.value), contributions)
+        return ScoredRows(scores, np.asarray(scores > self.card.threshold.value), contributions)
 
 
 def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:

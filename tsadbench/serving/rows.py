@@ -70,24 +70,24 @@ class RowReader:
     ----------
     name
         What messages call it, for instance the file's name.
-    written
+    file_format
         How it is written.
     sensors
         The model's.
     """
 
-    def __init__(self, name: str, written: FileFormat, sensors: Sequence[str]) -> None:
+    def __init__(self, name: str, file_format: FileFormat, sensors: Sequence[str]) -> None:
         self.header: Header | None = None
         # What is wrong with the first malformed row; nothing after it is read.
         self.fault: DataError | None = None
         self._name = name
-        self._written = written
+        self._format = file_format
         self._sensors = tuple(sensors)
         self._first_lines: list[str] = []
         self._n_rows = 0
         self._ended_by_blank = False
-        self._carry = CarryForward(written, len(self._sensors))
-        self._clock = _Clock(written)
+        self._carry = CarryForward(file_format, len(self._sensors))
+        self._clock = _Clock(file_format)
 
     def read(self, lines: Sequence[str]) -> Rows:
         """Return the rows that the next lines hold, up to the first malformed line (`fault`).
@@ -105,7 +105,7 @@ class RowReader:
         values = np.empty((0, len(self._sensors)))
         if rows:
             texts = [[row[column] for column in self.header.sensors] for row in rows]
-            values, wrong = rows_of_numbers(texts, self._written)
+            values, wrong = rows_of_numbers(texts, self._format)
             if wrong is not None:
                 flaw = wrong[0], self._about(wrong[1], number_fault(texts[wrong[0]][wrong[1]]))
         time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
@@ -116,7 +116,7 @@ class RowReader:
         self.header = header = self._match(0, table.header)
         for frame in table.chunks([*header.sensors, *header.time]):
             columns = [frame[column] for column in header.sensors]
-            values, wrong = columns_of_numbers(columns, self._written)
+            values, wrong = columns_of_numbers(columns, self._format)
             flaw = None
             if wrong is not None:
                 flaw = wrong[0], self._about(wrong[1], number_fault(columns[wrong[1]].iloc[wrong[0]]))
@@ -127,7 +127,7 @@ class RowReader:
     def end(self) -> None:
         """Raise a DataError if a row was malformed, or if the input has ended before its header."""
         if self.header is None:
-            raise DataError(f"{self._name}: {no_header(self._written, self._first_lines)}")
+            raise DataError(f"{self._name}: {no_header(self._format, self._first_lines)}")
         if self.fault is not None:
             raise self.fault
 
@@ -136,11 +136,11 @@ class RowReader:
         self._first_lines += lines
         sensors = set(self._sensors)
         try:
-            header = find_header(self._first_lines, self._written, sensors.issubset, one_column=len(sensors) == 1)
+            header = find_header(self._first_lines, self._format, sensors.issubset, one_column=len(sensors) == 1)
         except MalformedError as error:
             raise DataError(f"{self._name}: {error.text}") from error
         if header is None:
-            if len(self._first_lines) >= lines_needed(self._written):
+            if len(self._first_lines) >= lines_needed(self._format):
                 self.end()
             return []
         self.header = self._match(*header)
@@ -149,30 +149,30 @@ class RowReader:
 
     def _match(self, line: int, names: Sequence[str]) -> Header:
         """Return where columns of these names have what the model needs."""
-        faults = list(header_faults(names, dict.fromkeys(self._sensors, "sensor"), self._written.time))
+        faults = list(header_faults(names, dict.fromkeys(self._sensors, "sensor"), self._format.time))
         if faults:
             raise DataError("\n  ".join([f"{self._name}: {faults[0]}", *faults[1:]]))
         column = {name: number for number, name in enumerate(names)}
         sensors = tuple(column[name] for name in self._sensors)
-        has_time = set(self._written.time) <= set(names)
-        time = tuple(column[name] for name in self._written.time) if has_time else ()
+        has_time = set(self._format.time) <= set(names)
+        time = tuple(column[name] for name in self._format.time) if has_time else ()
         return Header(line, len(names), sensors, time, tuple(self._notes(names, sensors)))
 
     def _notes(self, names: Sequence[str], sensors: tuple[int, ...]) -> Iterable[str]:
         if list(sensors) != sorted(sensors):
             yield "its sensors are in another order than when the model was fitted; they are taken by their names"
-        lacking = [name for name in self._written.time if name not in names]
+        lacking = [name for name in self._format.time if name not in names]
         if lacking:
             yield f"it has no column {lacking[0]!r} with times; rows are numbered instead"
-        used = {*self._sensors, *self._written.time}
-        unused = [name for name in names if name and name not in used and not matches(name, self._written.unused)]
+        used = {*self._sensors, *self._format.time}
+        unused = [name for name in names if name and name not in used and not matches(name, self._format.unused)]
         if unused:
             shown = ", ".join(map(repr, unused[:5])) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
             yield f"columns that the model does not know are not used: {shown}"
 
     def _cells(self, lines: Sequence[str], header: Header) -> tuple[list[list[str]], str | None]:
         """Return the cells of the next lines, and what is wrong with the first malformed line."""
-        separator = self._written.separator
+        separator = self._format.separator
         rows: list[list[str]] = []
         for line in lines:
             if is_blank(line, separator):
@@ -219,8 +219,8 @@ class RowReader:
             # Every line between the header and the end is a row.
             place = f"line {line + 1 + first + flaw[0]}" if line else f"row {first + flaw[0]}"
             self.fault = DataError(f"{self._name}, {place}: {flaw[1]}")
-        if seconds is None and self._written.period is not None:
-            seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._written.period
+        if seconds is None and self._format.period is not None:
+            seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._format.period
         return Rows(values, seconds)
 
     def _about(self, sensor: int, text: str) -> str:
@@ -233,8 +233,8 @@ class _Clock:
     They may repeat, but not run backwards.
     """
 
-    def __init__(self, written: FileFormat) -> None:
-        self._forms = written.time_formats
+    def __init__(self, file_format: FileFormat) -> None:
+        self._forms = file_format.time_formats
         self._form: str | None = None
         self._last = -np.inf
 

@@ -1,19 +1,21 @@
-"""Scoring rows as they come: each is answered as soon as the rows are there that its score may depend on."""
+"""Score rows as they arrive, each as soon as the rows that its score may depend on are there."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
-from tsadbench.serving.model import Answers, Model
+from tsadbench.serving.model import Model, ScoredRows
 from tsadbench.utils.arrays import FloatArray
 
 
 class Stream:
-    """One recording whose rows come bit by bit; all answers together are those that `Model.score` gives at once.
+    """One recording whose rows arrive bit by bit; their scores are those that `Model.score` gives for all at once.
 
-    Kept are as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`); all of them, if a
+    It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if a
     detector says that its scores depend on all.
 
     Parameters
@@ -41,16 +43,15 @@ class Stream:
         self._look_ahead, self._memory = traits.look_ahead, traits.memory
         self._values = np.empty((0, len(model.card.sensors)))
         self._time: FloatArray | None = None
-        # Rows that are no longer kept, and rows that have been answered.
-        self._dropped = self._answered = 0
+        self._n_dropped = self._n_scored = 0
 
     @property
     def keeps_all(self) -> bool:
-        """Whether every row is kept for good, so that each answer takes longer than the one before."""
+        """Whether every row is kept for good, so that scoring gets slower and slower."""
         return self._memory is None
 
-    def push(self, values: FloatArray, time: FloatArray | None = None) -> Answers:
-        """Take the next rows, and return the answers that they complete.
+    def push(self, values: FloatArray, time: FloatArray | None = None) -> ScoredRows:
+        """Take the next rows, and score the rows that need to wait no longer.
 
         Parameters
         ----------
@@ -59,37 +60,35 @@ class Stream:
         time
             [n_rows] seconds; given for all rows of a stream or for none.
         """
-        first = self._dropped + len(self._values) == 0
+        first = self._n_dropped + len(self._values) == 0
         self._values = np.concatenate([self._values, values])
         if time is not None:
             self._time = time if first or self._time is None else np.concatenate([self._time, time])
-        return self._answers(self._dropped + len(self._values) - self._look_ahead)
+        return self._score_until(self._n_dropped + len(self._values) - self._look_ahead)
 
-    def finish(self) -> Answers:
-        """Return the answers of the last rows, whose look-ahead goes beyond the end."""
-        return self._answers(self._dropped + len(self._values))
+    def finish(self) -> ScoredRows:
+        """Score the last rows, whose look-ahead goes beyond the end."""
+        return self._score_until(self._n_dropped + len(self._values))
 
-    def _answers(self, end: int) -> Answers:
-        """Return the answers up to the row before ``end``."""
-        if end <= self._answered:
-            empty = None if not self._contributions else np.empty((0, self._values.shape[1]))
-            return self._model.judged(np.empty(0), empty)
+    def _score_until(self, end: int) -> ScoredRows:
+        """Score the rows before row ``end`` that have not been scored."""
+        first = self._n_scored
+        if end <= first:
+            empty = np.empty((0, self._values.shape[1])) if self._contributions else None
+            return replace(self._model.flag(np.empty(0), empty), first_row=first)
         recording = Recording("stream", self._values, self._model.card.sensors, self._time)
-        found = self._model.score(recording, contributions=self._contributions)
-        rows = slice(self._answered - self._dropped, end - self._dropped)
-        self._answered = end
+        scored = self._model.score(recording, contributions=self._contributions)
+        rows = slice(first - self._n_dropped, end - self._n_dropped)
+        self._n_scored = end
         self._forget()
-        return Answers(
-            found.scores[rows],
-            found.flagged[rows],
-            None if found.contributions is None else found.contributions[rows],
-        )
+        contributions = None if scored.contributions is None else scored.contributions[rows]
+        return ScoredRows(scored.scores[rows], scored.flagged[rows], contributions, first)
 
     def _forget(self) -> None:
         if self._memory is None:
             return
-        outdated = max(0, self._answered - self._memory - self._dropped)
-        # Copied, so that what is forgotten does not stay in memory as long as what is kept.
+        outdated = max(0, self._n_scored - self._memory - self._n_dropped)
+        # Copy, so that the slice does not keep dropped rows alive.
         self._values = self._values[outdated:].copy()
         self._time = None if self._time is None else self._time[outdated:].copy()
-        self._dropped += outdated
+        self._n_dropped += outdated

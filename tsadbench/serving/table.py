@@ -1,4 +1,4 @@
-"""Answers as tables: CSV line by line, or Parquet whole."""
+"""Scored rows as tables: CSV line by line, or Parquet as a whole."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
-from tsadbench.datasets.reading.times import written
+from tsadbench.datasets.reading.times import iso_time
 from tsadbench.errors import DataError, MissingExtraError
-from tsadbench.serving.scoring import Answered
+from tsadbench.serving.model import ScoredRows
 
 _CONTRIBUTION = "contribution_"
 
@@ -39,7 +39,7 @@ class CsvTable:
         self._named = named
         self._timed: bool | None = None
 
-    def add(self, answered: Answered, file: str = "") -> None:
+    def add(self, scored: ScoredRows, file: str = "") -> None:
         """Write the rows' lines, and before the first of them the columns' names.
 
         Raises
@@ -47,10 +47,10 @@ class CsvTable:
         DataError
             If one file has times and another has none.
         """
-        n_rows = len(answered.answers.scores)
+        n_rows = len(scored.scores)
         if n_rows == 0:
             return
-        timed = answered.time is not None
+        timed = scored.time is not None
         if self._timed is None:
             self._timed = timed
             names = [*(["file"] if self._named else []), "time" if timed else "row", "score", "flagged"]
@@ -58,22 +58,22 @@ class CsvTable:
         if timed != self._timed:
             raise DataError(f"{file}: some files have a column with times, some have none; score them one by one")
         front = [[file]] * n_rows if self._named else [[]] * n_rows
-        when = _rows(answered) if answered.time is None else map(written, answered.time.tolist())
-        scores = map(_text, answered.answers.scores.tolist())
-        flags = map(int, answered.answers.flagged.tolist())
-        split = answered.answers.contributions
+        when = _rows(scored) if scored.time is None else map(iso_time, scored.time.tolist())
+        scores = map(_text, scored.scores.tolist())
+        flags = map(int, scored.flagged.tolist())
+        split = scored.contributions
         parts = [[]] * n_rows if split is None else ([_text(value) for value in row] for row in split.tolist())
         for first, moment, score, flag, part in zip(front, when, scores, flags, parts, strict=True):
             self._writer.writerow([*first, moment, score, flag, *part])
 
 
-def parquet_bytes(answers: Sequence[tuple[str, Answered]], sensors: Sequence[str]) -> bytes:
+def parquet_bytes(tables: Sequence[tuple[str, ScoredRows]], sensors: Sequence[str]) -> bytes:
     """Return the answers of several files as one Parquet file.
 
     Parameters
     ----------
-    answers
-        Each with its file's name.
+    tables
+        The rows of each file, with its file's name.
     sensors
         The model's.
 
@@ -84,13 +84,13 @@ def parquet_bytes(answers: Sequence[tuple[str, Answered]], sensors: Sequence[str
     MissingExtraError
         If pyarrow is not installed.
     """
-    timed = {answered.time is not None for _, answered in answers}
+    timed = {scored.time is not None for _, scored in tables}
     if len(timed) > 1:
         raise DataError("some files have a column with times, some have none; score them one by one")
-    table = pd.concat([_frame(answered, sensors) for _, answered in answers], ignore_index=True)
-    if len(answers) > 1:
-        counts = [len(answered.answers.scores) for _, answered in answers]
-        table.insert(0, "file", np.repeat([file for file, _ in answers], counts))
+    table = pd.concat([_frame(scored, sensors) for _, scored in tables], ignore_index=True)
+    if len(tables) > 1:
+        counts = [len(scored.scores) for _, scored in tables]
+        table.insert(0, "file", np.repeat([file for file, _ in tables], counts))
     buffer = io.BytesIO()
     try:
         table.to_parquet(buffer, index=False)
@@ -99,19 +99,18 @@ def parquet_bytes(answers: Sequence[tuple[str, Answered]], sensors: Sequence[str
     return buffer.getvalue()
 
 
-def _frame(answered: Answered, sensors: Sequence[str]) -> pd.DataFrame:
-    found = answered.answers
-    columns: dict[str, object] = {"row": np.fromiter(_rows(answered), dtype=np.int64)}
-    if answered.time is not None:
-        columns = {"time": pd.to_datetime(np.round(answered.time * 1e6).astype(np.int64), unit="us")}
-    columns |= {"score": found.scores, "flagged": found.flagged}
-    if found.contributions is not None:
-        columns |= {f"{_CONTRIBUTION}{sensor}": found.contributions[:, i] for i, sensor in enumerate(sensors)}
+def _frame(scored: ScoredRows, sensors: Sequence[str]) -> pd.DataFrame:
+    columns: dict[str, object] = {"row": np.fromiter(_rows(scored), dtype=np.int64)}
+    if scored.time is not None:
+        columns = {"time": pd.to_datetime(np.round(scored.time * 1e6).astype(np.int64), unit="us")}
+    columns |= {"score": scored.scores, "flagged": scored.flagged}
+    if scored.contributions is not None:
+        columns |= {f"{_CONTRIBUTION}{sensor}": scored.contributions[:, i] for i, sensor in enumerate(sensors)}
     return pd.DataFrame(columns)
 
 
-def _rows(answered: Answered) -> range:
-    return range(answered.first_row, answered.first_row + len(answered.answers.scores))
+def _rows(scored: ScoredRows) -> range:
+    return range(scored.first_row, scored.first_row + len(scored.scores))
 
 
 def _text(value: float) -> str:

@@ -15,7 +15,8 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.errors import UsageError
 from tsadbench.serving import Model
 from tsadbench.serving.follow import follow_file, follow_input
-from tsadbench.serving.scoring import answer_file, answer_stream
+from tsadbench.serving.scoring import score_file as score_whole_file
+from tsadbench.serving.scoring import score_stream as score_as_they_arrive
 from tsadbench.serving.stream import Stream
 from tsadbench.serving.table import CsvTable, parquet_bytes
 from tsadbench.utils.atomic_files import open_text, write_file
@@ -79,9 +80,9 @@ def score_stream(
     pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
     with _output(out) as stream:
         table = CsvTable(stream, model.card.sensors, contributions=contributions)
-        for answered in answer_stream(model, pieces, name, layout, contributions=contributions):
-            note(answered.notes, name)
-            table.add(answered)
+        for scored in score_as_they_arrive(model, pieces, name, layout, contributions=contributions):
+            note(scored.notes, name)
+            table.add(scored)
             stream.flush()
 
 
@@ -90,16 +91,16 @@ def score_files(
 ) -> None:
     """Score whole files."""
     # All are read and scored before anything is written, so that an error leaves no partial table.
-    answers = [(file, answer_file(model, Path(file), layout, contributions=contributions)) for file in files]
-    for file, answered in answers:
-        note(answered.notes, file)
+    tables = [(file, score_whole_file(model, Path(file), layout, contributions=contributions)) for file in files]
+    for file, scored in tables:
+        note(scored.notes, file)
     if form == "parquet" and out is not None:
-        write_file(out, parquet_bytes(answers, model.card.sensors))
+        write_file(out, parquet_bytes(tables, model.card.sensors))
         return
     with _output(out) as stream:
         table = CsvTable(stream, model.card.sensors, contributions=contributions, named=len(files) > 1)
-        for file, answered in answers:
-            table.add(answered, file)
+        for file, scored in tables:
+            table.add(scored, file)
 
 
 def note(notes: Iterable[str], about: object) -> None:

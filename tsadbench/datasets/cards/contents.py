@@ -47,14 +47,16 @@ class Contents:
     issues: tuple[Issue, ...]
 
 
-def read_contents(name: str, table: Table, written: FileFormat, sensors: Sequence[str], columns: Columns) -> Contents:
+def read_contents(
+    name: str, table: Table, file_format: FileFormat, sensors: Sequence[str], columns: Columns
+) -> Contents:
     """Read a file whose header is valid; in addition to the values, one chunk of rows is in memory at a time.
 
     Parameters
     ----------
     name
         The file's name, for messages.
-    table, written
+    table, file_format
         How the file is read, and how it is written.
     sensors
         The data set's sensors.
@@ -68,19 +70,19 @@ def read_contents(name: str, table: Table, written: FileFormat, sensors: Sequenc
     """
     reader = _Reader(name, table)
     place = {column: number for number, column in enumerate(table.header)}
-    times = [place[column] for column in written.time]
+    times = [place[column] for column in file_format.time]
     label = place.get(columns.label)
     n_rows = table.n_rows
     values = np.empty((n_rows, len(sensors)))
     labels = None if label is None else np.zeros(n_rows, dtype=np.bool_)
-    clock = _Clock(written) if times else None
+    clock = _Clock(file_format) if times else None
     start = 0
     for rows in table.chunks([*(place[sensor] for sensor in sensors), *times, *([] if label is None else [label])]):
         stop = start + len(rows)
         if stop > n_rows:
             break
         for i, sensor in enumerate(sensors):
-            values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, written)
+            values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
         if labels is not None:
             labels[start:stop] = reader.labels(rows[label], start, columns)
         if clock is not None:
@@ -90,12 +92,12 @@ def read_contents(name: str, table: Table, written: FileFormat, sensors: Sequenc
         text = f"expected {n_rows} rows, one a line, found another number; has a quoted cell a line break? remove it"
         reader.issues.append(Issue(name, text))
         values[start:] = 0.0
-    n_filled = reader.fill(values, sensors, written)
+    n_filled = reader.fill(values, sensors, file_format)
     time: FloatArray | None = None
     if clock is not None:
-        time = reader.times(clock, written)
-    elif written.period is not None:
-        time = np.arange(n_rows, dtype=np.float64) * written.period
+        time = reader.times(clock, file_format)
+    elif file_format.period is not None:
+        time = np.arange(n_rows, dtype=np.float64) * file_format.period
     return Contents(values, time, labels, n_filled, tuple(reader.issues))
 
 
@@ -107,9 +109,9 @@ class _Reader:
         self._name = name
         self._table = table
 
-    def numbers(self, cells: pd.Series, sensor: str, start: int, written: FileFormat) -> FloatArray:
+    def numbers(self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat) -> FloatArray:
         """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already."""
-        numbers, wrong = numbers_of(cells, written)
+        numbers, wrong = numbers_of(cells, file_format)
         advice = "correct the cell, name it in missing.values, or put the column under ignore"
         texts = (number_fault(cells.iloc[row], advice) for row in wrong[:SHOWN])
         self._report_first(sensor, texts, wrong, start, f"number {sensor}")
@@ -135,26 +137,26 @@ class _Reader:
         self._report_first(columns.label, texts, wrong, start, "label")
         return np.asarray(is_anomalous[codes], dtype=np.bool_)
 
-    def times(self, clock: _Clock, written: FileFormat) -> FloatArray | None:
+    def times(self, clock: _Clock, file_format: FileFormat) -> FloatArray | None:
         """Return the times, or None if no format fits them all."""
-        column, time = ", ".join(written.time), clock.seconds()
+        column, time = ", ".join(file_format.time), clock.seconds()
         if time is None:
             row, cell = clock.failed
-            self._report(column, time_fault(cell, written.time_formats), row, "time")
+            self._report(column, time_fault(cell, file_format.time_formats), row, "time")
             return None
         back = np.flatnonzero(np.diff(time) < 0) + 1
         if len(back):
             self._report(column, BACKWARDS, int(back[0]), "order", len(back))
         return time
 
-    def fill(self, values: FloatArray, sensors: Sequence[str], written: FileFormat) -> int:
+    def fill(self, values: FloatArray, sensors: Sequence[str], file_format: FileFormat) -> int:
         """Fill missing values in place, and report those that may not be filled; return how many were filled."""
         empty = np.isnan(values).all(axis=0) if len(values) else np.zeros(len(sensors), dtype=np.bool_)
         for sensor in map(int, np.flatnonzero(empty)):
             text = "it has no value at all; put the column under ignore"
             self._report(sensors[sensor], text, 0, f"missing {sensors[sensor]}", len(values))
             values[:, sensor] = 0.0
-        carry = CarryForward(written, len(sensors))
+        carry = CarryForward(file_format, len(sensors))
         for gap in carry.fill(values):
             self._report(sensors[gap.sensor], gap.text, gap.row, f"missing {sensors[gap.sensor]}", gap.count)
         return carry.n_filled
@@ -173,10 +175,10 @@ class _Reader:
 class _Clock:
     """The times of one file, by the chunk. Every format that has fitted so far is still possible."""
 
-    def __init__(self, written: FileFormat) -> None:
+    def __init__(self, file_format: FileFormat) -> None:
         # Row and content of the first cell that is no time in the format that fitted longest.
         self.failed: tuple[int, object] = (0, "")
-        self._parts: dict[str, list[FloatArray]] = {form: [] for form in written.time_formats}
+        self._parts: dict[str, list[FloatArray]] = {form: [] for form in file_format.time_formats}
         self._n_rows = 0
 
     def add(self, cells: pd.Series) -> None:

@@ -49,7 +49,7 @@ class _Look:
 
     Parameters
     ----------
-    file, written, table
+    file, file_format, table
         The file, and how it is read.
     roles
         Of each column that is no sensor: "time", "label", "counter", "text" or "empty".
@@ -62,7 +62,7 @@ class _Look:
     """
 
     file: File
-    written: FileFormat
+    file_format: FileFormat
     table: Table
     roles: dict[str, str] = field(default_factory=dict)
     time_format: str = "ISO8601"
@@ -106,8 +106,8 @@ def draft_card(folder: Path) -> str:
 
 def _look(file: File) -> _Look:
     try:
-        written, table = _opened(file)
-        look = _Look(file, written, table)
+        file_format, table = _opened(file)
+        look = _Look(file, file_format, table)
         first = next(iter(table.chunks(range(len(table.header)))), None)
     except (OSError, ValueError, MalformedError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -122,12 +122,12 @@ def _opened(file: File) -> tuple[FileFormat, Table]:
     """Return how a file seems to be written; a text file that is no table has no column."""
     if file.is_parquet:
         return FileFormat(), open_parquet(file.path, FileFormat())
-    written = sniff(file.path)
-    number = int(written.header_line)
-    lines, table = first_lines(file.path, written.encoding, number), None
+    file_format = sniff(file.path)
+    number = int(file_format.header_line)
+    lines, table = first_lines(file.path, file_format.encoding, number), None
     if len(lines) == number:
-        table, _ = open_csv(file.path, file.name, written, number, names_in(lines[-1], written))
-    return written, table or CsvFile(file.path, written, number, header=(), n_rows=0)
+        table, _ = open_csv(file.path, file.name, file_format, number, names_in(lines[-1], file_format))
+    return file_format, table or CsvFile(file.path, file_format, number, header=(), n_rows=0)
 
 
 def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
@@ -208,7 +208,7 @@ def _files(tables: Sequence[_Look]) -> Iterable[str]:
         return
     yield "[files]"
     for key in ("separator", "decimal", "encoding", "header_line"):
-        values = list(dict.fromkeys(getattr(look.written, key) for look in texts))
+        values = list(dict.fromkeys(getattr(look.file_format, key) for look in texts))
         yield f"{key} = {toml_value(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
     yield ""
 

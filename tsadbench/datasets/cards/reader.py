@@ -61,7 +61,7 @@ class _Source:
     file: File
     part: Part | Single
     role: str  # "train", "test" or "single"
-    written: FileFormat
+    file_format: FileFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class _CardReader:
             if faults:
                 continue
             try:
-                contents = read_contents(name, table, source.written, self._sensors, columns)
+                contents = read_contents(name, table, source.file_format, self._sensors, columns)
             except (OSError, ValueError) as error:
                 self._report(name, f"cannot be read ({' '.join(str(error).split())[:200]})")
                 continue
@@ -203,7 +203,7 @@ class _CardReader:
         progress(len(sources), len(sources))
 
     def _open(self, source: _Source) -> Table | None:
-        file, written = source.file, source.written
+        file, file_format = source.file, source.file_format
         columns = self._card.columns
         needed = {*columns.times, *([columns.label] if source.role != "train" else [])}
 
@@ -214,18 +214,18 @@ class _CardReader:
 
         try:
             if file.is_parquet:
-                return open_parquet(file.path, written)
-            lines = first_lines(file.path, written.encoding, lines_needed(written))
-            header = find_header(lines, written, has_all)
+                return open_parquet(file.path, file_format)
+            lines = first_lines(file.path, file_format.encoding, lines_needed(file_format))
+            header = find_header(lines, file_format, has_all)
             if header is None:
-                raise MalformedError(no_header(written, lines))
-            table, issues = open_csv(file.path, file.name, written, *header)
+                raise MalformedError(no_header(file_format, lines))
+            table, issues = open_csv(file.path, file.name, file_format, *header)
             self.issues += issues
             return table
         except MalformedError as error:
             self._report(file.name, error.text, error.line)
         except UnicodeDecodeError:
-            self.issues.append(encoding_issue(file.path, file.name, written.encoding))
+            self.issues.append(encoding_issue(file.path, file.name, file_format.encoding))
         except OSError as error:
             self._report(file.name, f"cannot be read ({error.strerror or error}); check its permissions")
         return None

@@ -25,9 +25,9 @@ _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)"
 _OTHER_MARK = re.compile(r"[+-]?\d+[.,]\d+")
 
 
-def missing_texts(written: FileFormat) -> frozenset[str]:
+def missing_texts(file_format: FileFormat) -> frozenset[str]:
     """Return all texts that mean a missing value."""
-    return MISSING | frozenset(written.missing)
+    return MISSING | frozenset(file_format.missing)
 
 
 def as_number(cell: str, decimal: str = ".") -> float | None:
@@ -44,14 +44,14 @@ def as_number(cell: str, decimal: str = ".") -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def numbers_of(cells: pd.Series, written: FileFormat) -> tuple[FloatArray, IntArray]:
+def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, IntArray]:
     """Return a column's numbers, and the rows whose cells hold none.
 
     Parameters
     ----------
     cells
         [n_rows], numbers or texts as pandas has read them.
-    written
+    file_format
         How the file is written.
 
     Returns
@@ -61,21 +61,21 @@ def numbers_of(cells: pd.Series, written: FileFormat) -> tuple[FloatArray, IntAr
     """
     wrong: list[int] = []
     if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
-        numbers = cells.to_numpy(np.float64, na_value=np.nan, copy=bool(written.missing))
+        numbers = cells.to_numpy(np.float64, na_value=np.nan, copy=bool(file_format.missing))
     else:
-        missing = missing_texts(written)
+        missing = missing_texts(file_format)
         numbers = np.full(len(cells), np.nan)
         objects = cells.astype("object")
         for row in np.flatnonzero(objects.notna().to_numpy()).tolist():
             cell = objects.iloc[row]
             if isinstance(cell, str) and cell.strip() in missing:
                 continue
-            number = None if isinstance(cell, bool) else as_number(str(cell), written.decimal)
+            number = None if isinstance(cell, bool) else as_number(str(cell), file_format.decimal)
             numbers[row] = 0.0 if number is None else number
             if number is None:
                 wrong.append(row)
     # A number that means "missing" does so however it is written: -999, -999.0.
-    codes = [number for number in map(as_number, written.missing) if number is not None]
+    codes = [number for number in map(as_number, file_format.missing) if number is not None]
     if codes:
         numbers[np.isin(numbers, codes)] = np.nan
     return numbers, np.array(wrong, dtype=np.int64)
@@ -94,19 +94,23 @@ def infinite_fault(number: float) -> str:
     return f"expected a finite number, found {number}; correct the cell"
 
 
-def columns_of_numbers(columns: Sequence[pd.Series], written: FileFormat) -> tuple[FloatArray, tuple[int, int] | None]:
+def columns_of_numbers(
+    columns: Sequence[pd.Series], file_format: FileFormat
+) -> tuple[FloatArray, tuple[int, int] | None]:
     """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None."""
-    found = [numbers_of(cells, written) for cells in columns]
+    found = [numbers_of(cells, file_format) for cells in columns]
     wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(found) if len(rows)]
     return np.column_stack([numbers for numbers, _ in found]), min(wrong, default=None)
 
 
-def rows_of_numbers(rows: Sequence[Sequence[str]], written: FileFormat) -> tuple[FloatArray, tuple[int, int] | None]:
+def rows_of_numbers(
+    rows: Sequence[Sequence[str]], file_format: FileFormat
+) -> tuple[FloatArray, tuple[int, int] | None]:
     """Return rows of texts as `columns_of_numbers` does: fast if they are few and hold nothing but numbers."""
-    if written.decimal == "." and not written.missing:
+    if file_format.decimal == "." and not file_format.missing:
         with contextlib.suppress(ValueError):
             values = np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64)
             if not np.isnan(values).any() and not any("_" in cell for row in rows for cell in row):
                 return values, None
     columns = zip(*rows, strict=True)
-    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], written)
+    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format)

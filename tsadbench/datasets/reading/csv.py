@@ -30,7 +30,7 @@ class CsvFile:
     ----------
     path
         The file.
-    written
+    file_format
         How it is written.
     header_line
         Number of the line that names the columns, counted from 1.
@@ -41,7 +41,7 @@ class CsvFile:
     """
 
     path: Path
-    written: FileFormat
+    file_format: FileFormat
     header_line: int
     header: tuple[str, ...]
     n_rows: int
@@ -56,15 +56,15 @@ class CsvFile:
             return
         with pd.read_csv(
             self.path,
-            sep=self.written.separator,
-            decimal=self.written.decimal,
-            encoding=codec(self.written.encoding),
+            sep=self.file_format.separator,
+            decimal=self.file_format.decimal,
+            encoding=codec(self.file_format.encoding),
             header=None,
             names=range(len(self.header)),
             usecols=sorted(columns),
             skiprows=self.header_line,
             nrows=self.n_rows,
-            na_values=sorted(missing_texts(self.written)),
+            na_values=sorted(missing_texts(self.file_format)),
             keep_default_na=False,
             skip_blank_lines=False,
             skipinitialspace=True,
@@ -75,7 +75,7 @@ class CsvFile:
 
 
 def open_csv(
-    path: Path, name: str, written: FileFormat, header_line: int, names: Sequence[str]
+    path: Path, name: str, file_format: FileFormat, header_line: int, names: Sequence[str]
 ) -> tuple[CsvFile | None, list[Issue]]:
     """Count and check the lines below the header: pandas would fill up a line that has been cut off without a word.
 
@@ -83,7 +83,7 @@ def open_csv(
     ----------
     path, name
         The file, and its name for messages.
-    written
+    file_format
         How it is written.
     header_line, names
         Number of the line that names the columns, and the names in it.
@@ -98,10 +98,10 @@ def open_csv(
     UnicodeDecodeError
         If it is not written in the encoding.
     """
-    separator, expected = written.separator, len(names)
+    separator, expected = file_format.separator, len(names)
     issues: list[Issue] = []
     last, blank = header_line, list[int]()
-    with path.open(encoding=codec(written.encoding), newline=None) as file:
+    with path.open(encoding=codec(file_format.encoding), newline=None) as file:
         for number, line in enumerate(file, start=1):
             if number <= header_line:
                 continue
@@ -123,7 +123,7 @@ def open_csv(
     if issues and (issues[-1].line, issues[-1].kind) == (last, "cells") and cells < expected:
         advice = "the file ends here and seems to be cut off, copy it again"
         issues[-1] = replace(issues[-1], text=cells_fault(expected, cells, separator, advice))
-    return None if issues else CsvFile(path, written, header_line, tuple(names), last - header_line), issues
+    return None if issues else CsvFile(path, file_format, header_line, tuple(names), last - header_line), issues
 
 
 def encoding_issue(path: Path, name: str, encoding: str) -> Issue:

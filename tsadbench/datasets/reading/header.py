@@ -15,13 +15,13 @@ from tsadbench.utils.parameters import nearest
 _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")
 
 
-def lines_needed(written: FileFormat) -> int:
+def lines_needed(file_format: FileFormat) -> int:
     """Return how many of the first lines decide where the header is."""
-    return SEARCHED_LINES if written.header_line == "search" else written.header_line
+    return SEARCHED_LINES if file_format.header_line == "search" else file_format.header_line
 
 
 def find_header(
-    lines: Sequence[str], written: FileFormat, has_all: Callable[[list[str]], bool], *, one_column: bool = False
+    lines: Sequence[str], file_format: FileFormat, has_all: Callable[[list[str]], bool], *, one_column: bool = False
 ) -> tuple[int, list[str]] | None:
     """Return the number of the header line, counted from 1, and the names in it; None if these lines do not hold it.
 
@@ -29,7 +29,7 @@ def find_header(
     ----------
     lines
         The first lines.
-    written
+    file_format
         How the file is written.
     has_all
         Whether names are all that are needed, if the header is searched for.
@@ -41,10 +41,10 @@ def find_header(
     MalformedError
         If the line is empty, or another separator seems to be used.
     """
-    if written.header_line == "search":
-        named = ((number, names_in(line, written)) for number, line in enumerate(lines[:SEARCHED_LINES], start=1))
+    if file_format.header_line == "search":
+        named = ((number, names_in(line, file_format)) for number, line in enumerate(lines[:SEARCHED_LINES], start=1))
         return next(((number, names) for number, names in named if has_all(names)), None)
-    number, separator = written.header_line, written.separator
+    number, separator = file_format.header_line, file_format.separator
     if len(lines) < number:
         return None
     line = lines[number - 1]
@@ -54,17 +54,17 @@ def find_header(
     if separator not in line and other in line and not one_column:
         text = f"expected columns separated by {separator!r}, but {other!r} seems to be used; set separator"
         raise MalformedError(text, number)
-    return number, names_in(line, written)
+    return number, names_in(line, file_format)
 
 
-def no_header(written: FileFormat, lines: Sequence[str]) -> str:
+def no_header(file_format: FileFormat, lines: Sequence[str]) -> str:
     """Return the message for a file whose lines hold no header."""
     if not lines:
         return "it is empty; expected a line with the columns' names, and rows"
-    if written.header_line == "search":
+    if file_format.header_line == "search":
         count = min(len(lines), SEARCHED_LINES)
         return f"none of its first {count} lines names all columns; set header_line, or correct the names"
-    return f"expected columns' names on line {written.header_line}, found none"
+    return f"expected columns' names on line {file_format.header_line}, found none"
 
 
 def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Iterable[str] = ()) -> Iterator[str]:

@@ -35,15 +35,15 @@ class CarryForward:
 
     Parameters
     ----------
-    written
+    file_format
         Says whether that is allowed, and over how many rows.
     n_sensors
         Number of columns.
     """
 
-    def __init__(self, written: FileFormat, n_sensors: int) -> None:
+    def __init__(self, file_format: FileFormat, n_sensors: int) -> None:
         self.n_filled = 0
-        self._written = written
+        self._format = file_format
         self._last = np.full(n_sensors, np.nan)
         # How many rows up to the last one have had no value of their own.
         self._since = np.zeros(n_sensors, dtype=np.int64)
@@ -60,8 +60,8 @@ class CarryForward:
             last_row = np.maximum.accumulate(np.where(gaps, -1, rows))
             since = rows - last_row + np.where(last_row < 0, self._since[sensor], 0)
             since_last[sensor] = since[-1]
-            count, at_most = int(np.count_nonzero(gaps)), self._written.fill_at_most
-            if self._written.fill == "error":
+            count, at_most = int(np.count_nonzero(gaps)), self._format.fill_at_most
+            if self._format.fill == "error":
                 advice = 'fill it in, put the column under ignore, or set missing.policy = "forward-fill"'
                 found.append(Gap(sensor, int(np.argmax(gaps)), f"a value is missing; {advice}", count))
             elif gaps[0] and np.isnan(self._last[sensor]):

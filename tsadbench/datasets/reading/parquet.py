@@ -24,7 +24,7 @@ class ParquetFile:
     ----------
     path
         The file.
-    written
+    file_format
         Which texts in it mean a missing value.
     header
         The columns' names, cleaned.
@@ -33,7 +33,7 @@ class ParquetFile:
     """
 
     path: Path
-    written: FileFormat
+    file_format: FileFormat
     header: tuple[str, ...]
     n_rows: int
 
@@ -44,7 +44,7 @@ class ParquetFile:
         """Yield some columns' rows in order; columns are named by their numbers."""
         import pyarrow.parquet
 
-        missing = list(self.written.missing)
+        missing = list(self.file_format.missing)
         with pyarrow.parquet.ParquetFile(self.path) as file:
             names = [file.schema_arrow.names[column] for column in columns]
             rows = max(1, CHUNK_CELLS // max(1, len(columns)))
@@ -54,7 +54,7 @@ class ParquetFile:
                 yield frame.replace(missing, None) if missing else frame
 
 
-def open_parquet(path: Path, written: FileFormat) -> ParquetFile:
+def open_parquet(path: Path, file_format: FileFormat) -> ParquetFile:
     """Return how a Parquet file is read.
 
     Raises
@@ -70,7 +70,7 @@ def open_parquet(path: Path, written: FileFormat) -> ParquetFile:
         import pyarrow.parquet
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            names = cleaned(file.schema_arrow.names, written.remove_prefix)
-            return ParquetFile(path, written, tuple(names), int(file.metadata.num_rows))
+            names = cleaned(file.schema_arrow.names, file_format.remove_prefix)
+            return ParquetFile(path, file_format, tuple(names), int(file.metadata.num_rows))
     except ValueError as error:  # pyarrow's own errors are ValueErrors
         raise MalformedError(f"not a Parquet file ({' '.join(str(error).split())[:120]}); copy it again") from error

@@ -58,9 +58,9 @@ def cleaned(names: Iterable[str], prefix: str) -> list[str]:
     return [name.strip().strip('"').strip().removeprefix(prefix).strip() for name in names]
 
 
-def names_in(line: str, written: FileFormat) -> list[str]:
+def names_in(line: str, file_format: FileFormat) -> list[str]:
     """Return the column names that a line holds."""
-    return cleaned(split(line, written.separator), written.remove_prefix)
+    return cleaned(split(line, file_format.separator), file_format.remove_prefix)
 
 
 def is_blank(line: str, separator: str) -> bool:

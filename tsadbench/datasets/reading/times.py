@@ -57,12 +57,12 @@ def time_fault(cell: object, forms: Sequence[str]) -> str:
     return f"expected a time written as {' or '.join(forms)}, found {found}; correct it, or set time_format"
 
 
-def written(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """Return a time for people: ISO 8601 in UTC, or the number if the calendar has no such date.
 
     Examples
     --------
-    >>> written(60.0), written(0.25), written(1e300)
+    >>> iso_time(60.0), iso_time(0.25), iso_time(1e300)
     ('1970-01-01T00:01:00', '1970-01-01T00:00:00.250000', '1e+300')
     """
     try:
