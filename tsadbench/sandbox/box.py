@@ -1,4 +1,4 @@
-"""The box's outside: hands recordings in, takes scores out, and ends the process whatever happens."""
+"""The outside of the box: passes recordings in, takes scores out, and ends the process whatever happens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
 
 _POLL_SECONDS = 0.1
-# Of a log that is longer, only the beginning and the end are kept.
+# A log longer than twice this is cut: its beginning and its end are kept.
 _KEPT_LOG_BYTES = 2**19
 
 
@@ -32,7 +32,7 @@ _KEPT_LOG_BYTES = 2**19
 class Costs:
     """What a detector has used so far: seconds of its own work, and the box's largest resident size.
 
-    Seconds are the wall clock's; CPU seconds are those of all the process's threads together.
+    Seconds are wall-clock time; CPU seconds are those of all threads of the process together.
     """
 
     fit_seconds: float = 0.0
@@ -51,25 +51,25 @@ class Costs:
 
 
 class Box:
-    """A detector behind a wall: construct, fit, training scores, then one unlabelled recording at a time.
+    """A detector in a process of its own: construct, fit, training scores, then one unlabelled recording at a time.
 
-    Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` where the detector breaks
-    its contract, raises, dies, or uses more than it may.
+    Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` if the detector breaks its
+    contract, raises an error, dies, or exceeds a limit.
 
     Parameters
     ----------
     construction
         The detector to be constructed inside.
     threads
-        How many threads its libraries may use.
+        Number of threads that its libraries may use.
     limits
-        What the trial may use.
+        The trial's limits.
     listener
         Receives the detector's progress reports.
     forbidden
-        Folders of which nothing may be opened inside.
+        Folders in which it may open nothing.
     launcher
-        Starts the process; None takes this system's.
+        Starts the process; None: this system's default.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Box:
         self.close()
 
     def fit(self, recordings: tuple[Recording, ...]) -> None:
-        """Hand in the training recordings; returns when the detector is fitted."""
+        """Fit the detector on the training recordings."""
         self._train = recordings
         opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
         reply, _ = self._ask(*packed("fit", opaque))
@@ -124,7 +124,7 @@ class Box:
         self.costs.fit_cpu_seconds += reply["cpu_seconds"]
 
     def set_parameters(self, variant: Construction) -> None:
-        """Give the fitted detector parameters that its fit does not depend on; scoring costs are counted from here on.
+        """Change parameters of the fitted detector that its fit does not depend on; scoring costs start anew.
 
         Parameters
         ----------
@@ -136,23 +136,24 @@ class Box:
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
-        reply, scores = self._ask({"kind": "training_scores"}, max_values=sum(one.n_rows for one in self._train))
+        n_rows = sum(recording.n_rows for recording in self._train)
+        reply, scores = self._ask({"kind": "training_scores"}, max_values=n_rows)
         self._count_scoring(reply)
         if len(scores) != len(self._train):
-            raise BoxFailure("invalid", f"{self._name}.training_scores: one array a training recording was expected")
+            raise BoxFailure("invalid", f"{self._name}.training_scores: one array per training recording was expected")
         pairs = zip(scores, self._train, strict=True)
-        return tuple(self._checked(array, (one.n_rows,), "training_scores") for array, one in pairs)
+        return tuple(self._checked(array, (recording.n_rows,), "training_scores") for array, recording in pairs)
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
         self._n_scored += 1
-        reply, scores = self._ask(*self._unknown("score", recording), max_values=recording.n_rows)
+        reply, scores = self._ask(*self._anonymous("score", recording), max_values=recording.n_rows)
         self._count_scoring(reply)
         return self._checked(scores[0], (recording.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
-        _, arrays = self._ask(*self._unknown("contributions", recording), max_values=recording.values.size)
+        _, arrays = self._ask(*self._anonymous("contributions", recording), max_values=recording.values.size)
         return self._checked(arrays[0], recording.values.shape, "contributions")
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
@@ -176,7 +177,7 @@ class Box:
         return {name: content.tobytes() for name, content in zip(reply["parts"], contents, strict=True)}
 
     def log(self) -> str:
-        """Return what the detector wrote to standard output and error; the middle is left out where it is long."""
+        """Return what the detector wrote to standard output and error, without the middle if it is long."""
         size = self._log.seek(0, 2)
         self._log.seek(0)
         if size <= 2 * _KEPT_LOG_BYTES:
@@ -187,7 +188,7 @@ class Box:
         return head.decode(errors="replace") + left_out + self._log.read().decode(errors="replace")
 
     def close(self) -> None:
-        """End the process and whatever it has started, and remove its working directory."""
+        """End the process and all its descendants, and remove its working directory."""
         if self._process.sock.fileno() >= 0:
             self._process.kill()
             self._process.end()
@@ -199,7 +200,8 @@ class Box:
         folder.mkdir()
         return str(folder)
 
-    def _unknown(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
+    def _anonymous(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
+        """Return the frame of a test recording: its number replaces an id that may give labels away."""
         return packed(kind, [_opaque(recording, f"recording-{self._n_scored}")])
 
     def _ask(
@@ -235,7 +237,7 @@ class Box:
         self.costs.score_cpu_seconds += reply["cpu_seconds"]
 
     def _death(self) -> BoxFailure:
-        """Return how the process ended, after it did so unasked."""
+        """Return the failure of a process that ended without being asked to."""
         code = self._process.end()
         if code < 0:
             return BoxFailure("killed", f"its process was ended by {signal.Signals(-code).name}")
@@ -249,5 +251,6 @@ class Box:
 
 
 def _opaque(recording: Recording, id: str) -> Recording:  # noqa: A002 - the field's name
+    """Return the recording under another id, its time counted from its own start."""
     start = None if recording.time is None else recording.time - recording.time[0]
     return Recording(id=id, values=recording.values, sensors=recording.sensors, time=start)

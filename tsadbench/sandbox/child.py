@@ -1,7 +1,7 @@
-"""The box's inside: constructs the detector, does what the parent asks, and knows nothing else.
+"""The inside of the box: constructs the detector and answers the parent's requests.
 
 Started by the server's fork or as ``python -m tsadbench.sandbox.child FD``; standard output and error already lead to
-the trial's log.
+the trial's log. No label ever comes in, and no test recording before the fit has ended.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.construction import Construction
@@ -30,11 +30,8 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
 from tsadbench.utils.threads import limit_threads
 
-if TYPE_CHECKING:
-    from tsadbench.base.detector import Detector
-
 _REPORT_SECONDS = 0.1
-# Libraries that a detector loads only later read these.
+# For libraries that the detector loads later; those that are loaded already need `limit_threads`.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -57,7 +54,7 @@ class _Inside:
                 return
             try:
                 reply, results = self._answer(header, arrays)
-            except BaseException as error:  # a detector may raise anything, SystemExit included
+            except BaseException as error:  # a detector may raise anything, even SystemExit
                 _flush()
                 self.send(_failure(error))
             else:
@@ -94,11 +91,12 @@ class _Inside:
 
     def _construct(self, header: Header, arrays: list[Array]) -> Header:
         os.chdir(header["directory"])
-        # What libraries leave among the temporary files goes with the box.
+        # Temporary files that libraries leave behind are removed with the box.
         os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
         sys.path[:] = header["path"]
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+        # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
@@ -120,14 +118,14 @@ class _Inside:
             self.send({"kind": "progress", "done": int(done), "total": int(total), "note": str(note)})
 
     def _violated(self, what: str) -> None:
-        """Tell the parent and end at once, so that no `except` of the detector's can hide it."""
+        """Report to the parent and end at once, so that no `except` of the detector can hide it."""
         self.send({"kind": "failure", "status": "invalid", "reason": what, "traceback": ""})
         os._exit(1)
 
 
 def main(fd: int) -> None:
-    """Serve the parent on this socket, then end without clean-up: whatever a detector left goes with the process."""
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    """Serve the parent on this socket, then end at once: no exit handler or thread of the detector may go on."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
         _Inside(socket.socket(fileno=fd)).serve()
@@ -140,13 +138,14 @@ def main(fd: int) -> None:
 
 
 def _flush() -> None:
-    """Bring what the detector has printed to the log before anybody reads it."""
+    """Write what the detector has printed to the log before anyone reads it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the detector may have closed or replaced it
             stream.flush()
 
 
 def _learned(detector: Detector) -> tuple[Header, list[Array]]:
+    # It imports scikit-learn's forests, for which boxes that keep no model should not wait.
     from tsadbench.base.serialization.parts import to_parts
 
     try:
@@ -175,8 +174,8 @@ def _peak_memory_mib() -> float:
     return size / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def end_with(parent: int) -> None:
-    """End this process when its parent is gone; on Linux the kernel does so even while native code runs."""
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone; on Linux the kernel does so, even while native code runs."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""How a detector's class and arguments reach the process that constructs it."""
+"""Takes a detector's class and arguments to the process that constructs it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import pickle
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import cloudpickle
+
+from tsadbench.base.detector import Detector
+from tsadbench.registry import load_detector
 from tsadbench.utils.import_lookup import find_package
-
-if TYPE_CHECKING:
-    from tsadbench.base.detector import Detector
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,15 @@ class Construction:
         return self.cls(**self.arguments)
 
     def dumps(self, *, portable: bool = False) -> bytes:
-        """Return it as bytes that another process with the same import path can read.
+        """Return bytes that another process with the same import path can read.
 
         A class that such a process can import crosses by name; one from a notebook or a script crosses by value.
 
         Parameters
         ----------
         portable
-            For another machine: a class from a file crosses by value too, for the file is not there.
+            For another machine, which does not have the file: a class from a file crosses by value too.
         """
-        import cloudpickle
-
         reference = _reference(self.cls)
         if portable and reference is not None and reference.partition(":")[0].endswith(".py"):
             module = sys.modules[self.cls.__module__]
@@ -51,9 +50,8 @@ class Construction:
     @classmethod
     def loads(cls, data: bytes) -> Construction:
         """Read what `dumps` wrote; imports the detector's module."""
-        from tsadbench.registry import load_detector
-
-        named, arguments = pickle.loads(data)  # the parent wrote it, in this run
+        # The parent wrote these bytes. The other direction, from the box to the parent, is never unpickled.
+        named, arguments = pickle.loads(data)
         return cls(load_detector(named) if isinstance(named, str) else named, arguments)
 
 

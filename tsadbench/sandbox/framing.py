@@ -19,12 +19,10 @@ def packed(kind: str, recordings: Sequence[Recording]) -> tuple[Header, list[Arr
 
 def unpacked(header: Header, arrays: Sequence[Array]) -> tuple[Recording, ...]:
     """Return the recordings that a frame carries; the arrays become read-only."""
+    for array in arrays:
+        array.flags.writeable = False  # a recording copies arrays that can be written to
     remaining = iter(arrays)
-    recordings = []
-    for name, has_time in header["recordings"]:
-        values = next(remaining)
-        time_axis = next(remaining) if has_time else None
-        for array in (values, *(() if time_axis is None else (time_axis,))):
-            array.flags.writeable = False
-        recordings.append(Recording(name, values, tuple(header["sensors"]), time_axis))  # type: ignore[arg-type]
-    return tuple(recordings)
+    return tuple(
+        Recording(name, next(remaining), tuple(header["sensors"]), next(remaining) if has_time else None)  # type: ignore[arg-type]
+        for name, has_time in header["recordings"]
+    )

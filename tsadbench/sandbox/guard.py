@@ -1,4 +1,7 @@
-"""Inside the box: opening a file under the data's folder ends the trial. Against mistakes, not against native code."""
+"""Ends the trial when the detector opens a file in a data set's folder.
+
+This guards against mistakes and lazy cheating, not against native code: an audit hook sees only what Python does.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-# Events of Python's audit hooks whose arguments may name a file that is opened, listed or handed to a program.
+# Audit events whose arguments may name a file that is opened, listed or passed to a program.
 _EVENTS = frozenset(
     {
         "open",
@@ -32,18 +35,18 @@ _EVENTS = frozenset(
 
 
 def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
-    """Call ``violated(what)`` as soon as this process opens, lists or hands on anything below one of the folders.
+    """Call ``violated(what)`` when this process opens, lists or passes on anything below one of the folders.
 
     Parameters
     ----------
     folders
-        Absolute, without links.
+        Absolute paths without symbolic links.
     violated
-        Must not return.
+        Must not return: an exception would reach the detector, which could catch it and go on.
     """
     if not folders:
         return
-    # As a whole path inside a command line or a URI: "/data" is not in "/database".
+    # A folder may stand inside a command line or a URI, but only as a whole path: "/data" is not in "/database".
     named = re.compile("|".join(re.escape(folder) + r"(?![\w.-])" for folder in folders))
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -69,7 +72,7 @@ def _texts(values: object) -> list[str]:
 
 def _below(path: str, folders: Sequence[str]) -> bool:
     try:
-        real = os.path.realpath(path)
+        real = os.path.realpath(path)  # a link elsewhere must not lead around the guard
     except (OSError, ValueError):
         return False
     return any(real == folder or real.startswith(folder + os.sep) for folder in folders)

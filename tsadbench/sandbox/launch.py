@@ -1,4 +1,4 @@
-"""Starts the processes that hold detectors: forked from a warm server where the system can, else plainly."""
+"""Starts the processes that hold detectors: forked from a warm server on Linux, as fresh interpreters elsewhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 
-from tsadbench.sandbox.limits import family
+from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
 
-# Only what a program needs to start and to compute: no TSADBENCH_*, keys or tokens reach a detector.
+# Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
 _PASSED_ON = frozenset(
     {
         "PATH",
@@ -28,7 +28,8 @@ _PASSED_ON = frozenset(
         "LD_LIBRARY_PATH",
         "DYLD_LIBRARY_PATH",
         "VIRTUAL_ENV",
-        # Which kernels the linear algebra uses: set on processors on which OpenBLAS chooses wrong ones.
+        # Which kernels OpenBLAS uses: set where it chooses wrong ones for the processor. Without them, scores from the
+        # box would differ from those outside in the last bits.
         "OPENBLAS_CORETYPE",
         "OPENBLAS_L2_SIZE",
         "CUDA_VISIBLE_DEVICES",
@@ -38,7 +39,7 @@ _PASSED_ON = frozenset(
         "PYTHONHASHSEED",
     }
 )
-# What takes long to import; the server preloads those of their modules that planning has loaded here.
+# Slow to import: the server preloads those of their modules that planning has loaded in this process.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
 _START_SECONDS = 120.0
 
@@ -53,21 +54,19 @@ class Process:
 
     def kill(self) -> None:
         """Kill it and all its descendants."""
-        for process in reversed(family(self.pid)):
-            with contextlib.suppress(Exception):
-                process.kill()
+        kill_process_tree(self.pid)
 
     def end(self) -> int:
-        """Return its exit code, negative where a signal ended it; it is killed where it does not end by itself."""
+        """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
         self.sock.close()
         return self.launcher.end(self.pid)
 
 
 class Launcher(ABC):
-    """Starts processes and tells how they ended."""
+    """Starts processes and reports how they ended."""
 
     def warm(self) -> None:
-        """Begin whatever makes the first start slow, and do not wait for it."""
+        """Begin what makes the first start slow, without waiting for it."""
 
     @abstractmethod
     def start(self, log: int) -> Process:
@@ -75,11 +74,11 @@ class Launcher(ABC):
 
     @abstractmethod
     def end(self, pid: int) -> int:
-        """Return the exit code of a process that ends, or is killed after a while."""
+        """Wait for a process, kill it if it does not end, and return its exit code."""
 
 
 class ForkServer(Launcher):
-    """Forks processes from one that has the heavy imports behind it."""
+    """Forks processes from a server that has done the slow imports."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,12 +86,12 @@ class ForkServer(Launcher):
         self._server: subprocess.Popen[bytes] | None = None
 
     def warm(self) -> None:
-        """Start the server: it imports while this process goes on."""
+        """Start the server, which imports while this process goes on."""
         with self._lock:
             self._running()
 
     def start(self, log: int) -> Process:
-        """Start a process; a server that is gone is started again."""
+        """Start a process, after restarting a server that has died."""
         with self._lock:
             try:
                 return self._fork(log)
@@ -101,7 +100,7 @@ class ForkServer(Launcher):
                 return self._fork(log)
 
     def end(self, pid: int) -> int:
-        """Return the exit code; the server, its parent, knows it."""
+        """Return the exit code, which only the server, the process's parent, can read."""
         with self._lock:
             try:
                 control = self._running()
@@ -110,7 +109,7 @@ class ForkServer(Launcher):
                 return int(receive(control)[0]["exit"])
             except (OSError, EOFError, BrokenFrameError):
                 self._stop()
-                return -9  # the server was killed, and its boxes with it
+                return -9  # the server was killed, and its boxes with it (prctl in `server`)
 
     def stop(self) -> None:
         """End the server and all its boxes."""
@@ -146,7 +145,7 @@ class ForkServer(Launcher):
 
 
 class PlainLauncher(Launcher):
-    """Starts each process anew: slower, but any system can."""
+    """Starts a fresh interpreter for each process: slower, but possible on any POSIX system."""
 
     def __init__(self) -> None:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
@@ -160,7 +159,7 @@ class PlainLauncher(Launcher):
         return Process(started.pid, ours, self)
 
     def end(self, pid: int) -> int:
-        """Wait for it a little, then kill it."""
+        """Wait a moment, then kill it."""
         started = self._started.pop(pid)
         try:
             return started.wait(timeout=2)
@@ -171,7 +170,8 @@ class PlainLauncher(Launcher):
 
 @cache
 def default_launcher() -> Launcher:
-    """Return the launcher of this process: forking on Linux, where libraries stand it, plain elsewhere."""
+    """Return the launcher of this process: forking on Linux, plain elsewhere."""
+    # Apple's system libraries do not survive a fork without an exec.
     if sys.platform != "linux":
         return PlainLauncher()
     server = ForkServer()
@@ -181,14 +181,14 @@ def default_launcher() -> Launcher:
 
 def _popen(module: str, theirs: socket.socket, output: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        # -P: the working directory is not on the import path unless it is on ours.
+        # -P: the working directory is on the import path only if it is on ours.
         [sys.executable, "-P", "-m", module, str(theirs.fileno())],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
         pass_fds=(theirs.fileno(),),
         env=_environment(),
-        start_new_session=True,  # Ctrl-C is ours to answer
+        start_new_session=True,  # Ctrl-C reaches the parent alone, which decides what ends
     )
 
 
@@ -197,9 +197,10 @@ def _environment() -> dict[str, str]:
     return {
         **passed_on,
         "PYTHONPATH": os.pathsep.join(import_path()),
-        # One BLAS thread while importing: a process without threads forks safely. The box sets its own number later.
+        # One BLAS thread while importing: a fork copies no other thread, and a lock that one held would never be
+        # released. The box sets its own number of threads later.
         "OPENBLAS_NUM_THREADS": "1",
-        # Threads that spin while they wait bring each other to a standstill where boxes share their cores.
+        # Threads that spin while they wait slow each other down when several boxes share the cores.
         "OMP_WAIT_POLICY": "PASSIVE",
     }
 
@@ -210,5 +211,4 @@ def import_path() -> list[str]:
 
 
 def _heavy_modules() -> list[str]:
-    ours = ["tsadbench.sandbox.child", "tsadbench.base.detector", "tsadbench.registry"]
-    return [*ours, *sorted(name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY)]
+    return sorted(name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY)

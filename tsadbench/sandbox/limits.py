@@ -1,4 +1,4 @@
-"""What a trial may use, and how its end is told where it used more or broke down."""
+"""Resource limits of a trial, and the failure raised when one is exceeded."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import time
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-import psutil
-
 from tsadbench.execution.record import Status
+from tsadbench.sandbox.process_tree import resident_mib
 
-# A detector that writes more than this has run wild; the disk belongs to others too.
+# A detector that writes more than this is out of control, and others share the disk.
 MAX_LOG_BYTES = 256 * 2**20
-# Looking at memory walks over all processes of the machine: seldom, where it only serves the record.
+# Measuring memory walks over all processes of the machine: done less often if there is no limit to check.
 _POLL_SECONDS = 0.1
 _MEMORY_SECONDS = 0.5
 
 
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
-    """A trial's end without scores.
+    """A trial ended without scores.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a resu
     reason
         One line.
     traceback
-        The detector's, where there is one.
+        The detector's, if it raised an error.
     """
 
     def __init__(self, status: Status, reason: str, traceback: str = "") -> None:
@@ -40,21 +39,21 @@ class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a resu
 
 
 class Interrupted(BaseException):
-    """The run was told to stop."""
+    """The run was asked to stop."""
 
 
 @dataclass(slots=True)
 class Limits:
-    """What one trial may use; its clock starts with its first box.
+    """The limits of one trial; its clock starts with its first box.
 
     Parameters
     ----------
     timeout
-        Wall-clock seconds for the whole trial; None does not limit it.
+        Wall-clock seconds for the whole trial; None: no limit.
     memory_mib
-        Resident size of the box and its children; None does not limit it.
+        Resident size of the box's process tree; None: no limit.
     stop
-        Set by whoever wants the trial to end.
+        Set it to end the trial.
     """
 
     timeout: float | None = None
@@ -63,7 +62,7 @@ class Limits:
     _start: float | None = None
 
     def watch(self, pid: int, log: BinaryIO) -> Watch:
-        """Return a watch over a process and the log it writes, under these limits."""
+        """Return a watch over a process and its log, under these limits."""
         if self._start is None:
             self._start = time.monotonic()
         return Watch(self, pid, log)
@@ -77,16 +76,18 @@ class Limits:
 
 
 class Watch:
-    """Looks after one box: called often, it looks now and then, and raises where a limit is passed.
+    """Checks the limits of one box. It may be called often: it measures only now and then.
+
+    The parent calls it while it waits for the box, so a limit needs neither a thread nor the detector's cooperation.
 
     Parameters
     ----------
     limits
-        The trial's.
+        The trial's limits.
     pid
         The box's process.
     log
-        The file that it writes to.
+        The file that the box writes to.
     """
 
     def __init__(self, limits: Limits, pid: int, log: BinaryIO) -> None:
@@ -98,14 +99,14 @@ class Watch:
         self._next_memory = 0.0
 
     def __call__(self) -> None:
-        """Look, where it is time to.
+        """Check the limits if the polling interval has passed.
 
         Raises
         ------
         BoxFailure
             If the time is up, or the memory or the log too large.
         Interrupted
-            If the run was told to stop.
+            If the run was asked to stop.
         """
         now = time.monotonic()
         if now < self._next:
@@ -120,30 +121,10 @@ class Watch:
         limit = self._limits.memory_mib
         if limit is not None or now >= self._next_memory:
             self._next_memory = now + _MEMORY_SECONDS
-            self._look_at_memory(limit)
+            self._check_memory(limit)
 
-    def _look_at_memory(self, limit: float | None) -> None:
+    def _check_memory(self, limit: float | None) -> None:
         used = resident_mib(self._pid)
         self.peak_memory_mib = max(self.peak_memory_mib, used)
         if limit is not None and used > limit:
             raise BoxFailure("memory", f"{used:.0f} MiB resident, more than {limit:g} MiB (--memory)")
-
-
-def family(pid: int) -> list[psutil.Process]:
-    """Return a process and its descendants, as far as they are alive."""
-    try:
-        process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
-def resident_mib(pid: int) -> float:
-    """Return the resident size of a process and its descendants."""
-    total = 0
-    for process in family(pid):
-        try:
-            total += process.memory_info().rss
-        except psutil.Error:
-            continue
-    return total / 2**20

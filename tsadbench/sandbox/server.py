@@ -1,7 +1,9 @@
-"""Forks boxes from a process that has the heavy imports behind it: a box is there in milliseconds, not in seconds.
+"""Forks boxes from a process that has done the slow imports: a box starts in milliseconds, not in seconds.
 
 Runs as ``python -m tsadbench.sandbox.server FD`` in a session of its own. It serves one parent over a socket and ends,
 with all its boxes, when that socket closes: a killed parent leaves nothing behind.
+
+The server constructs no detector and reads no data. It stays a clean process from which every box is forked alike.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import sys
 import time
 import warnings
 
-from tsadbench.sandbox.limits import family
+from tsadbench.sandbox import child
+from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
 
 _PATIENCE_SECONDS = 2.0
@@ -24,14 +27,16 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(fd: int) -> None:
-    """Preload the modules that the parent names, then fork, reap and kill as it says."""
+    """Preload the modules that the parent names, then fork, reap and kill boxes on its orders."""
     control = socket.socket(fileno=fd)
     for module in receive(control)[0]["preload"]:
-        with contextlib.suppress(Exception):  # the detector that needs it will say so itself
+        with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
             importlib.import_module(module)
     living: set[int] = set()
     while True:
         try:
+            # One byte announces a request. File descriptors come with it if a box is to be forked: its end of a new
+            # socket, and the log. A header with a pid follows if a box is to be ended.
             message, fds, _, _ = socket.recv_fds(control, 1, 2)
             if not message:
                 break
@@ -43,37 +48,29 @@ def main(fd: int) -> None:
         except (OSError, EOFError, BrokenFrameError):
             break
     for pid in living:
-        kill_family(pid)
-
-
-def kill_family(pid: int) -> None:
-    """Kill a process and all its descendants."""
-    for process in reversed(family(pid)):
-        with contextlib.suppress(Exception):
-            process.kill()
+        kill_process_tree(pid)
 
 
 def _fork(control: socket.socket, fds: list[int]) -> int:
     server = os.getpid()
     with warnings.catch_warnings():
-        # Python warns of threads; this process has none that hold locks: it has only imported.
+        # Python warns if the process has threads, because a lock that one of them holds stays locked in the child. This
+        # process has only imported, with one BLAS thread: none of its threads holds a lock.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
         for fd in fds:
-            os.close(fd)
+            os.close(fd)  # open in the box alone, so that the parent sees the socket close when the box ends
         return pid
     try:
         _become_box(control, fds, server)
     finally:
-        os._exit(1)  # never back into the server's loop
+        os._exit(1)  # a box must never return into the server's loop
 
 
 def _become_box(control: socket.socket, fds: list[int], server: int) -> None:
-    from tsadbench.sandbox import child
-
-    control.close()
-    os.setsid()
+    control.close()  # the channel to the parent of all boxes: a detector could fork and kill others over it
+    os.setsid()  # a group of its own: what a detector sends to "its" process group does not reach the server
     _die_with_parent(server)
     channel, log = fds
     os.dup2(log, 1)
@@ -85,12 +82,12 @@ def _become_box(control: socket.socket, fds: list[int], server: int) -> None:
 def _die_with_parent(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before we asked to be told
+    if os.getppid() != parent:  # it died before the request above, which then has no effect
         os._exit(1)
 
 
 def _end(pid: int, living: set[int]) -> Header:
-    """Return how a box ended; one that does not end by itself is killed."""
+    """Wait for a box, kill it if it does not end, and return its exit code."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     living.discard(pid)
     while True:
@@ -98,7 +95,7 @@ def _end(pid: int, living: set[int]) -> Header:
         if ended:
             return {"exit": os.waitstatus_to_exitcode(status)}
         if time.monotonic() > deadline:
-            kill_family(pid)
+            kill_process_tree(pid)
             deadline = float("inf")
         time.sleep(0.002)
 

@@ -22,7 +22,7 @@ _DTYPES = ("float64", "uint8")
 
 
 class BrokenFrameError(ConnectionError):
-    """The other side sent what is no frame."""
+    """The other side sent something that is not a frame."""
 
 
 def send(
@@ -37,7 +37,7 @@ def send(
     header
         JSON values.
     arrays
-        C-contiguous float64 or uint8 arrays, sent from where they lie.
+        C-contiguous float64 or uint8 arrays, sent without a copy.
     tick
         Called while the other side does not read; may raise.
     """
@@ -59,9 +59,9 @@ def receive(
     sock
         The socket; with a timeout, ``tick`` is called whenever it expires.
     max_bytes
-        How large the arrays may be in all; None does not limit them.
+        Largest total size of the arrays; None: no limit.
     tick
-        Called while nothing comes; may raise.
+        Called while nothing arrives; may raise.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def receive(
         header: Header = json.loads(_receive_exactly(sock, length, tick))
         shapes = [(str(name), tuple(int(n) for n in shape)) for name, shape in header.pop("arrays")]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BrokenFrameError(f"a header that is none ({error})") from error
+        raise BrokenFrameError(f"an invalid header ({error})") from error
     return header, _receive_arrays(sock, shapes, max_bytes, tick)
 
 
