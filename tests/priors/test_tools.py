@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tsadbench.base.dataset import DataOptions
 from tsadbench.base.prior import Edge, Prior, Sensor
-from tsadbench.datasets.pumploop import load
 from tsadbench.errors import DataError, UsageError
 from tsadbench.priors.perturb import difference, perturbed
 from tsadbench.registry import load_detector
-from tsadbench.studies.prior_sensitivity import label_of, page, variants
-from tsadbench.utils.parameters import format_label
 
 NAMES = tuple("abcdef")
 PRIOR = Prior(tuple(Edge(a, b) for a, b in ("ab", "bc", "cd", "de", "ef", "fa", "ac", "bd")), origin="x")
@@ -148,29 +144,3 @@ class TestCommands:
         found = tsadbench("prior", *arguments)
         assert found.code == 2
         assert message in found.err
-
-
-def test_what_a_prior_is_worth_is_read_off_the_trials(small_data):
-    """A page of made-up trials, whose intervals and sentence are computed by hand."""
-    from tests.helpers.records import record
-
-    data = load(DataOptions()).dataset
-    graphs = variants(data)
-    assert [graph.name for graph in graphs][:3] == [
-        "the prior", "the prior, half of its edges left out", "the prior, half as many invented",
-    ]  # fmt: skip
-    made = []
-    shifts = {0: 0.0, 1: -0.2, 2: 0.3}
-    for number, graph in enumerate(graphs):
-        for seed in range(3):
-            value = 0.5 + shifts.get(number, 0.0) + 0.01 * seed * (1 if number != 4 else -1)
-            one = record(label_of(graph), seed=seed, auroc=value, auprc=value)
-            made.append(replace(one, dataset="pumploop"))
-    text = page({"pumploop": (data, graphs, made)}, "tsadbench prior sensitivity")
-    # Mean .51 of .50, .51, .52; half-width t(.975, 2) x .01 / sqrt(3) = 4.3027 x .0057735.
-    assert "| the prior | 3 | 0.5100 [0.4852, 0.5348] | 0.5100 [0.4852, 0.5348] |  |  |" in text
-    assert "| the prior, half of its edges left out | 3 | 0.3100 [0.2852, 0.3348]" in text
-    assert "-0.2000 [-0.2000, -0.2000]" in text
-    assert "better than the prior: the prior, half as many invented." in text
-    assert "worse: the prior, half of its edges left out." in text
-    assert format_label("dprgm", load_detector("dprgm"), {"graph": "none"}) == "dprgm[graph=none]"

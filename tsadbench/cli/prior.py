@@ -200,28 +200,17 @@ def sensitivity(
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.datasets.loading import load_dataset
-    from tsadbench.execution.plan import make_plan
-    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
-    from tsadbench.studies.prior_sensitivity import page, variants
+    from tsadbench.studies.prior_sensitivity import DATASETS, measure, page
     from tsadbench.utils.atomic_files import require_writable, write_file
 
     require_writable(write)
-    names = dataset or ["skab", "pumploop"]
+    names = dataset or DATASETS
     store = Store.create(out)
-    tables = {}
-    for name in names:
-        loaded = load_dataset(name)(DataOptions(directory=data))
-        graphs = variants(loaded.dataset)
-        request = RunRequest(
-            detectors=[graph.detector for graph in graphs],
-            datasets=[loaded],
-            seeds=seeds,
-            jobs=jobs,
-            floors=False,
-            contributions=False,
-        )
-        (records,), _ = run_watched([make_plan(request)], store, jobs=jobs)
-        tables[name] = (loaded.dataset, graphs, records)
+    options = DataOptions(directory=data)
+    results = [
+        measure(load_dataset(name)(options), seeds=seeds, run=lambda plan: run_watched([plan], store, jobs=jobs)[0][0])
+        for name in names
+    ]
     command = "tsadbench prior sensitivity " + " ".join(f"--dataset {name}" for name in names) + f" --seeds {seeds}"
-    typer.echo(write_file(write, page(tables, command)), err=True)
+    typer.echo(write_file(write, page(results, command)), err=True)

@@ -27,16 +27,12 @@ def reproduce(
     """Run the missing trials of the paper's tables (about an hour on two cores), and write both tables side by side."""
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.execution.plan import make_plan
-    from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import kept_records
-    from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, labels
+    from tsadbench.studies.reproduction.paper import paper_request
     from tsadbench.studies.reproduction.write import write
 
-    request = RunRequest(
-        detectors=list(labels()), protocols=[PROTOCOL], seeds=SEEDS, jobs=jobs, data=data, contributions=False
-    )
-    plan = make_plan(request)
+    plan = make_plan(paper_request(jobs=jobs, data=data))
     store = Store.create(out)
     records = run_watched([plan], store, jobs=jobs)[0][0] if run else kept_records(plan, store)
     written, unexplained = write(records, docs, tables)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol as Interface
 from typing import get_args
 
+from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record, Status
@@ -86,6 +87,8 @@ def run_plan(
     KeyboardInterrupt
         If the user interrupts: trials in flight are ended, those that had ended are kept.
     """
+    if jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, found {jobs}")
     watching = observer or Silent()
     records = {} if store is None else {one.trial: one for one in kept_records(plan, store, rerun=rerun)}
     missing = []

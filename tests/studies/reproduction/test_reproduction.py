@@ -206,4 +206,4 @@ def test_the_command_line_writes_what_there_is(skab_directory, monkeypatch, tsad
 def test_a_wrong_number_of_jobs_is_refused(tsadbench, tmp_path):
     done = tsadbench("reproduce", "--jobs", "0", "--out", tmp_path / "runs")
     assert done.code == 2
-    assert "--jobs must be at least 1" in done.err
+    assert "jobs: expected a number greater than or equal to 1, found 0" in done.err

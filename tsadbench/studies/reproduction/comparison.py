@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tsadbench.leaderboard.ranking import Row, Summary
+from tsadbench.leaderboard.ranking import UNDEFINED, Row, Summary
 from tsadbench.studies.reproduction.paper import Method, Table, published
 from tsadbench.utils.markdown import number, table_lines
 
 Verdict: TypeAlias = Literal["within 2 sd", "within .02", "off"]
 
-# As near as .02 is near enough, whatever the spread over seeds.
+# A difference up to .02 is near enough, whatever the spread over seeds.
 NEAR = 0.02
 # The paper prints four decimals.
 _PRECISION = 5e-5
@@ -37,11 +37,11 @@ class Cell:
     Parameters
     ----------
     metric
-        Its name.
+        Name of the metric.
     ours
-        Over our seeds; None where the row is missing or failed.
+        Over our seeds; None if the row is missing or failed.
     paper
-        None for a row that is ours alone.
+        The paper's; None for a row that is ours alone.
     """
 
     metric: str
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's."""
+        """Our mean minus the paper's."""
         if self.ours is None or self.paper is None or self.ours.mean is None or self.paper.mean is None:
             return None
         return self.ours.mean - self.paper.mean
@@ -72,16 +72,16 @@ class ComparedRow:
     Parameters
     ----------
     method, split
-        Which.
-    row
-        Ours; None where it was not run.
+        The paper's row.
+    ours
+        Our row; None if it was not run.
     cells
-        One a metric, in the table's order.
+        One per metric, in the table's order.
     """
 
     method: Method
     split: str
-    row: Row | None
+    ours: Row | None
     cells: tuple[Cell, ...]
 
     @property
@@ -90,10 +90,9 @@ class ComparedRow:
         return tuple(cell for cell in self.cells if cell.verdict == "off")
 
 
-def pooled(one: Summary, other: Summary) -> float:
+def pooled(ours: Summary, paper: Summary) -> float:
     """Return the pooled standard deviation; one that is unknown (a single run) counts as 0."""
-    deviations = [summary.std or 0.0 for summary in (one, other)]
-    return math.sqrt(sum(deviation**2 for deviation in deviations) / 2)
+    return math.sqrt(((ours.std or 0.0) ** 2 + (paper.std or 0.0) ** 2) / 2)
 
 
 def compare(table: Table, rows: Mapping[tuple[str, str], Row]) -> list[ComparedRow]:
@@ -114,33 +113,24 @@ def compare(table: Table, rows: Mapping[tuple[str, str], Row]) -> list[ComparedR
 
 
 def _compared(table: Table, method: Method, split: str, row: Row | None) -> ComparedRow:
-    ok = row is not None and row.ok
-    cells = tuple(
-        Cell(
-            metric,
-            row.metrics.get(metric) if ok and row is not None else None,
-            published(table.key).get((method.name, split, metric)),
-        )
-        for metric in table.metrics()
-    )
-    return ComparedRow(method, split, row, cells)
+    ours = row.metrics if row is not None and row.ok else {}
+    paper = published(table.key)
+    cells = (Cell(metric, ours.get(metric), paper.get((method.name, split, metric))) for metric in table.metrics())
+    return ComparedRow(method, split, row, tuple(cells))
 
 
 def to_csv(compared: Sequence[ComparedRow]) -> str:
-    """Return one line a cell, full precision, empty where there is no value."""
+    """Return one line per cell, full precision, empty if there is no value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = ["method", "detector", "split", "metric", "ours_mean", "ours_std", "seeds", "paper_mean", "paper_std"]
     writer.writerow([*columns, "difference", "verdict"])
-    for one in compared:
-        for cell in one.cells:
-            ours, paper = cell.ours or Summary(None, None), cell.paper or Summary(None, None)
-            seeds = len(one.row.seeds) if one.row is not None else 0
-            values = [ours.mean, ours.std, seeds, paper.mean, paper.std, cell.difference, cell.verdict]
-            writer.writerow(
-                [one.method.name, one.method.label, one.split, cell.metric]
-                + ["" if value is None else value for value in values]
-            )
+    for row in compared:
+        n_seeds = len(row.ours.seeds) if row.ours is not None else 0
+        for cell in row.cells:
+            ours, paper = cell.ours or UNDEFINED, cell.paper or UNDEFINED
+            values = [ours.mean, ours.std, n_seeds, paper.mean, paper.std, cell.difference, cell.verdict]
+            writer.writerow([row.method.name, row.method.label, row.split, cell.metric, *values])
     return text.getvalue()
 
 
@@ -148,8 +138,8 @@ def to_markdown(table: Table, compared: Sequence[ComparedRow]) -> str:
     """Return the table as Markdown: ours, the paper's in brackets, the difference, and a mark for the verdict."""
     header = ["split", "method", "ours", *(_TITLES.get(metric, metric) for metric in table.metrics())]
     rows = [
-        [one.split, one.method.name or "-", f"`{one.method.label}`", *(_cell(cell) for cell in one.cells)]
-        for one in compared
+        [row.split, row.method.name or "-", f"`{row.method.label}`", *(_cell(cell) for cell in row.cells)]
+        for row in compared
     ]
     return "\n".join(table_lines(header, rows)) + "\n"
 

@@ -1,4 +1,4 @@
-"""Why a row of ours is off: written by hand, each with the script that shows it and the figure that it printed."""
+"""Why rows of ours are off: written by hand, each with the script that shows it and the output that it printed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Explanation:
     Parameters
     ----------
     labels
-        Our rows.
+        Labels of our rows.
     text
         The reason.
     script
-        In the repository; its output lies beside it, as ``.txt``.
+        Path in the repository; the script's output lies beside it, as ``.txt``.
     printed
-        The lines of that output that show it.
+        The lines of that output that show the reason.
     """
 
     labels: tuple[str, ...]
@@ -32,14 +32,14 @@ class Explanation:
 
 @cache
 def explanations() -> tuple[Explanation, ...]:
-    """Return all of them."""
+    """Return all explanations."""
     content = tomllib.loads((files(__package__) / "explanations.toml").read_text(encoding="utf-8"))
     return tuple(
-        Explanation(tuple(one["labels"]), one["text"].strip(), one["script"], one["printed"].strip("\n"))
-        for one in content.get("explanation", [])
+        Explanation(tuple(entry["labels"]), entry["text"].strip(), entry["script"], entry["printed"].strip("\n"))
+        for entry in content["explanation"]
     )
 
 
 def explanation_of(label: str) -> Explanation | None:
-    """Return why a row is off; None where nobody has found out yet."""
-    return next((one for one in explanations() if label in one.labels), None)
+    """Return why a row is off; None if that is not known yet."""
+    return next((explanation for explanation in explanations() if label in explanation.labels), None)

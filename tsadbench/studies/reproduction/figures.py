@@ -1,26 +1,30 @@
-"""One figure a table: ours and the paper's, with their spreads."""
+"""One figure per table: our values and the paper's, with their spreads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.studies.reproduction.comparison import ComparedRow
 from tsadbench.studies.reproduction.paper import Table
+from tsadbench.utils.extras import extra
 
-if TYPE_CHECKING:
+with extra("figures", "report"):
+    import matplotlib as mpl
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-# Blue and orange are told apart by the colour-blind too; the markers differ as well.
+    from tsadbench.reporting.figures.style import save
+
+# Colour-blind readers can distinguish blue and orange; the markers differ as well.
 _OURS, _PAPER = "#0072b2", "#d55e00"
 _SHOWN = ("auroc", "auprc", "prac_f1")
 _TITLES = {"auroc": "AUROC", "auprc": "AUPRC", "prac_f1": "Prac-F1"}
 
 
 def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
-    """Write a figure of a table: AUROC, AUPRC and Prac-F1 of every row, ours beside the paper's.
+    """Draw a figure of a table: AUROC, AUPRC and Prac-F1 of every row, ours beside the paper's.
 
     Parameters
     ----------
@@ -28,17 +32,7 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
         The paper's table, and its rows beside ours.
     file
         An SVG.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    from tsadbench.reporting.figures.style import save
-
     splits = table.splits()
     n_methods = len(table.methods)
     with mpl.rc_context({"font.size": 9}):
@@ -55,13 +49,13 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
 
 
 def _draw_metric(axes: Axes, rows: Sequence[ComparedRow], metric: str) -> None:
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         cell = next(cell for cell in row.cells if cell.metric == metric)
         for summary, shift, colour, marker, name in (
             (cell.ours, -0.13, _OURS, "o", "ours, mean and standard deviation over seeds"),
             (cell.paper, 0.13, _PAPER, "D", "the paper's"),
         ):
-            _draw_point(axes, summary, place + shift, colour, marker, name if place == 0 else "")
+            _draw_point(axes, summary, height + shift, colour, marker, name if height == 0 else "")
     axes.set_yticks(range(len(rows)), [row.method.label for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)

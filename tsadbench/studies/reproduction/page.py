@@ -22,11 +22,11 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
     Parameters
     ----------
     published
-        Our rows under the paper's protocol, by label and split, floors included.
+        Our rows under the paper's protocol, by label and split, including floors.
     strict
-        Those under `strict`; empty where there are none.
+        Our rows under `strict`; empty if there are none.
     operating_points
-        What ``operating_points.py`` has printed.
+        The output of ``operating_points.py``.
     """
     tables = [(table, compare(table, published)) for table in TABLES]
     parts = [
@@ -42,7 +42,7 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
 
 def unexplained(published: reading.Rows) -> list[str]:
     """Return the labels of rows that are off without an explanation."""
-    off = {one.method.label for table in TABLES for one in compare(table, published) if one.off}
+    off = {row.method.label for table in TABLES for row in compare(table, published) if row.off}
     return sorted(label for label in off if explanation_of(label) is None)
 
 
@@ -63,7 +63,7 @@ def _head(published: reading.Rows, tables: Sequence[tuple[Table, list[ComparedRo
     ]
     rows = []
     for table, compared in tables:
-        cells = [cell for one in compared for cell in one.cells if cell.paper is not None]
+        cells = [cell for row in compared for cell in row.cells if cell.paper is not None]
         counts = Counter(cell.verdict for cell in cells)
         verdicts = [str(counts[verdict]) for verdict in ("within 2 sd", "within .02", "off", None)]
         rows.append([_name(table), str(len(cells)), *verdicts])
@@ -89,19 +89,18 @@ def _table(table: Table, compared: Sequence[ComparedRow]) -> str:
 
 def _reasons(compared: Sequence[ComparedRow]) -> list[str]:
     off: dict[str, list[str]] = {}
-    for one in compared:
-        cells = [f"{one.split} {cell.metric} {number(cell.difference or 0.0, 3, signed=True)}" for cell in one.off]
-        off.setdefault(one.method.label, []).extend(cells)
+    for row in compared:
+        for cell in row.off:
+            difference = number(cell.difference or 0.0, 3, signed=True)
+            off.setdefault(row.method.label, []).append(f"{row.split} {cell.metric} {difference}")
     lines = []
     for label, cells in off.items():
-        if not cells:
-            continue
-        found = explanation_of(label)
         lines += [f"**`{label}` is off** in {', '.join(cells)}.", ""]
-        if found is None:
+        why = explanation_of(label)
+        if why is None:
             lines += [_NO_REASON, ""]
         else:
-            lines += [found.text, "", f"`{found.script}` prints:", "", "```", found.printed, "```", ""]
+            lines += [why.text, "", f"`{why.script}` prints:", "", "```", why.printed, "```", ""]
     return lines
 
 
@@ -152,14 +151,14 @@ def _graphs(published: reading.Rows) -> list[str]:
         "random": "dprgm[graph=random]",
         "correlation": "dprgm[graph=correlation]",
     }
-    found = {name: published.get((label, "overall")) for name, label in sources.items()}
-    known = {name: row.metrics["auroc"] for name, row in found.items() if row is not None and row.ok}
-    means = {name: one.mean for name, one in known.items() if one.mean is not None}
+    rows = {name: published.get((label, "overall")) for name, label in sources.items()}
+    auroc = {name: row.metrics["auroc"] for name, row in rows.items() if row is not None and row.ok}
+    means = {name: summary.mean for name, summary in auroc.items() if summary.mean is not None}
     if len(means) < 2:
         return ["Its variants are not there yet."]
-    values = ", ".join(f"{name} {number(mean, 4)}({number(known[name].std or 0.0, 4)})" for name, mean in means.items())
+    values = ", ".join(f"{name} {number(mean, 4)}({number(auroc[name].std or 0.0, 4)})" for name, mean in means.items())
     apart = max(means.values()) - min(means.values())
-    spread = max(one.std or 0.0 for one in known.values())
+    spread = max(summary.std or 0.0 for summary in auroc.values())
     verdict = (
         "So far as these figures can tell, the prior is worth nothing here: a graph drawn at random does as well."
         if abs(means.get("the prior", 0.0) - means.get("random", 1.0)) < spread
@@ -173,17 +172,20 @@ def _graphs(published: reading.Rows) -> list[str]:
 
 
 def _ranks(published: reading.Rows, strict: reading.Rows, shown: Sequence[str]) -> list[str]:
-    found = reading.rank_changes(published, strict, "overall", shown)
-    if found is None:
+    changes = reading.rank_changes(published, strict, "overall", shown)
+    if changes is None:
         return ["The rows under `strict` are not there yet: `make leaderboards-strict`."]
-    table, tau = found
+    table, tau = changes
     return [f"Ranks by AUPRC, overall; Kendall's tau between the two: {number(tau, 3)}.", "", table]
 
 
 def _contradictions() -> str:
-    lines = ["## The paper's own inconsistencies", ""]
-    lines.append("The same row (DPR-GM, overall) has different values in different tables of the paper:")
-    lines.append("")
+    lines = [
+        "## The paper's own inconsistencies",
+        "",
+        "The same row (DPR-GM, overall) has different values in different tables of the paper:",
+        "",
+    ]
     for metric, cells in contradictions():
         values = ", ".join(f"{number(mean, 4)} in {_short(table)}" for table, mean in cells)
         lines.append(f"- {metric}: {values}")
@@ -214,7 +216,9 @@ def _made(published: reading.Rows) -> str:
         return ""
     manifest = row.records[0].manifest
     versions = manifest.get("versions")
-    packages = ", ".join(f"{name} {one}" for name, one in versions.items()) if isinstance(versions, dict) else ""
+    packages = (
+        ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
+    )
     return "\n".join(
         [
             "## Made with",

@@ -1,13 +1,16 @@
-"""The paper's tables: their figures, and which of our rows reproduces which of theirs."""
+"""The paper's tables: their values, and which of our rows reproduces which of theirs."""
 
 from __future__ import annotations
 
 import csv
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
+from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.reporting.html.tables import ReferenceRows
 
@@ -18,14 +21,14 @@ PROTOCOL = "published"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A row of the paper's.
+    """A row of one of the paper's tables.
 
     Parameters
     ----------
     name
-        What the paper calls it; empty for a row that is ours alone.
+        Its name in the paper; empty for a row that is ours alone.
     label
-        Our row.
+        Label of our row.
     """
 
     name: str
@@ -39,11 +42,11 @@ class Table:
     Parameters
     ----------
     number
-        In the paper; None for the one that its source has commented out.
+        Its number in the paper; None for the table that is commented out in the paper's source.
     key
-        In ``paper_tables.csv``.
+        Its name in ``paper_tables.csv``.
     title
-        For readers.
+        Its title on our page.
     methods
         Its rows.
     """
@@ -55,7 +58,7 @@ class Table:
 
     @property
     def file(self) -> str:
-        """Name of the files that hold it."""
+        """Name of its files, without ending."""
         return self.key if self.number is None else f"table{self.number}_{self.key}"
 
     def splits(self) -> tuple[str, ...]:
@@ -67,84 +70,40 @@ class Table:
         return tuple(dict.fromkeys(metric for _, _, metric in published(self.key)))
 
 
-TABLES: tuple[Table, ...] = (
-    Table(
-        2,
-        "graph_comparison",
-        "Graph-based detectors",
-        (
-            Method("GDN", "gdn"),
-            Method("GDN", "gdn[quirks=on]"),
-            Method("GReLeN", "grelen"),
-            Method("MTAD-GAT", "mtad-gat"),
-            Method("DPR-GM", "dprgm"),
-        ),
-    ),
-    Table(
-        3,
-        "broader_comparison",
-        "All kinds of detectors",
-        (
-            Method("T2+Q", "t2-q"),
-            Method("T-squared", "t2"),
-            Method("MSET", "mset"),
-            Method("MSET", "mset[residual=raw]"),
-            Method("ISF", "isolation-forest"),
-            Method("Conv-AE", "conv-ae"),
-            Method("Vanilla AE", "vanilla-ae"),
-            Method("Vanilla LSTM", "vanilla-lstm"),
-            Method("LSTM-AE", "lstm-ae"),
-            Method("LSTM-VAE", "lstm-vae"),
-            Method("MSCRED", "mscred"),
-            Method("DPR-GM", "dprgm"),
-        ),
-    ),
-    Table(
-        4,
-        "backbones",
-        "DPR-GM's graph layers",
-        (
-            Method("GCN", "dprgm[backbone=gcn]"),
-            Method("GAT", "dprgm[backbone=gat]"),
-            Method("SAGE", "dprgm"),
-            Method("GT", "dprgm[backbone=transformer]"),
-        ),
-    ),
-    Table(
-        5,
-        "weights_ablation",
-        "DPR-GM's weights",
-        (
-            Method("w/o Edge-W and Node-W", "dprgm[edge_weights=off,node_weights=off]"),
-            Method("w/o Edge-W", "dprgm[edge_weights=off]"),
-            Method("w/o Node-W", "dprgm[node_weights=off]"),
-            Method("DPR-GM", "dprgm"),
-        ),
-    ),
-    Table(
-        None,
-        "graph_source_ablation_20_runs",
-        "Where DPR-GM's graph comes from (in the paper's source, commented out, 20 runs)",
-        (
-            Method("DPR-GM", "dprgm"),
-            Method("No-graph", "dprgm[graph=none]"),
-            Method("Corr-only", "dprgm[graph=correlation]"),
-            Method("Domain-only", "dprgm[edge_weights=off,node_weights=off]"),
-            Method("", "dprgm[graph=random]"),
-            Method("", "dprgm[graph=complete]"),
-        ),
-    ),
-)
+def _tables() -> tuple[Table, ...]:
+    content = tomllib.loads((files(__package__) / "paper_tables.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Table(table.get("number"), table["key"], table["title"], tuple(Method(*names) for names in table["methods"]))
+        for table in content["table"]
+    )
+
+
+TABLES = _tables()
 
 
 def labels() -> tuple[str, ...]:
-    """Return every row that the tables need, each once."""
+    """Return the label of every row in the tables, each once."""
     return tuple(dict.fromkeys(method.label for table in TABLES for method in table.methods))
+
+
+def paper_request(*, jobs: int = 1, data: Path | None = None) -> RunRequest:
+    """Return the request for all rows in the tables, under the paper's protocol.
+
+    Parameters
+    ----------
+    jobs
+        Number of trials to run at a time.
+    data
+        Folder that contains the data sets' folders.
+    """
+    return RunRequest(
+        detectors=list(labels()), protocols=[PROTOCOL], seeds=SEEDS, jobs=jobs, data=data, contributions=False
+    )
 
 
 @cache
 def published(table: str) -> Mapping[tuple[str, str, str], Summary]:
-    """Return the paper's mean and standard deviation by method, split and metric; one run has no deviation.
+    """Return the paper's mean and standard deviation by method, split and metric; a single run has no deviation.
 
     Parameters
     ----------
@@ -176,14 +135,14 @@ def reference_rows() -> ReferenceRows:
 
 
 def contradictions() -> list[tuple[str, list[tuple[Table, float]]]]:
-    """Return the cells that several tables of the paper's show with different values.
+    """Return the cells that have different values in several of the paper's tables.
 
     Returns
     -------
     list
-        Of (metric on DPR-GM's overall row, the tables with their means), where the means differ.
+        Of (metric of DPR-GM's overall row, the tables with their means), if the means differ.
     """
-    found: dict[str, list[tuple[Table, float]]] = {}
+    cells: dict[str, list[tuple[Table, float]]] = {}
     for table in TABLES:
         for method in table.methods:
             if method.label != "dprgm":
@@ -191,5 +150,5 @@ def contradictions() -> list[tuple[str, list[tuple[Table, float]]]]:
             for metric in table.metrics():
                 value = published(table.key).get((method.name, "overall", metric))
                 if value is not None and value.mean is not None:
-                    found.setdefault(metric, []).append((table, value.mean))
-    return [(metric, cells) for metric, cells in found.items() if len({mean for _, mean in cells}) > 1]
+                    cells.setdefault(metric, []).append((table, value.mean))
+    return [(metric, means) for metric, means in cells.items() if len({mean for _, mean in means}) > 1]

@@ -12,31 +12,30 @@ from tsadbench.utils.markdown import number, table_lines
 
 Rows = Mapping[tuple[str, str], Row]
 
-# Of a split's rows: more than that is all but everything.
+# A threshold that flags a larger share of a split's rows flags practically everything.
 _EVERYTHING = 0.999
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a row cost on average over its seeds: seconds, fit and scoring together."""
+    """Costs of a row, means over its seeds: seconds of fitting and scoring together."""
 
     wall: float
     cpu: float
 
 
 def of_split(rows: Rows, split: str, labels: Sequence[str]) -> list[Row]:
-    """Return these labels' rows on a split, as far as they are ok."""
-    found = (rows.get((label, split)) for label in labels)
-    return [row for row in found if row is not None and row.ok]
+    """Return the rows of these labels on a split, if they are ok."""
+    return [row for label in labels if (row := rows.get((label, split))) is not None and row.ok]
 
 
 def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]:
-    """Return the labels whose threshold flags all but none of a split's rows, in every seed's mean."""
+    """Return the labels whose thresholds flag practically all rows of a split, on average over seeds."""
     return [row.label for row in of_split(rows, split, labels) if _value(row, "flagged") > _EVERYTHING]
 
 
 def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> str:
-    """Return share of flagged rows and MCC of each detector on each split, as Markdown."""
+    """Return the share of flagged rows and the MCC of each detector on each split, as Markdown."""
     titles = [f"{split} {what}" for split in splits for what in ("flagged", "MCC")]
     lines = []
     for label in labels:
@@ -73,7 +72,7 @@ def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
 def rank_changes(published: Rows, strict: Rows, split: str, labels: Sequence[str]) -> tuple[str, float] | None:
     """Return ranks by AUPRC under both protocols as Markdown, and Kendall's tau between them.
 
-    None where fewer than two detectors have been run under both.
+    None if fewer than two detectors were run under both.
     """
     both = [
         label
@@ -93,20 +92,16 @@ def rank_changes(published: Rows, strict: Rows, split: str, labels: Sequence[str
 
 
 def costs(row: Row) -> Costs | None:
-    """Return a row's costs; None where one of its trials did not measure them."""
-    wall, cpu = 0.0, 0.0
-    for record in row.records:
-        seconds = (record.fit_seconds, record.score_seconds, record.fit_cpu_seconds, record.score_cpu_seconds)
-        fit, score, fit_cpu, score_cpu = seconds
-        if fit is None or score is None or fit_cpu is None or score_cpu is None:
-            return None
-        wall += (fit + score) / len(row.records)
-        cpu += (fit_cpu + score_cpu) / len(row.records)
-    return Costs(wall, cpu)
+    """Return a row's costs; None if one of its trials did not measure them."""
+    wall = [seconds for record in row.records for seconds in (record.fit_seconds, record.score_seconds)]
+    cpu = [seconds for record in row.records for seconds in (record.fit_cpu_seconds, record.score_cpu_seconds)]
+    if None in wall or None in cpu:
+        return None
+    return Costs(*(sum(seconds or 0.0 for seconds in both) / len(row.records) for both in (wall, cpu)))
 
 
 def costs_table(rows: Rows, split: str, labels: Sequence[str]) -> str:
-    """Return wall-clock and CPU seconds a seed of each row, as Markdown."""
+    """Return the wall-clock and CPU seconds per seed of each row, as Markdown."""
     lines = []
     for row in of_split(rows, split, labels):
         found = costs(row)

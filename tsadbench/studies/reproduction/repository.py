@@ -21,11 +21,11 @@ class RepositoryRow:
     Parameters
     ----------
     label, name
-        Our detector; what the repository calls it.
+        Our detector, and its name in the repository.
     f1, far, mar
         As published there; shares, not percent.
     fault
-        What was found to be wrong in how the figures came about.
+        What was found to be wrong in how the values were computed.
     """
 
     label: str
@@ -54,7 +54,7 @@ def repository_page(rows: Rows) -> str:
     Parameters
     ----------
     rows
-        Ours under the protocol `skab`, by label and split, floors included.
+        Ours under the protocol `skab`, by label and split, including floors.
     """
     floor = rows.get(("all-positive", "overall"))
     lines = [

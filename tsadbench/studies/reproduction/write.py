@@ -27,7 +27,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
     Parameters
     ----------
     records
-        Under the paper's protocol, floors included.
+        Our records under the paper's protocol, including floors.
     docs
         Folder of ``reproduction.md``, ``skab-leaderboard.md`` and, below ``reproduction/``, the figures.
     tables
@@ -36,7 +36,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
     Returns
     -------
     tuple
-        The files, and the labels of rows that are off and that nobody has explained.
+        The files, and the labels of rows that are off without an explanation.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
 
 
 def _printed(file: Path) -> str:
-    """Return what a script beside the page has printed, where somebody has run it."""
+    """Return the output of a script beside the page, if it has been run."""
     return file.read_text(encoding="utf-8") if file.is_file() else f"{file} is not here: run the script"
 
 
@@ -71,7 +71,7 @@ def _rows(board: Leaderboard) -> Rows:
 
 
 def _shipped(protocol: str) -> Rows:
-    """Return the rows of a leaderboard that ships with the package; none where it does not."""
+    """Return the rows of a leaderboard that ships with the package; none if there is no such leaderboard."""
     try:
         return _rows(Leaderboard.from_records(stored_records("skab", protocol)))
     except UsageError:

@@ -83,6 +83,10 @@ class TuningComparison:
         """Return a metric's mean over seeds."""
         return statistics.fmean(self.values(label, metric))
 
+    def gain(self, label: str) -> float:
+        """Return by how much the mean AUPRC exceeds that of the defaults."""
+        return self.mean(label) - self.mean(self.default)
+
     def values(self, label: str, metric: str) -> list[float]:
         """Return a metric by seed."""
         return [value_on_test(record, metric) for record in self.records[label]]

@@ -1,0 +1,81 @@
+"""What a prior is worth: which graphs are run, for any detector with a prior, and what the page reads off trials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from tests.helpers.data import make_data
+from tests.helpers.records import record
+from tsadbench import UsageError
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.prior import Edge, Prior
+from tsadbench.datasets.pumploop import load
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.studies.prior_sensitivity import PriorSensitivity, measure, page, variants
+
+PERTURBED = [
+    "the prior", "the prior, half of its edges left out", "the prior, half as many invented",
+    "the prior, half turned round",
+]  # fmt: skip
+
+
+def test_what_a_prior_is_worth_is_read_off_the_trials():
+    """A page of made-up trials, whose intervals and sentence are computed by hand."""
+    data = load(DataOptions()).dataset
+    graphs = variants(data)
+    assert list(graphs) == [
+        *PERTURBED, "as many edges, drawn", "no graph", "every pair, weighted by correlation",
+        "every pair, unweighted",
+    ]  # fmt: skip
+    shifts = {0: 0.0, 1: -0.2, 2: 0.3}
+    made = {}
+    for number, name in enumerate(graphs):
+        values = [0.5 + shifts.get(number, 0.0) + 0.01 * seed * (1 if number != 4 else -1) for seed in range(3)]
+        made[name] = [record(name, seed=seed, auroc=value, auprc=value) for seed, value in enumerate(values)]
+    text = page([PriorSensitivity(data, made)], "tsadbench prior sensitivity")
+    assert "DPR-GM under protocol `strict`" in text
+    assert "\n## pumploop\n" in text
+    # Mean .51 of .50, .51, .52; half-width t(.975, 2) x .01 / sqrt(3) = 4.3027 x .0057735.
+    assert "| the prior | 3 | 0.5100 [0.4852, 0.5348] | 0.5100 [0.4852, 0.5348] |  |  |" in text
+    assert "| the prior, half of its edges left out | 3 | 0.3100 [0.2852, 0.3348]" in text
+    assert "-0.2000 [-0.2000, -0.2000]" in text
+    assert "better than the prior: the prior, half as many invented." in text
+    assert "worse: the prior, half of its edges left out." in text
+
+
+@pytest.mark.processes
+def test_any_detector_that_takes_a_prior_is_run_under_each_graph(tmp_path):
+    data = make_data()
+    prior = Prior((Edge("a", "b"), Edge("b", "c")), origin="by hand")
+    data = LabelledDataset(replace(data.dataset, prior=prior), data.labels)
+    detector = "tests.helpers.couplings:Couplings"
+    found = measure(data, seeds=2, run=partial(run_plan, store=Store.create(tmp_path)), detector=detector)
+    assert list(found.records) == PERTURBED
+    labels = [{one.label for one in records} for records in found.records.values()]
+    assert labels[0] == {"tests.helpers.couplings:Couplings[prior=small]"}
+    assert all(len(of_graph) == 1 for of_graph in labels)
+    assert len(set.union(*labels)) == 4
+    assert all([one.status for one in records] == ["ok"] for records in found.records.values())  # it draws nothing
+    text = page([found], "by hand", detector)
+    assert "`tests.helpers.couplings:Couplings` under protocol `strict`" in text
+    for name, records in found.records.items():
+        assert f"| {name} | 1 | {records[0].splits['overall'].metrics['auroc']:.4f} [" in text
+
+
+def test_without_a_prior_there_is_nothing_to_measure():
+    with pytest.raises(UsageError, match="data set 'small' has no prior"):
+        variants(make_data().dataset)
+    with pytest.raises(UsageError, match="t2 takes no prior"):
+        variants(load(DataOptions()).dataset, "t2")
+
+
+def test_a_wrong_number_of_jobs_is_refused_before_anything_runs(tsadbench, tmp_path):
+    done = tsadbench(
+        "prior", "sensitivity", "--dataset", "pumploop", "--jobs", 0, "--out", tmp_path, "--write", tmp_path / "page.md"
+    )  # fmt: skip
+    assert done.code == 2
+    assert "--jobs must be at least 1, found 0" in done.err
