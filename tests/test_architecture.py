@@ -101,6 +101,11 @@ def test_a_planted_import_breaks_a_contract(house, file, line, broken):
     assert broken in done.stdout
 
 
+def test_the_first_floor_has_at_most_22_names():
+    names = {path.name for path in (ROOT / "tsadbench").iterdir()} - {"__pycache__"}
+    assert len(names) <= 22, sorted(names)
+
+
 def test_imports_inside_functions_are_few():
     assert len(function_imports()) <= MOST_FUNCTION_IMPORTS, "python -m tests.helpers.function_imports lists them"
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +24,7 @@ def shipped(small_data, tmp_path, monkeypatch) -> Path:
     """Let a leaderboard of the small data ship with the package."""
     board = Leaderboard.from_records(run_plan(make_plan(["t2"], dataset=small_data, seeds=2), None))
     board.write(tmp_path / "shipped")
-    monkeypatch.setattr("tsadbench.results.shipped._SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", tmp_path / "shipped")
     return tmp_path / "shipped"
 
 
@@ -76,3 +80,25 @@ def test_two_protocols_are_not_compared(tsadbench, tmp_path):
     done = tsadbench("run", "-d", "t2", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs")
     assert done.code == 2
     assert "rows of two protocols cannot be compared" in " ".join(done.err.split())
+
+
+@pytest.mark.processes
+def test_the_wheel_holds_the_leaderboards_inside_the_package(tmp_path):
+    """Built from a copy, so that no build folder is left in the checkout."""
+    copy, built = tmp_path / "checkout", tmp_path / "built"
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "runs", "build", "tests", "docs")
+    shutil.copytree(Path(__file__).parents[2], copy, ignore=ignored)
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(built)]
+    subprocess.run(command, cwd=copy, check=True, capture_output=True)
+    shutil.rmtree(copy)
+    code = (
+        "from tsadbench.results.shipped import stored_records\n"
+        "from tsadbench.utils.shipped_tables import LEADERBOARDS\n"
+        "print(LEADERBOARDS, len(stored_records('pumploop', 'strict')))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(built)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    expected = len(stored_records("pumploop", "strict"))
+    assert done.stdout.split() == [str(built / "tsadbench" / "shipped"), str(expected)]

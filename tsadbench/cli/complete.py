@@ -10,9 +10,9 @@ import typer
 
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.registry import Kind, entries
+from tsadbench.utils.shipped_tables import LEADERBOARDS
 
-_PACKAGE = Path(__file__).parents[1]
-_CARDS = _PACKAGE / "datasets" / "cards"
+_CARDS = Path(__file__).parents[1] / "datasets" / "cards"
 
 _Offers = list[tuple[str, str]]
 
@@ -55,4 +55,4 @@ def _splits(dataset: str) -> Iterable[str]:
     try:
         return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
     except (OSError, ValueError):
-        return sorted(table.stem for table in (_PACKAGE / "shipped" / dataset).glob("*/*.csv"))
+        return sorted(table.stem for table in (LEADERBOARDS / dataset).glob("*/*.csv"))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.utils.parameters import nearest
-
-# A link to leaderboards/ in the repository; in an installed package, the folder itself.
-_SHIPPED = files("tsadbench") / "shipped"
+from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 
 def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
@@ -22,7 +18,7 @@ def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
     UsageError
         If none ships; those that do are named.
     """
-    file = _SHIPPED / dataset / protocol / RECORDS
+    file = LEADERBOARDS / dataset / protocol / RECORDS
     if not file.is_file():
         shipped = _shipped(dataset)
         raise UsageError(
@@ -53,7 +49,7 @@ def stored_beside(plan: Plan) -> tuple[Record, ...]:
 
 
 def _shipped(dataset: str) -> tuple[str, ...]:
-    folder = _SHIPPED / dataset
+    folder = LEADERBOARDS / dataset
     if not folder.is_dir():
         return ()
     return tuple(sorted(one.name for one in folder.iterdir() if (one / RECORDS).is_file()))
