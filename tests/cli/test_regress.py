@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.cards import CARD, frame
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.regression import Baseline, compare, read_baselines, to_junit, to_markdown
+from tsadbench.leaderboard.regression import Baseline, compared_cells, read_baselines, to_junit, to_markdown
 
 DETECTOR = '''
 import numpy as np
@@ -144,7 +144,9 @@ class TestTolerance:
             elif record.label.endswith(label):
                 continue
             records.append(record)
-        (cell,) = [one for one in compare(baseline, records) if one.label.endswith(label) and one.metric == "auroc"]
+        (cell,) = [
+            one for one in compared_cells(baseline, records) if one.label.endswith(label) and one.metric == "auroc"
+        ]
         return cell.holds
 
     def test_of_a_deterministic_detector(self, baseline):
@@ -161,7 +163,7 @@ class TestTolerance:
         assert not self.moved(baseline, ":Noisy", -allowed - 1e-6)
 
     def test_what_is_missing_does_not_hold(self, baseline):
-        cells = compare(baseline, [])
+        cells = compared_cells(baseline, [])
         assert cells
         assert not any(cell.holds for cell in cells if cell.baseline is not None)
         assert "undefined" in to_markdown(cells)

@@ -31,8 +31,8 @@ def test_cells_hold_mean_and_spread_places_and_marks(board):
     assert grid.title.endswith("100 rows, 35.0% anomalous")
     cells = {row[0].text: dict(zip(grid.header, row, strict=True)) for row in grid.detectors}
     assert cells["best"]["AUROC"].text == ".9200(.0141)"
-    assert cells["best"]["AUROC"].place == 1
-    assert cells["second"]["AUROC"].place == 2
+    assert cells["best"]["AUROC"].rank == 1
+    assert cells["second"]["AUROC"].rank == 2
     assert cells["second"]["AUROC"].below
     assert cells["⇊ third"]["AUROC"].marked == ".2000↓"
     assert cells["best"]["seeds"].text == "2"

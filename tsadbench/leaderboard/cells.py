@@ -39,7 +39,7 @@ class Cell:
     ----------
     text
         What it says.
-    place
+    rank
         Among the detectors: 1 (best), 2 (second) or 0.
     below
         Whether it is a detector's that is not above the floors.
@@ -48,7 +48,7 @@ class Cell:
     """
 
     text: str
-    place: int = 0
+    rank: int = 0
     below: bool = False
     leads: bool = False
 
@@ -141,12 +141,12 @@ def _name(row: Row) -> str:
 
 def _metric_cells(rows: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
     """Return a metric's column by label."""
-    places = places_of(rows, metric)
+    ranks = ranks_of(rows, metric)
     leading = _leading_floors(rows, metric)
     return {
         row.label: Cell(
             row.metrics.get(metric.name, UNDEFINED).text(decimals),
-            places.get(row.label, 0),
+            ranks.get(row.label, 0),
             metric.name in (row.below_floor or ()),
             row.label in leading,
         )
@@ -190,8 +190,8 @@ def _title(rows: Sequence[Row]) -> str:
     return title
 
 
-def places_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
-    """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a place."""
+def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
+    """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a rank."""
     values = _ranked_means(rows, metric)
     if metric.better is None or len(values) < 2:
         return {}

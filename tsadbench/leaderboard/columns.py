@@ -66,25 +66,25 @@ def shown_diagnostics(rows: Iterable[Row]) -> list[Diagnostic]:
     return [one for one in DIAGNOSTICS if one.name in defined and one.instead_of not in defined]
 
 
-def groups_of(wanted: Iterable[str]) -> tuple[str, ...]:
+def groups_of(options: Iterable[str]) -> tuple[str, ...]:
     """Return the groups that options name, in the order of `GROUPS`.
 
     Parameters
     ----------
-    wanted
-        Names of groups, or "all"; several in one text are parted by commas.
+    options
+        Names of groups, or "all"; several in one text are separated by commas.
 
     Raises
     ------
     UsageError
-        If a group is not known.
+        If there is no such group.
 
     Examples
     --------
     >>> groups_of(["vus,operational"])
     ('operational', 'vus')
     """
-    names = {name.strip() for text in wanted for name in text.split(",")}
+    names = {name.strip() for text in options for name in text.split(",")}
     for name in sorted(names):
         if name not in (*GROUPS, _ALL):
             raise UsageError(f"there is no group of diagnostics {name!r}{nearest(name, (*GROUPS, _ALL))}")

@@ -25,4 +25,4 @@ def html(rows: Sequence[Row], notes: Sequence[Note]) -> str:
 
 def _cell(cell: Cell) -> str:
     text = escape(cell.marked)
-    return {1: f"<b>{text}</b>", 2: f"<u>{text}</u>"}.get(cell.place, text)
+    return {1: f"<b>{text}</b>", 2: f"<u>{text}</u>"}.get(cell.rank, text)

@@ -102,7 +102,7 @@ def _failed(cells: Sequence[Cell]) -> str:
 
 def _cell(cell: Cell) -> str:
     text = "--" if cell.text == "-" else re.sub(r"^-", r"$-$", escape(cell.text))
-    style = {1: r"\textbf", 2: r"\underline"}.get(cell.place)
+    style = {1: r"\textbf", 2: r"\underline"}.get(cell.rank)
     marks = ("↓".translate(_ESCAPES) if cell.below else "") + (_LEADS if cell.leads else "")
     return (text if style is None else f"{style}{{{text}}}") + marks
 

@@ -21,4 +21,4 @@ def markdown(rows: Sequence[Row], notes: Sequence[Note]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return {1: f"**{cell.marked}**", 2: f"<u>{cell.marked}</u>"}.get(cell.place, cell.marked)
+    return {1: f"**{cell.marked}**", 2: f"<u>{cell.marked}</u>"}.get(cell.rank, cell.marked)

@@ -213,7 +213,7 @@ def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = 
     Parameters
     ----------
     records
-        Of one data set and protocol, one a trial.
+        Of one data set and protocol, one per trial.
     split
         The split that the rows show.
     stored

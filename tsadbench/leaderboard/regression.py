@@ -112,7 +112,7 @@ def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     return baselines
 
 
-def compare(baseline: Baseline, records: Iterable[Record]) -> tuple[Cell, ...]:
+def compared_cells(baseline: Baseline, records: Iterable[Record]) -> tuple[Cell, ...]:
     """Return every cell of the baseline's tables beside what was found.
 
     A trial that failed although the baseline's did not has no metrics, so its cells do not hold.

@@ -115,7 +115,7 @@ def select(
     split
         A split of the data set (default: ``overall``).
     seed
-        The one seed to show; a detector that ran once is shown whatever its seed.
+        The one seed to show; a detector that ran once is shown regardless of its seed.
     data
         Folder with the data sets' files.
     everything

@@ -65,7 +65,7 @@ def _rich(grid: Grid) -> Table:
     styles = {1: "bold", 2: "underline"}
     for block, style in zip(grid.blocks, ("", "dim", "red"), strict=True):
         for row in block:
-            table.add_row(*(Text(cell.marked, style=styles.get(cell.place, "")) for cell in row), style=style)
+            table.add_row(*(Text(cell.marked, style=styles.get(cell.rank, "")) for cell in row), style=style)
         table.add_section()
     return table
 

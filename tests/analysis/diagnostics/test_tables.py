@@ -111,7 +111,7 @@ def test_tables_have_them_last_marked_and_without_a_place(board):
     assert shown["Found†"].text == ".8333(.2357)"
     assert shown["Delay, s†"].text == "780.0(848.5)"
     assert shown["Rows/s†"].text == "35(0)"
-    assert {cell.place for cell in cells[-10:]} == {0}
+    assert {cell.rank for cell in cells[-10:]} == {0}
     assert "it takes no part in the ranking" in legend(board.rows)
     text = board.to_markdown()
     assert "| Aff-F1† |" in text

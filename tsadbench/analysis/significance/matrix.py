@@ -89,13 +89,8 @@ class Matrix:
 
     def to_json(self) -> dict[str, Mapping[str, float | None]]:
         """Return the values by unit and detector; None where undefined."""
-        return {
-            unit: {
-                detector: None if np.isnan(value) else float(value)
-                for detector, value in zip(self.detectors, row, strict=True)
-            }
-            for unit, row in zip(self.units, self.values, strict=True)
-        }
+        rows = [[None if np.isnan(value) else value for value in row] for row in self.values.tolist()]
+        return {unit: dict(zip(self.detectors, row, strict=True)) for unit, row in zip(self.units, rows, strict=True)}
 
 
 def find_clusters(recordings: Sequence[Recording]) -> Clusters:

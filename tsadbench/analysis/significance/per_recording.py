@@ -12,7 +12,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.ranking import Row, Summary, failures_json
+from tsadbench.leaderboard.ranking import Row, failures_json, summaries
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.parameters import JsonValue
 
@@ -50,7 +50,7 @@ class Judged:
     Parameters
     ----------
     means
-        By label, recording and metric: the mean over seeds; None where one of them is undefined. A detector with a
+        By label, recording and metric: the mean over seeds; None if one of them is undefined. A detector with a
         failed trial is not among them.
     rows
         By recording: how many rows are evaluated, and how many of these are anomalous.
@@ -62,9 +62,9 @@ class Judged:
     def matrix(self, metric: str, recordings: Sequence[str]) -> Matrix:
         """Return one metric, [n_recordings, n_detectors]; NaN where undefined, or the protocol does not score it."""
         values = [
-            [_or_nan(of_detector.get(recording, {}).get(metric)) for of_detector in self.means.values()]
+            [of_detector.get(recording, {}).get(metric) for of_detector in self.means.values()]
             for recording in recordings
-        ]
+        ]  # None becomes NaN
         shape = (len(recordings), len(self.means))
         return Matrix(tuple(recordings), tuple(self.means), np.array(values, dtype=np.float64).reshape(shape))
 
@@ -123,11 +123,7 @@ def takes_no_part(row: Row) -> str:
 
 
 def _means(per_seed: Sequence[SplitJudgement]) -> dict[str, float | None]:
-    return {name: Summary.of(judged.metrics[name] for judged in per_seed).mean for name in per_seed[0].metrics}
-
-
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return {name: summary.mean for name, summary in summaries([judged.metrics for judged in per_seed]).items()}
 
 
 def _or_none(value: float) -> float | None:

@@ -13,7 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
-from tsadbench.leaderboard.regression import Baseline, Cell, compare, read_baselines
+from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, read_baselines
 from tsadbench.utils.parameters import parse_label
 
 
@@ -88,4 +88,4 @@ def _compared(
             contributions=False,
         )
         records += run_watched([make_plan(request)], None, jobs=jobs)[0][0]
-    return compare(baseline, records)
+    return compared_cells(baseline, records)

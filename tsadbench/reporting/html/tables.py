@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import metrics_of, places_of
+from tsadbench.leaderboard.cells import metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json
 from tsadbench.utils.parameters import JsonValue
@@ -81,7 +81,7 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
 
 
 def _rows(rows: Sequence[Row], reference: ReferenceRows | None) -> list[JsonValue]:
-    places = {metric.name: places_of(rows, metric) for metric in metrics_of(rows)}
+    places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     return [
         _row(
             row,
