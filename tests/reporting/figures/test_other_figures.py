@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.text import Annotation
@@ -14,6 +16,7 @@ from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import Threshold
 from tsadbench.leaderboard.ranking import ranked_rows
 from tsadbench.reporting.figures import densities, density, graph, prior, seeds, threshold
+from tsadbench.reporting.html.curves import densities as packed_densities
 from tsadbench.results.trial_result import TrialResult
 
 GROUPS = ("training", "normal test rows", "anomalous test rows")
@@ -65,6 +68,22 @@ class TestDensities:
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
         assert set(line.get_xdata()) == {1.0}
         assert "its fit's threshold" in axes.get_xlabel()
+
+    def test_fits_of_one_threshold_share_its_scale(self, many_fits, figure):
+        axes = density(many_fits.of("all-positive")[0], axes=figure.add_subplot())
+        (line,) = (one for one in axes.lines if one.get_label() == "threshold")
+        assert set(line.get_xdata()) == {0.0}
+        assert axes.get_xlabel() == "score"
+
+    def test_fits_that_share_no_scale_are_not_drawn_on_one_axis(self, many_fits, figure):
+        record = many_fits.of("t2")[0].record
+        first, *others = record.thresholds
+        negative = replace(first, threshold=replace(first.threshold, value=-1.0))
+        result = TrialResult(replace(record, thresholds=(negative, *others)), many_fits.store, many_fits.data)
+        axes = density(result, axes=figure.add_subplot())
+        assert "share no scale" in axes.texts[0].get_text()
+        assert "t2" in axes.get_title("left")
+        assert packed_densities(result, "overall") is None
 
     def test_constant_and_missing_scores(self, plant, figure):
         same = plant.altered("t2", lambda name, values: np.full_like(values, 2.0))
@@ -185,8 +204,6 @@ class TestGraph:
         assert drawn(figure).std() > 0
 
     def test_a_trials_graph_is_found_through_its_label(self, plant):
-        from dataclasses import replace
-
         record = replace(plant.of("t2")[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
         found = sensor_graph(TrialResult(record, plant.store, plant.data))
         assert found.adjacency[0, 0] == 0.5, "two training recordings"

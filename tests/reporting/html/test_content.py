@@ -16,6 +16,7 @@ from sklearn.metrics import auc, average_precision_score, roc_auc_score
 from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
+from tsadbench.analysis.curves import tail_of
 from tsadbench.errors import DataError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -100,7 +101,7 @@ class TestCurves:
     def test_the_areas_are_scikit_learns(self, result):
         if len(result.record.thresholds) > 1:
             pytest.skip("a fit a recording: the curves are means")
-        curves = ranking_curves(result, tuple(result.recordings))
+        curves = ranking_curves(result, "overall")
         rows = list(result.recordings.values())
         scores = np.concatenate([one.scores[one.evaluated] for one in rows])
         truth = np.concatenate([one.anomalous[one.evaluated] for one in rows])
@@ -108,7 +109,8 @@ class TestCurves:
         assert auc(x, y) == pytest.approx(roc_auc_score(truth, scores), abs=0.01)
         recall, precision = map(numbers, curves["precision_recall"])
         assert (recall[0], recall[-1]) == (0.0, 1.0)
-        assert auc(recall, precision) == pytest.approx(average_precision_score(truth, scores), abs=0.02)
+        area = np.sum(np.diff(recall) * precision[1:])
+        assert area == pytest.approx(average_precision_score(truth, scores), abs=0.02)
         point, recorded = curves["point"], result.record.splits["overall"].metrics
         assert point["recall"] == pytest.approx(recorded["recall"])
         assert point["precision"] == pytest.approx(recorded["precision"])
@@ -117,22 +119,25 @@ class TestCurves:
         data, found = stores
         store = found[PROTOCOLS[2]]
         result = TrialResult(store.records()[0], store, data)
-        curves = ranking_curves(result, tuple(result.recordings))
+        curves = ranking_curves(result, "overall")
         x, y = map(numbers, curves["roc"])
         areas = [result.judged[name].metrics["auroc"] for name in result.recordings]
         assert curves["averaged"]
         assert auc(x, y) == pytest.approx(np.mean(areas), abs=0.02)
+        recall, precision = map(numbers, curves["precision_recall"])
+        areas = [result.judged[name].metrics["auprc"] for name in result.recordings]
+        assert np.sum(np.diff(recall) * precision[1:]) == pytest.approx(np.mean(areas), abs=0.02)
 
     def test_one_class_has_no_curve(self, hostile_store, hostile):
         record = next(one for one in hostile_store.records() if one.status == "ok")
         result = TrialResult(record, hostile_store, hostile)
-        assert ranking_curves(result, hostile.dataset.splits["one class"]) is None
-        assert ranking_curves(result, hostile.dataset.splits["no rows"]) is None
+        assert ranking_curves(result, "one class") is None
+        assert ranking_curves(result, "no rows") is None
 
 
 class TestDensities:
     def test_shares_are_of_all_scores_and_stand_in_their_bins(self, result):
-        found = densities(result, tuple(result.recordings))
+        found = densities(result, "overall")
         edges = numbers(found["edges"])
         for shares in found["shares"].values():
             assert numbers(shares).sum() == pytest.approx(1.0)
@@ -144,13 +149,13 @@ class TestDensities:
 
     def test_a_split_without_a_row_still_shows_the_training_scores(self, hostile_store, hostile):
         record = next(one for one in hostile_store.records() if one.status == "ok")
-        found = densities(TrialResult(record, hostile_store, hostile), ("short",))
+        found = densities(TrialResult(record, hostile_store, hostile), "no rows")
         assert found["n"] == {"training": found["n"]["training"], "normal": 0, "anomalous": 0}
 
 
 def test_the_tail_is_the_fitted_one(result):
     one = result.record.thresholds[0]
-    found = tail(result.calibration_scores(one.episode), one.threshold)
+    found = tail(tail_of(result, one.episode))
     if one.threshold.gamma is None:
         assert found is None
         return

@@ -1,61 +1,65 @@
-"""ROC and precision-recall curves of detectors on a split, with the point at which each of them works."""
+"""ROC and precision-recall curves of detectors on a split, with their operating points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
-from sklearn.metrics import precision_recall_curve, roc_curve
 
-from tsadbench.base.scores import comparable
+from tsadbench.analysis.curves import (
+    GRID,
+    Curve,
+    CurveKind,
+    FitRows,
+    OperatingPoint,
+    curve_of,
+    fits_of,
+    mean_curve,
+    operating_point,
+)
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import Summary
-from tsadbench.reporting.figures.rows import FitRows, about, by_label, fits_of
+from tsadbench.reporting.figures.rows import about, by_label
 from tsadbench.reporting.figures.style import GREY, Look, looks, own_axes, plain
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Points: TypeAlias = tuple[FloatArray, FloatArray]
-
-# Where curves of several fits or seeds are averaged.
-_GRID = np.linspace(0.0, 1.0, 501)
-
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of curve: its points for the rows of one fit, their heights at some x, the point at the threshold."""
+    """A kind of curve: the metric that is its area, and what a figure calls its axes."""
 
+    curve: CurveKind
     metric: str
     title: str
     x: str
     y: str
-    points: Callable[[FitRows], Points]
-    heights: Callable[[Points, FloatArray], FloatArray]
-    working_point: Callable[[Sequence[FitRows]], tuple[float, float]]
-    drawstyle: str
+
+
+_ROC = _Kind("roc", "auroc", "AUROC", "share of normal rows flagged", "recall")
+_PRECISION_RECALL = _Kind("precision_recall", "auprc", "AUPRC", "recall", "precision")
 
 
 def roc(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw receiver operating characteristics: recall against the share of normal rows flagged.
 
-    A line is the mean over seeds, its band reaches from the lowest to the highest; floors are dashed; a marker a seed
-    stands where its threshold works. Where a protocol fits more than once, a curve is the mean over its fits, as the
+    A line is the mean over seeds, its band reaches from the lowest to the highest; floors are dashed; one marker per
+    seed shows its operating point. If a protocol fits more than once, a curve is the mean over its fits, as the
     protocol's AUROC is.
 
     Parameters
     ----------
     results
-        Of one data set and protocol, one or more seeds a detector.
+        Of one data set and protocol, one or more seeds per detector.
     split
         The rows.
     axes
-        Where to; by default those of a new figure.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -75,9 +79,8 @@ def roc(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | 
 def precision_recall(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw precision against recall, in steps, since nothing lies between two thresholds; all else as `roc`."""
     drawn = _draw(results, split, own_axes(axes), _PRECISION_RECALL)
-    rows = fits_of(results[0], split)
-    share = sum(one.anomalous.sum() for one in rows) / sum(len(one.anomalous) for one in rows)
-    drawn.axhline(share, color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
+    anomalous = np.concatenate([fit.anomalous for fit in fits_of(results[0], split)])
+    drawn.axhline(anomalous.mean(), color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
     return drawn
 
 
@@ -86,22 +89,13 @@ def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -
     all_looks = looks([of_label[0].record.floor for of_label in labels.values()])
     names = []
     for (label, of_label), look in zip(labels.items(), all_looks, strict=True):
-        fits = [fits_of(result, split) for result in of_label]
-        metric = Summary.of(one.record.splits[split].metrics.get(kind.metric) for one in of_label).text(3)
+        seeds = [fits_of(result, split) for result in of_label]
+        metric = Summary.of(result.record.splits[split].metrics.get(kind.metric) for result in of_label).text(3)
         names.append(f"{metric}  {plain(label)}")
-        _draw_detector(axes, [_judged(one, split) for one in fits], names[-1], look, kind)
-        for one in fits:
-            axes.plot(
-                *kind.working_point(one),
-                look.marker,
-                color=look.colour,
-                markersize=5,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
-                zorder=4,
-                clip_on=False,
-                label="_threshold",
-            )
+        curves = [mean_curve([curve_of(fit, kind.curve) for fit in _judged(fits, split)]) for fits in seeds]
+        _draw_detector(axes, curves, names[-1], look)
+        for fits in seeds:
+            _mark(axes, operating_point(fits), look, kind)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=kind.x, ylabel=kind.y, box_aspect=1)
     axes.set_title(about(results[0], split))
     axes.set_anchor("W")
@@ -117,13 +111,29 @@ def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -
     return axes
 
 
+def _mark(axes: Axes, point: OperatingPoint, look: Look, kind: _Kind) -> None:
+    x, y = (point.false_alarm_rate, point.recall) if kind is _ROC else (point.recall, point.precision)
+    axes.plot(
+        x or 0.0,
+        y or 0.0,  # precision is undefined without a flagged row
+        look.marker,
+        color=look.colour,
+        markersize=5,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        zorder=4,
+        clip_on=False,
+        label="_threshold",
+    )
+
+
 def _averaged(result: TrialResult, split: str) -> str:
     n = len(fits_of(result, split))
     return f"\nlines: the mean of {n} fits' curves" if n > 1 else ""
 
 
 def _legend(names: Sequence[str], all_looks: Sequence[Look]) -> list[Line2D]:
-    """Return a line with its marker for each detector, and one that says what the markers are."""
+    """Return a line with its marker for each detector, and an entry that explains the markers."""
     lines = [
         Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, markersize=5.0, label=name)
         for name, look in zip(names, all_looks, strict=True)
@@ -134,22 +144,23 @@ def _legend(names: Sequence[str], all_looks: Sequence[Look]) -> list[Line2D]:
     return [*lines, marker]
 
 
-def _draw_detector(axes: Axes, seeds: Sequence[Sequence[FitRows]], name: str, look: Look, kind: _Kind) -> None:
-    curves = [[kind.points(fit) for fit in fits] for fits in seeds]
-    if len(curves) == 1 and len(curves[0]) == 1:
-        x, y = curves[0][0]
-        axes.plot(x, y, color=look.colour, linestyle=look.dashes, drawstyle=kind.drawstyle, label=name, zorder=3)
-        return
-    heights = np.array([np.mean([kind.heights(points, _GRID) for points in fits], axis=0) for fits in curves])
-    axes.plot(_GRID, heights.mean(axis=0), color=look.colour, linestyle=look.dashes, label=name, zorder=3)
-    if len(heights) > 1:
-        low, high = heights.min(axis=0), heights.max(axis=0)
-        axes.fill_between(_GRID, low, high, color=look.colour, alpha=0.16, linewidth=0, zorder=2)
+def _draw_detector(axes: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:
+    """Draw one curve per seed as a line, or their mean with a band."""
+    colour, drawstyle = look.colour, "default"
+    if len(curves) == 1:
+        x, y = curves[0].x, curves[0].y
+        if curves[0].steps and x is not GRID:  # on a grid, steps and lines are the same to the eye
+            drawstyle = "steps-pre"
+    else:
+        heights = np.array([curve.heights(GRID) for curve in curves])
+        x, y = GRID, heights.mean(axis=0)
+        axes.fill_between(x, heights.min(axis=0), heights.max(axis=0), color=colour, alpha=0.16, linewidth=0, zorder=2)
+    axes.plot(x, y, color=colour, linestyle=look.dashes, drawstyle=drawstyle, label=name, zorder=3)
 
 
 def _judged(fits: Sequence[FitRows], split: str) -> list[FitRows]:
     """Return the fits whose rows are of both classes: the others have no curve."""
-    both = [fit for fit in fits if fit.anomalous.any() and not fit.anomalous.all()]
+    both = [fit for fit in fits if fit.both_classes]
     if not both:
         n = sum(len(fit.anomalous) for fit in fits)
         anomalous = sum(int(fit.anomalous.sum()) for fit in fits)
@@ -158,51 +169,3 @@ def _judged(fits: Sequence[FitRows], split: str) -> list[FitRows]:
             f"classes; choose another split"
         )
     return both
-
-
-def _roc_points(rows: FitRows) -> Points:
-    false_alarms, recall, _ = roc_curve(rows.anomalous, comparable(rows.scores), drop_intermediate=False)
-    return false_alarms, recall
-
-
-def _precision_points(rows: FitRows) -> Points:
-    precision, recall, _ = precision_recall_curve(rows.anomalous, comparable(rows.scores))
-    return recall[::-1], precision[::-1]
-
-
-def _steps(points: Points, x: FloatArray) -> FloatArray:
-    """Return the precision at which a recall is first reached."""
-    recall, precision = points
-    heights: FloatArray = precision[np.searchsorted(recall, x, side="left")]
-    return heights
-
-
-def _between(points: Points, x: FloatArray) -> FloatArray:
-    heights: FloatArray = np.interp(x, *points)
-    return heights
-
-
-def _counts(fits: Sequence[FitRows]) -> tuple[int, int, int, int]:
-    """Return rightly and wrongly flagged rows, anomalous and normal ones."""
-    flagged = np.concatenate([fit.flagged for fit in fits])
-    anomalous = np.concatenate([fit.anomalous for fit in fits])
-    hits = int((flagged & anomalous).sum())
-    return hits, int(flagged.sum()) - hits, int(anomalous.sum()), int((~anomalous).sum())
-
-
-def _roc_at_threshold(fits: Sequence[FitRows]) -> tuple[float, float]:
-    hits, false_alarms, anomalous, normal = _counts(fits)
-    return false_alarms / normal, hits / anomalous
-
-
-def _precision_at_threshold(fits: Sequence[FitRows]) -> tuple[float, float]:
-    hits, false_alarms, anomalous, _ = _counts(fits)
-    return hits / anomalous, hits / (hits + false_alarms) if hits + false_alarms else 0.0
-
-
-_ROC = _Kind(
-    "auroc", "AUROC", "share of normal rows flagged", "recall", _roc_points, _between, _roc_at_threshold, "default"
-)
-_PRECISION_RECALL = _Kind(
-    "auprc", "AUPRC", "recall", "precision", _precision_points, _steps, _precision_at_threshold, "steps-pre"
-)

@@ -1,4 +1,4 @@
-"""How scores of training, normal test and anomalous rows lie to one another and to the threshold."""
+"""Distributions of the scores of training, normal and anomalous rows, with the threshold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
+from tsadbench.analysis.curves import fits_of, score_groups
 from tsadbench.errors import UsageError
-from tsadbench.reporting.figures.rows import about, by_label, fits_of, recordings_of, spans_orders
-from tsadbench.reporting.figures.style import BLUE, VERMILLION, own_axes, own_figure, plain
+from tsadbench.reporting.figures.rows import about, by_label, spans_orders
+from tsadbench.reporting.figures.style import BLUE, VERMILLION, blank, own_axes, own_figure, plain
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
@@ -37,12 +38,12 @@ def densities(
     split
         The test rows.
     figure
-        Where to; by default a new one.
+        Where to draw; by default a new one.
 
     Returns
     -------
     list of Axes
-        One a detector.
+        One per detector.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     columns = min(_COLUMNS, len(shown))
@@ -61,11 +62,11 @@ def densities(
 
 
 def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = None) -> Axes:
-    """Draw a detector's scores as three histograms: what share of the training, normal and anomalous rows is where.
+    """Draw a detector's scores as three histograms: shares of the training, normal and anomalous rows.
 
     The training rows are those that set the threshold, the test rows those that the protocol evaluates. The axis is
-    logarithmic where scores span orders of magnitude. Where a protocol fits more than once, scores are divided by
-    their fit's threshold, for they share no scale.
+    logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
+    fit's threshold, as they share no scale.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = 
     split
         The test rows.
     axes
-        Where to; by default those of a new figure.
+        Where to draw; by default in a new figure.
 
     Raises
     ------
@@ -82,11 +83,17 @@ def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = 
         If there is no such split, or none of its evaluated rows has a score.
     """
     axes = own_axes(axes)
-    groups, threshold, unit = _scores(result, split)
-    pooled = np.concatenate(groups)
-    logarithmic = spans_orders(pooled, threshold)
-    edges = _edges(pooled, threshold, logarithmic=logarithmic)
-    for (name, colour), scores in zip(_GROUPS, groups, strict=True):
+    axes.set_title(f"{plain(result.record.label, 40)}, seed {result.record.seed}", fontsize=7.2)
+    groups = score_groups(result, split)
+    if groups is None:
+        blank(axes, "scores of several fits share no scale,\nas a threshold is not positive")
+        return axes
+    if not len(groups.normal) + len(groups.anomalous):
+        raise UsageError(f"none of the evaluated rows of split {split!r} has a score: there is nothing to draw")
+    threshold = groups.threshold
+    logarithmic = spans_orders(groups.pooled, threshold)
+    edges = _edges(groups.pooled, threshold, logarithmic=logarithmic)
+    for (name, colour), scores in zip(_GROUPS, (groups.training, groups.normal, groups.anomalous), strict=True):
         if len(scores):
             axes.hist(
                 np.clip(scores, edges[0], edges[-1]),
@@ -104,38 +111,15 @@ def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = 
     else:
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_xlim(edges[0], edges[-1])
-    axes.set_xlabel(unit)
+    axes.set_xlabel("score / its fit's threshold" if groups.relative else "score")
     axes.set_ylabel("share of rows")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    title = f"{plain(result.record.label, 40)}, seed {result.record.seed}\n{_flagged(result, split)}"
-    axes.set_title(title, fontsize=7.2)
+    axes.set_title(f"{axes.get_title('left')}\n{_flagged(result, split)}", fontsize=7.2)
     return axes
 
 
-def _scores(result: TrialResult, split: str) -> tuple[list[FloatArray], float, str]:
-    """Return the scores of training, normal and anomalous rows, the threshold, and what the axis shows."""
-    fits = fits_of(result, split)
-    episodes = list(dict.fromkeys(one.episode for one in recordings_of(result, split)))
-    training = [result.calibration_scores(episode) for episode in episodes]
-    threshold, unit = fits[0].threshold, "score"
-    scales = [1.0] * len(fits)
-    if len(fits) > 1 and all(fit.threshold > 0 for fit in fits):
-        scales, threshold, unit = [fit.threshold for fit in fits], 1.0, "score / its fit's threshold"
-    normal = [fit.scores[~fit.anomalous] / scale for fit, scale in zip(fits, scales, strict=True)]
-    anomalous = [fit.scores[fit.anomalous] / scale for fit, scale in zip(fits, scales, strict=True)]
-    of_training = [rows / scale for rows, scale in zip(training, scales, strict=True)]
-    groups = [_present(np.concatenate(parts)) for parts in (of_training, normal, anomalous)]
-    if not len(groups[1]) + len(groups[2]):
-        raise UsageError(f"none of the evaluated rows of split {split!r} has a score: there is nothing to draw")
-    return groups, threshold, unit
-
-
-def _present(scores: FloatArray) -> FloatArray:
-    return scores[~np.isnan(scores)]
-
-
 def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatArray:
-    """Return the borders of the bins; what lies beyond the outermost thousandths counts in the outermost bins."""
+    """Return the edges of the bins; the outermost bins count the outermost thousandths as well."""
     if logarithmic:
         positive = scores[scores > 0]
         low, high = np.quantile(positive, [0.001, 0.999])
@@ -147,7 +131,7 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
 
 
 def _flagged(result: TrialResult, split: str) -> str:
-    """Say which share of the normal and of the anomalous rows lies above the threshold."""
+    """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
     fits = fits_of(result, split)
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])

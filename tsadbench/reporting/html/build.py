@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tsadbench._version import __version__
+from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
-from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
+from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import EpisodeThreshold
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
@@ -131,8 +133,8 @@ def _board(
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
-        "detectors": [_detector(label, of_label, data) for label, of_label in results.items()],
-        "graphs": [_graph(graph) for graph in _graphs(results)],
+        "detectors": [_detector(label, of_label, data.dataset.splits) for label, of_label in results.items()],
+        "graphs": list(_graphs(results)),
         "recordings": series.recordings({label: of_label[0] for label, of_label in results.items()}, data),
     }
 
@@ -149,55 +151,46 @@ def _results(
     return results
 
 
-def _detector(label: str, results: Sequence[TrialResult], data: LabelledDataset) -> JsonValue:
+def _detector(label: str, results: Sequence[TrialResult], splits: Iterable[str]) -> JsonValue:
     shown = results[0]
     return {
         "label": label,
         "floor": shown.record.floor,
         "seed": shown.record.seed,
-        "curves": {
-            split: [curves.ranking_curves(result, members) for result in results]
-            for split, members in data.dataset.splits.items()
-        },
-        "densities": {split: curves.densities(shown, members) for split, members in data.dataset.splits.items()},
-        "thresholds": [
-            {
-                "episode": one.episode,
-                **{
-                    name: getattr(one.threshold, name)
-                    for name in ("value", "method", "status", "t", "level", "q", "n", "excesses", "gamma", "sigma")
-                },
-                "endpoint": one.threshold.endpoint,
-                "tail": curves.tail(shown.calibration_scores(one.episode), one.threshold),
-            }
-            for one in shown.record.thresholds
-        ],
+        "curves": {split: [curves.ranking_curves(result, split) for result in results] for split in splits},
+        "densities": {split: curves.densities(shown, split) for split in splits},
+        "thresholds": [_threshold(shown, fit) for fit in shown.record.thresholds],
     }
 
 
-def _graphs(results: Mapping[str, Sequence[TrialResult]]) -> Iterator[SensorGraph]:
+def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
+    names = ("value", "method", "status", "t", "level", "q", "n", "excesses", "gamma", "sigma", "endpoint")
+    return {
+        "episode": fit.episode,
+        **{name: getattr(fit.threshold, name) for name in names},
+        "tail": curves.tail(tail_of(result, fit.episode)),
+    }
+
+
+def _graphs(results: Mapping[str, Sequence[TrialResult]]) -> Iterator[JsonValue]:
     """Yield the graphs of the detectors that work on one."""
     for of_label in results.values():
         try:
-            found = sensor_graph(of_label[0])
-        except TsadbenchError:  # its plugin, or the prior that it was run with, is not here any more
+            graph = sensor_graph(of_label[0])
+        except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available
             continue
-        if found.adjacency is not None and found.node_weights is not None:
-            yield found
-
-
-def _graph(graph: SensorGraph) -> JsonValue:
-    edges = () if graph.prior is None else graph.prior.edges
-    return {
-        "label": graph.label,
-        "about": f"{graph.title}: found again from the training rows, as the fit finds it before it learns.",
-        "adjacency": None if graph.adjacency is None else graph.adjacency.tolist(),
-        "node_weights": None if graph.node_weights is None else graph.node_weights.tolist(),
-        "edges": [
-            {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
-            for edge in edges
-        ],
-    }
+        if graph.adjacency is None or graph.node_weights is None:
+            continue
+        yield {
+            "label": graph.label,
+            "about": f"{graph.title}: derived again from the training rows, as the fit does before it learns.",
+            "adjacency": graph.adjacency.tolist(),
+            "node_weights": graph.node_weights.tolist(),
+            "edges": [
+                {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
+                for edge in (() if graph.prior is None else graph.prior.edges)
+            ],
+        }
 
 
 def _check_labels(labels: Sequence[str], records: Sequence[Record]) -> None:

@@ -73,7 +73,9 @@ function curveTraces(kind, point) {
     const seeds = (detector.curves[shown.split] || []).filter((one) => one);
     const lines = seeds.map((one, i) => ({
       type: "scatter", mode: "lines", name: plain(short(detector.label)), legendgroup: plain(detector.label), showlegend: i === 0,
-      x: numbers(one[kind][0]), y: numbers(one[kind][1]), line: { color, dash, width: i === 0 ? 2 : 1 }, opacity: i === 0 ? 1 : 0.35,
+      x: numbers(one[kind][0]), y: numbers(one[kind][1]),
+      // Nothing lies between two thresholds: precision is drawn in steps, as average precision sums them.
+      line: { color, dash, width: i === 0 ? 2 : 1, shape: kind === "precision_recall" ? "vh" : "linear" }, opacity: i === 0 ? 1 : 0.35,
       hovertemplate: `${plain(detector.label)}: %{x:.3f}, %{y:.3f}<extra></extra>`,
     }));
     const at = seeds.length ? point(seeds[0].point) : [null, null];

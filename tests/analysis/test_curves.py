@@ -1,0 +1,112 @@
+"""Curves, score groups and tails by hand, and against scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import genpareto
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from tsadbench.analysis.curves import GRID, Curve, FitRows, Tail, curve_of, mean_curve, operating_point
+from tsadbench.base.protocol import Threshold
+
+
+def rows(scores, anomalous, threshold: float = 0.5) -> FitRows:
+    scores, anomalous = np.array(scores, dtype=float), np.array(anomalous, dtype=bool)
+    return FitRows("fit", threshold, scores, anomalous, flagged=scores > threshold)
+
+
+# By falling score: anomalous, normal, anomalous, normal.
+FIRST = rows([0.9, 0.8, 0.7, 0.1], [1, 0, 1, 0])
+# normal, anomalous.
+SECOND = rows([0.9, 0.2], [0, 1])
+
+
+def area(curve: Curve) -> float:
+    if curve.steps:
+        return float(np.sum(np.diff(curve.x) * curve.y[1:]))
+    return float(np.trapezoid(curve.y, curve.x))
+
+
+def test_precision_by_steps_by_hand():
+    curve = curve_of(FIRST, "precision_recall")
+    # Precision is 1 up to a recall of 1/2; the second anomalous row comes third: 2/3.
+    np.testing.assert_allclose(curve.heights(np.array([0.25, 0.5, 0.51, 1.0])), [1, 1, 2 / 3, 2 / 3])
+    np.testing.assert_allclose(curve_of(SECOND, "precision_recall").heights(np.array([0.1, 1.0])), [0.5, 0.5])
+
+
+def test_the_mean_of_precision_curves_is_of_steps_not_of_lines_between_points():
+    mean = mean_curve([curve_of(fit, "precision_recall") for fit in (FIRST, SECOND)])
+    np.testing.assert_allclose(mean.heights(np.array([0.5, 0.502, 0.75, 1.0])), [3 / 4, 7 / 12, 7 / 12, 7 / 12])
+    # Linear interpolation would claim (1 + 2/3) / 2 at a recall of .75 of the first alone.
+    expected = [average_precision_score(fit.anomalous, fit.scores) for fit in (FIRST, SECOND)]
+    assert area(mean) == pytest.approx(np.mean(expected), abs=1 / 500)
+
+
+def test_the_mean_of_roc_curves_is_of_lines_between_points():
+    mean = mean_curve([curve_of(fit, "roc") for fit in (FIRST, SECOND)])
+    # FIRST rises to (0, .5), then goes by (.5, .5) and (.5, 1); SECOND is 0 until 1.
+    np.testing.assert_allclose(mean.heights(np.array([0.25, 0.75])), [0.25, 0.5])
+    assert area(mean) == pytest.approx((0.75 + 0.0) / 2, abs=2 / 500)
+
+
+def test_a_single_curve_is_exact():
+    curve = curve_of(FIRST, "roc")
+    assert mean_curve([curve]) is curve
+    assert mean_curve([curve, curve]).x is GRID
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("kind", "oracle"), [("roc", roc_auc_score), ("precision_recall", average_precision_score)], ids=["roc", "pr"]
+)
+def test_areas_are_scikit_learns_with_ties_and_missing_scores(kind, oracle, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 9, size=300).astype(float)
+    anomalous = rng.random(300) < 0.3
+    scores[rng.random(300) < 0.1] = np.nan
+    ranked = np.where(np.isnan(scores), -1.0, scores)
+    assert area(curve_of(rows(scores, anomalous), kind)) == pytest.approx(oracle(anomalous, ranked))
+
+
+def test_the_operating_point_pools_the_rows_of_all_fits():
+    point = operating_point([FIRST, SECOND])  # flagged: three and one; of these anomalous: two and none
+    assert (point.false_alarm_rate, point.recall, point.precision) == (2 / 3, 2 / 3, 2 / 4)
+    nothing = operating_point([rows([0.1, 0.2], [0, 0])])
+    assert (nothing.false_alarm_rate, nothing.recall, nothing.precision) == (0.0, None, None)
+
+
+def test_rows_of_one_class_have_no_curve():
+    assert FIRST.both_classes
+    assert not rows([1, 2], [0, 0]).both_classes
+    assert not rows([1, 2], [1, 1]).both_classes
+    assert not rows([], []).both_classes
+
+
+def test_a_tail_by_hand():
+    threshold = Threshold(value=9.0, method="pot", status="ok", t=2.0, q=1e-2, n=10, excesses=2, gamma=0.0, sigma=2.0)
+    tail = Tail(threshold, np.array([0.0, 1.0, 5.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2, 0.3]))
+    np.testing.assert_array_equal(tail.excesses, [1.0, 3.0])
+    assert tail.share == 0.2
+    np.testing.assert_array_equal(tail.positions, [0.25, 0.75])
+    # Shape 0 is the exponential distribution, here with a mean of 2.
+    at = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(tail.density(at), np.exp(-at / 2) / 2)
+    np.testing.assert_allclose(tail.exceedance(at), 0.2 * np.exp(-at / 2))
+    np.testing.assert_allclose(tail.quantiles(np.array([0.5])), [2 * np.log(2)])
+
+
+def test_a_tail_is_the_fitted_distribution():
+    threshold = Threshold(value=9.0, method="pot", status="ok", t=1.0, q=1e-2, n=3, excesses=2, gamma=0.3, sigma=2.0)
+    tail = Tail(threshold, np.array([0.0, 4.0, 3.0]))
+    oracle = genpareto(0.3, scale=2.0)
+    np.testing.assert_allclose(tail.density(tail.excesses), oracle.pdf([2.0, 3.0]))
+    np.testing.assert_allclose(tail.quantiles(tail.positions), oracle.ppf([0.25, 0.75]))
+    np.testing.assert_allclose(tail.exceedance(tail.excesses), 2 / 3 * oracle.sf([2.0, 3.0]))
+
+
+def test_without_a_fitted_tail():
+    fixed = Tail(Threshold(value=0.0, method="fixed", status="fixed"), np.ones(5))
+    assert fixed.fitted is None
+    assert len(fixed.excesses) == len(fixed.positions) == 0
+    assert np.isnan(fixed.density(np.ones(2))).all()

@@ -1,0 +1,285 @@
+"""Ranking curves, score distributions and threshold tails of stored trials, as numbers for figures and pages.
+
+Rows are those that the protocol evaluates. Only scores of one fit share a scale: if a protocol fits more than once,
+curves are means over its fits, and scores are divided by their fit's threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.stats import genpareto
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from tsadbench.base.protocol import Threshold
+from tsadbench.base.scores import comparable
+from tsadbench.errors import UsageError
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
+from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.parameters import nearest
+
+CurveKind: TypeAlias = Literal["roc", "precision_recall"]
+
+# The abscissae at which the curves of several fits are averaged.
+GRID = np.linspace(0.0, 1.0, 501)
+_NOT_FITTED = (np.nan, np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRows:
+    """The evaluated rows of a split that one fit has scored.
+
+    Parameters
+    ----------
+    episode, threshold
+        The fit, and its threshold.
+    scores
+        [n_rows], NaN if the detector could not score a row.
+    anomalous, flagged
+        [n_rows], the truth, and whether the score lies above the threshold.
+    """
+
+    episode: str
+    threshold: float
+    scores: FloatArray
+    anomalous: BoolArray
+    flagged: BoolArray
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether normal and anomalous rows occur, without which there is no curve."""
+        return bool(self.anomalous.any() and not self.anomalous.all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A curve in the unit square.
+
+    Parameters
+    ----------
+    x, y
+        [n_points], x ascending.
+    steps
+        Whether a height holds from the previous point's x up to its own; else points are joined by lines. Precision
+        is not linear in recall, and interpolation is optimistic: average precision sums these steps.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    steps: bool
+
+    def heights(self, x: FloatArray) -> FloatArray:
+        """Return y at some x; in steps, the y at which x is first reached."""
+        if not self.steps:
+            return np.interp(x, self.x, self.y)
+        heights: FloatArray = self.y[np.searchsorted(self.x, x, side="left")]
+        return heights
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """Rates at the thresholds, over the rows of all fits; None if undefined."""
+
+    false_alarm_rate: float | None
+    recall: float | None
+    precision: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreGroups:
+    """Scores of training rows, and of normal and anomalous test rows; NaN left out.
+
+    Parameters
+    ----------
+    training, normal, anomalous
+        [n] each. The training scores are those that set the threshold.
+    threshold
+        In their unit.
+    relative
+        Whether scores are divided by their fit's threshold, which is 1 then.
+    """
+
+    training: FloatArray
+    normal: FloatArray
+    anomalous: FloatArray
+    threshold: float
+    relative: bool
+
+    @property
+    def pooled(self) -> FloatArray:
+        """All scores, [n]."""
+        return np.concatenate([self.training, self.normal, self.anomalous])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tail:
+    """A threshold, the scores that set it, and the generalised Pareto tail that Peaks-over-Threshold fitted to them.
+
+    Parameters
+    ----------
+    threshold
+        With its diagnostics.
+    scores
+        [n], all calibration scores of the fit.
+    """
+
+    threshold: Threshold
+    scores: FloatArray
+
+    @property
+    def excesses(self) -> FloatArray:
+        """Scores above the initial threshold, less it, ascending; empty for a fixed threshold."""
+        start = self.threshold.t
+        if start is None:
+            return np.empty(0)
+        return np.sort(self.scores[self.scores > start]) - start
+
+    @property
+    def share(self) -> float:
+        """Share of the scores above the initial threshold."""
+        return len(self.excesses) / len(self.scores)
+
+    @property
+    def fitted(self) -> tuple[float, float] | None:
+        """Shape and scale of the distribution; None if none was fitted, then the methods below return NaN."""
+        gamma, sigma = self.threshold.gamma, self.threshold.sigma
+        return None if gamma is None or sigma is None else (gamma, sigma)
+
+    @property
+    def positions(self) -> FloatArray:
+        """The empirical probability of each excess, [n_excesses]: (i + 1/2) / n."""
+        n = len(self.excesses)
+        return (np.arange(n) + 0.5) / n
+
+    def density(self, excesses: FloatArray) -> FloatArray:
+        """Return the fitted density of the excesses at some values."""
+        gamma, sigma = self.fitted or _NOT_FITTED
+        return np.asarray(genpareto.pdf(excesses, gamma, scale=sigma))
+
+    def quantiles(self, probabilities: FloatArray) -> FloatArray:
+        """Return the fitted quantiles of the excesses."""
+        gamma, sigma = self.fitted or _NOT_FITTED
+        return np.asarray(genpareto.ppf(probabilities, gamma, scale=sigma))
+
+    def exceedance(self, excesses: FloatArray) -> FloatArray:
+        """Return the fitted share of all rows whose score is above the initial threshold by more than these."""
+        gamma, sigma = self.fitted or _NOT_FITTED
+        return np.asarray(self.share * genpareto.sf(excesses, gamma, scale=sigma))
+
+
+def fits_of(result: TrialResult, split: str) -> list[FitRows]:
+    """Return a split's evaluated rows by the fit that scored them; one under most protocols.
+
+    Raises
+    ------
+    UsageError
+        If the data set has no such split.
+    """
+    splits = result.data.labels.splits
+    if split not in splits:
+        raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
+    by_episode: dict[str, list[ScoredRecording]] = {}
+    for name in splits[split]:
+        if name in result.recordings:
+            scored = result.recordings[name]
+            by_episode.setdefault(scored.episode, []).append(scored)
+    return [
+        FitRows(
+            episode=episode,
+            threshold=recordings[0].threshold,
+            scores=np.concatenate([scored.scores[scored.evaluated] for scored in recordings]),
+            anomalous=np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings]),
+            flagged=np.concatenate([scored.flagged[scored.evaluated] for scored in recordings]),
+        )
+        for episode, recordings in by_episode.items()
+    ]
+
+
+def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
+    """Return recall against the share of normal rows flagged ("roc"), or precision against recall.
+
+    Rows without a score rank lowest, as for the metrics. The rows must be of both classes.
+    """
+    scores = comparable(rows.scores)
+    if kind == "roc":
+        false_alarm_rate, recall, _ = roc_curve(rows.anomalous, scores, drop_intermediate=False)
+        return Curve(false_alarm_rate, recall, steps=False)
+    precision, recall, _ = precision_recall_curve(rows.anomalous, scores)
+    return Curve(recall[::-1], precision[::-1], steps=True)
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """Return the mean over the curves of several fits, on `GRID`; a single curve as it is.
+
+    Examples
+    --------
+    Precision by steps, 1 up to a recall of .5 and .8 beyond it, and constant .6:
+
+    >>> steps = Curve(np.array([0.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.8]), steps=True)
+    >>> constant = Curve(np.array([0.0, 1.0]), np.array([0.6, 0.6]), steps=True)
+    >>> mean_curve([steps, constant]).heights(np.array([0.5, 0.6, 1.0])).round(2).tolist()
+    [0.8, 0.7, 0.7]
+    """
+    if len(curves) == 1:
+        return curves[0]
+    return Curve(GRID, np.mean([curve.heights(GRID) for curve in curves], axis=0), steps=curves[0].steps)
+
+
+def operating_point(fits: Sequence[FitRows]) -> OperatingPoint:
+    """Return the rates at the fits' thresholds."""
+    flagged = np.concatenate([fit.flagged for fit in fits])
+    anomalous = np.concatenate([fit.anomalous for fit in fits])
+    hits = int((flagged & anomalous).sum())
+    return OperatingPoint(
+        false_alarm_rate=_ratio(int(flagged.sum()) - hits, int((~anomalous).sum())),
+        recall=_ratio(hits, int(anomalous.sum())),
+        precision=_ratio(hits, int(flagged.sum())),
+    )
+
+
+def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
+    """Return a trial's scores by group; None if several fits' scores share no scale.
+
+    Scores of several fits are divided by their thresholds, which must all be positive, unless all thresholds are equal.
+
+    Raises
+    ------
+    UsageError
+        If the data set has no such split.
+    """
+    fits = fits_of(result, split)
+    thresholds = [fit.threshold for fit in fits]
+    if not thresholds:
+        return None
+    relative = len(fits) > 1 and min(thresholds) > 0
+    if not relative and len(set(thresholds)) > 1:
+        return None
+    units = thresholds if relative else [1.0] * len(fits)
+    training = [result.calibration_scores(fit.episode) / unit for fit, unit in zip(fits, units, strict=True)]
+    normal = [fit.scores[~fit.anomalous] / unit for fit, unit in zip(fits, units, strict=True)]
+    anomalous = [fit.scores[fit.anomalous] / unit for fit, unit in zip(fits, units, strict=True)]
+    return ScoreGroups(
+        training=_present(training),
+        normal=_present(normal),
+        anomalous=_present(anomalous),
+        threshold=1.0 if relative else thresholds[0],
+        relative=relative,
+    )
+
+
+def tail_of(result: TrialResult, episode: str) -> Tail:
+    """Return the tail of one fit of a trial."""
+    (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
+    return Tail(threshold, result.calibration_scores(episode))
+
+
+def _present(parts: Sequence[FloatArray]) -> FloatArray:
+    scores: FloatArray = np.concatenate(parts)
+    return scores[~np.isnan(scores)]
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
