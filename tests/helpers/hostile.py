@@ -23,7 +23,7 @@ DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "all-positive")
 
 
 def hostile_data() -> LabelledDataset:
-    """Recordings, sensors and splits with hostile names: one is a row longer than the warm-up, one split holds one class."""
+    """Recordings, sensors and splits with hostile names; one split holds one class, one a single evaluated row."""
     rng = np.random.default_rng(0)
 
     def recording(name: str, n_rows: int, shift: float = 0.0) -> Recording:

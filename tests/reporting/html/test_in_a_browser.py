@@ -162,7 +162,7 @@ def test_a_split_with_one_class_and_one_with_a_single_row(opened):
         assert lead in opened.page.locator("#curves-lead").inner_text()
         for section in FIGURES:
             opened.see(section)
-    assert "0 rows" in opened.page.locator("#table caption").inner_text()
+    assert "split one row: 1 rows" in opened.page.locator("#table caption").inner_text()
     assert opened.complaints == []
 
 
