@@ -145,3 +145,45 @@ class TestVerify:
         found = tsadbench("verify", runs)
         assert found.code == 1
         assert "4 cannot be checked" in found.out
+
+
+class TestJudge:
+    def test_what_today_s_rules_give_is_written(self, runs, tsadbench):
+        found = tsadbench("judge", runs)
+        assert (found.code, found.out.splitlines()) == (0, ["4 trials: 4 as recorded, 0 changed, 0 cannot be judged"])
+        name = name_of(runs, "t2")
+        file = runs / name / "record.json"
+        before = json.loads(file.read_text())
+        edited = json.loads(file.read_text())
+        edited["splits"]["other"]["metrics"].update(mcc=0.5)
+        file.write_text(json.dumps(edited))
+        assert tsadbench("verify", runs).code == 1
+        found = tsadbench("judge", runs)
+        assert found.code == 0
+        assert found.out.startswith(
+            f"changed: {name} (t2, seed 0, pumploop, strict)\n4 trials: 3 as recorded, 1 changed"
+        )
+        assert json.loads(file.read_text())["splits"] == before["splits"]
+        assert tsadbench("verify", runs).code == 0
+
+    def test_rules_that_have_changed_since_are_applied_by_verify_and_leaderboard(self, runs, tsadbench):
+        file = runs / name_of(runs, "t2") / "record.json"
+        recorded = json.loads(file.read_text())
+        for command in ("verify", "leaderboard"):
+            old = {**recorded, "judging": "of other rules"}
+            old["splits"] = {**recorded["splits"], "other": {**recorded["splits"]["other"], "coverage": 0.5}}
+            file.write_text(json.dumps(old))
+            found = tsadbench(command, runs)
+            assert found.code == 0, found.out
+            assert json.loads(file.read_text())["splits"] == recorded["splits"]
+
+    def test_what_cannot_be_judged_is_reported(self, runs, tsadbench):
+        for file in runs.glob("*/record.json"):
+            text = file.read_text().replace('"dataset": "pumploop"', '"dataset": "elsewhere"')
+            file.write_text(text.replace('"judging": "', '"judging": "0'))
+        found = tsadbench("judge", runs)
+        assert found.code == 1
+        assert "4 cannot be judged" in found.out
+        shown = tsadbench("leaderboard", runs)
+        assert shown.code == 0
+        assert "note: 4 trials were judged by other rules than today's" in shown.err

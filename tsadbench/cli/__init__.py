@@ -16,6 +16,7 @@ from tsadbench.cli import (
     doctor,
     explain,
     fit,
+    judge,
     leaderboard,
     new,
     plot,
@@ -49,6 +50,7 @@ app.command()(report.report)
 app.command()(plot.plot)
 app.command()(explain.explain)
 app.command()(verify.verify)
+app.command()(judge.judge)
 app.command()(regress.regress)
 app.command()(check.check)
 app.command()(doctor.doctor)

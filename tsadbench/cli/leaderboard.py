@@ -40,11 +40,19 @@ def leaderboard(
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.selection import all_records
+    from tsadbench.results.judging import judge_outdated
 
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
     store = Store.open(runs)
+    load = loader(dataset or [], data)
+    if n_left := judge_outdated(store, load):
+        typer.echo(
+            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data or "
+            f"their scores are not available; run  tsadbench judge {runs}  to see why",
+            err=True,
+        )
     board = Leaderboard.from_records(all_records(store), split or ())
-    board = asked.add(board, store, loader(dataset or [], data))
+    board = asked.add(board, store, load)
     if write is None:
         show(board, form)
     else:

@@ -14,25 +14,24 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.base.detector import Traits
-from tsadbench.base.protocol import Protocol
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
-from tsadbench.execution.plan import Contender, Plan, Trial
-from tsadbench.execution.provenance import asked_by, identity, library_versions
+from tsadbench.execution.observer import Observer
+from tsadbench.execution.plan import Plan, Trial
+from tsadbench.execution.provenance import identity, library_versions
 from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
-from tsadbench.sandbox import BoxFailure, Construction
+from tsadbench.sandbox import BoxFailure
 from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.parameters import JsonValue
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
-    from tsadbench.execution.runner import Observer
 
 # How often a trial is run again whose worker was lost.
 MAX_LOST = 3
@@ -46,34 +45,25 @@ _HEAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """A contender on its way: its class as bytes that a process without the class's file can read."""
-
-    name: str
-    label: str
-    construction: bytes
-    scoring: bytes
-    traits: Traits
-    fit_label: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Task:
-    """What a worker needs for trials that share a fit."""
+    """What a worker needs for trials that share a fit.
 
-    contenders: tuple[_Sent, ...]
-    seed: int
-    threads: int
-    dataset: str
-    options: DataOptions
+    Parameters
+    ----------
+    trials
+        The trials.
+    data_hash, labels_hash
+        Of the data that the worker has to have.
+    rules
+        The plan's other fields by name, but for the data and the episodes: the worker reads and makes these itself.
+    versions
+        Versions of libraries that the worker has to have.
+    """
+
+    trials: tuple[Trial, ...]
     data_hash: str
     labels_hash: str
-    protocol: Protocol
-    protocol_label: str
-    splits: tuple[str, ...]
-    timeout: float | None
-    memory_mib: float | None
-    contributions: bool
+    rules: Mapping[str, Any]
     versions: Mapping[str, object]
 
 
@@ -107,7 +97,7 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
     with _connected(address) as client:
         _require_gpus(client, groups)
-        run = _Run(client, plan, plan.source, watching)
+        run = _Run(client, plan, watching)
         try:
             run.all(groups, keep)
         except BaseException:
@@ -124,8 +114,8 @@ def workers(address: str) -> list[str]:
 class _Run:
     """Trials on a cluster: which are out, and how often each has begun."""
 
-    def __init__(self, client: Client, plan: Plan, source: tuple[str, DataOptions], watching: Observer) -> None:
-        self._client, self._plan, self._source, self._watching = client, plan, source, watching
+    def __init__(self, client: Client, plan: Plan, watching: Observer) -> None:
+        self._client, self._plan, self._watching = client, plan, watching
         self._groups: dict[str, tuple[Trial, ...]] = {}
         self._futures: dict[Future[Any], tuple[Trial, ...]] = {}
         # By identity of the first trial: Dask blames a lost worker's whole queue, of which one trial had begun.
@@ -156,14 +146,14 @@ class _Run:
         self._client.cancel(list(self._futures), force=True)
 
     def _name(self, group: Sequence[Trial]) -> str:
-        return identity(group[0], self._plan)
+        return identity(group[0], self._plan).trial
 
     def _submit(self, group: tuple[Trial, ...]) -> Future[Any]:
         key = f"tsadbench-{self._name(group)}-{time.time_ns()}"
         self._sent[self._name(group)] += 1
         self._groups[key] = group
         resources = {"GPU": 1} if _on_gpu(group) else None
-        packed = _packed(group, self._plan, self._source)
+        packed = _packed(group, self._plan)
         future = self._client.submit(_work, packed, key, key=key, pure=False, resources=resources)
         self._futures[future] = group
         return future
@@ -190,23 +180,15 @@ class _Run:
             raise ClusterError(
                 "the cluster's scheduler is gone; what had come back is kept: run the command again"
             ) from error
-        # A worker that has no file of the detector's class cannot hash it.
-        return [
-            replace(
-                outcome,
-                record=replace(
-                    outcome.record,
-                    trial=identity(trial, self._plan),
-                    manifest={
-                        **outcome.record.manifest,
-                        "command": list(sys.argv),
-                        "code_hash": code_fingerprint(trial.contender.construction.cls),
-                        **asked_by(self._plan),
-                    },
-                ),
-            )
-            for trial, outcome in zip(group, outcomes, strict=True)
-        ]
+        return [self._own(trial, outcome) for trial, outcome in zip(group, outcomes, strict=True)]
+
+    def _own(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """Return an outcome as if its trial had run here: a worker without the detector's file cannot identify it."""
+        code_hash = code_fingerprint(trial.contender.construction.cls)
+        manifest: dict[str, JsonValue] = {**outcome.record.manifest, "command": [*sys.argv], "code_hash": code_hash}
+        return replace(
+            outcome, record=replace(outcome.record, **asdict(identity(trial, self._plan)), manifest=manifest)
+        )
 
 
 @contextmanager
@@ -284,38 +266,18 @@ def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
         )
 
 
-def _packed(group: Sequence[Trial], plan: Plan, source: tuple[str, DataOptions]) -> bytes:
+def _packed(group: Sequence[Trial], plan: Plan) -> bytes:
     import cloudpickle
 
-    name, options = source
+    here = ("data", "episodes", "trials")
     task = _Task(
-        contenders=tuple(_sent(trial.contender) for trial in group),
-        seed=group[0].seed,
-        threads=group[0].threads,
-        dataset=name,
-        options=options,
+        trials=tuple(group),
         data_hash=plan.data.dataset.content_hash,
         labels_hash=plan.data.labels.content_hash,
-        protocol=plan.protocol,
-        protocol_label=plan.protocol_label,
-        splits=plan.splits,
-        timeout=plan.timeout,
-        memory_mib=plan.memory_mib,
-        contributions=plan.contributions,
+        rules={field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in here},
         versions=library_versions(),
     )
     return cast("bytes", cloudpickle.dumps(task))
-
-
-def _sent(contender: Contender) -> _Sent:
-    return _Sent(
-        name=contender.name,
-        label=contender.label,
-        construction=contender.construction.dumps(portable=True),
-        scoring=contender.scoring.dumps(portable=True),
-        traits=contender.traits,
-        fit_label=contender.fit_label,
-    )
 
 
 def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
@@ -328,18 +290,9 @@ def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
     task: _Task = pickle.loads(packed)  # the client wrote it, for this cluster
     _require_same_versions(task.versions)
     worker.log_event(_TOPIC, {"what": "started", "key": key})
-    data = _data(task.dataset, task.options, task.data_hash, task.labels_hash)
-    plan = Plan(
-        data=data,
-        protocol=task.protocol,
-        protocol_label=task.protocol_label,
-        episodes=tuple(task.protocol.episodes(data.dataset)),
-        trials=tuple(Trial(_received(sent), task.seed, task.threads) for sent in task.contenders),
-        splits=task.splits,
-        timeout=task.timeout,
-        memory_mib=task.memory_mib,
-        contributions=task.contributions,
-    )
+    data = _data(*task.rules["source"], task.data_hash, task.labels_hash)
+    episodes = tuple(task.rules["protocol"].episodes(data.dataset))
+    plan = Plan(data=data, episodes=episodes, trials=task.trials, **task.rules)
     stop, over = threading.Event(), threading.Event()
     told = 0.0
 
@@ -363,17 +316,6 @@ def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
     finally:
         over.set()
         looking.join()
-
-
-def _received(sent: _Sent) -> Contender:
-    return Contender(
-        name=sent.name,
-        label=sent.label,
-        construction=Construction.loads(sent.construction),
-        traits=sent.traits,
-        scoring=Construction.loads(sent.scoring),
-        fit_label=sent.fit_label,
-    )
 
 
 @cache

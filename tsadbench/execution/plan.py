@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import cast
 
 from pydantic_core import to_jsonable_python
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, check_labels
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, check_labels, hashed_parts
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
+from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import load_dataset, require_distinct_names
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.execution.request import DetectorSpec, RunRequest
@@ -76,7 +79,7 @@ class Trial:
         return fitted.cls, self.contender.fit_label, priors, self.seed, self.threads
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """What a run does.
 
@@ -116,6 +119,16 @@ class Plan:
     config_hash: str | None = None
     tuning: Mapping[str, JsonValue] = field(default_factory=dict)
 
+    @cached_property
+    def episodes_hash(self) -> str:
+        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode."""
+        contents = cache(_content_hash)  # episodes share recordings
+        episodes = [
+            (episode.id, [contents(recording) for recording in episode.train], [*map(contents, episode.test)])
+            for episode in self.episodes
+        ]
+        return hashlib.sha256(repr(episodes).encode()).hexdigest()
+
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
         """Return the trials in groups that one fit serves, in the order of each group's first."""
@@ -123,6 +136,13 @@ class Plan:
         for trial in trials:
             groups.setdefault(trial.fit_key, []).append(trial)
         return [tuple(group) for group in groups.values()]
+
+
+def _content_hash(recording: Recording) -> str:
+    digest = hashlib.sha256()
+    for part in hashed_parts(recording):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def make_plan(request: RunRequest) -> Plan:

@@ -7,42 +7,97 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+from threadpoolctl import threadpool_info
 
 from tsadbench._version import __version__
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.prior import Prior
+from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
 from tsadbench.utils.parameters import JsonValue, as_json
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
+# The packages that these install.
+_LIBRARY_PACKAGES = frozenset({"numpy", "scipy", "sklearn", "pandas", "torch", "torch_geometric"})
 
 
-def identity(trial: Trial, plan: Plan) -> str:
-    """Return the hash of all that determines a trial's scores and metrics."""
-    determinants: dict[str, JsonValue] = {
-        "label": trial.contender.label,
-        "priors": {
-            name: value.content_hash
-            for name, value in trial.contender.construction.arguments.items()
-            if isinstance(value, Prior)
-        },
-        "code": code_fingerprint(trial.contender.construction.cls),
-        "dataset": plan.data.dataset.name,
-        "data": plan.data.dataset.content_hash,
-        "labels": plan.data.labels.content_hash,
-        "protocol": plan.protocol_label,
-        "protocol_code": code_fingerprint(type(plan.protocol)),
-        "seed": trial.seed,
-        "threads": trial.threads,
-        "libraries": {**library_versions(), **adapted_versions(trial.contender.construction.cls)},
-    }
-    return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes two trials the same.
+
+    Parameters
+    ----------
+    scoring, judging
+        Hashes of what determines the scores, and what the judge makes of them (`Record`).
+    trial
+        The trial's name: hash of the scoring identity and the protocol's label. Other rules under the same label do
+        not change it: the stored scores are judged again.
+    """
+
+    trial: str
+    scoring: str
+    judging: str
+
+
+def identity(trial: Trial, plan: Plan) -> Identity:
+    """Return the identity of a trial of a plan."""
+    construction = trial.contender.construction
+    scoring = _hash(
+        {
+            "label": trial.contender.label,
+            "priors": {
+                name: value.content_hash for name, value in construction.arguments.items() if isinstance(value, Prior)
+            },
+            "code": code_fingerprint(construction.cls),
+            "libraries": {
+                **library_versions(),
+                **adapted_versions(construction.cls),
+                **_imported_versions(construction.cls),
+            },
+            "dataset": plan.data.dataset.name,
+            "data": plan.data.dataset.content_hash,
+            "episodes": plan.episodes_hash,
+            "seed": trial.seed,
+            "threads": trial.threads,
+        }
+    )
+    return Identity(
+        trial=_hash({"scoring": scoring, "protocol": plan.protocol_label}),
+        scoring=scoring,
+        judging=judging_identity(
+            plan.protocol_label, plan.protocol, plan.data.labels.content_hash, trial.contender.traits.fixed_threshold
+        ),
+    )
+
+
+def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_threshold: float | None) -> str:
+    """Return the hash of what determines how scores are judged.
+
+    Parameters
+    ----------
+    label, protocol
+        The protocol's name with the parameters that differ from their defaults, and the protocol.
+    labels_hash
+        Content hash of the labels.
+    fixed_threshold
+        The threshold that the detector, a floor, brings; None for all others.
+    """
+    return _hash(
+        {
+            "protocol": label,
+            "code": code_fingerprint(type(protocol)),
+            "labels": labels_hash,
+            "fixed_threshold": fixed_threshold,
+        }
+    )
 
 
 def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = ()) -> dict[str, JsonValue]:
@@ -67,6 +122,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "cpu_count": os.cpu_count(),
         "versions": {"python": platform.python_version(), **library_versions()},
         "adapted": dict(adapted_versions(trial.contender.construction.cls)),
+        "blas": list(_blas()),
         "code_hash": code_fingerprint(trial.contender.construction.cls),
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
@@ -90,6 +146,26 @@ def library_versions() -> dict[str, JsonValue]:
 def adapted_versions(cls: type) -> dict[str, JsonValue]:
     """Return the versions of the libraries that do an adapted detector's work; nothing for any other class."""
     return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
+
+
+def _imported_versions(cls: type) -> dict[str, JsonValue]:
+    """Return the versions of other distributions that a detector's own files import directly."""
+    packages = imported_packages(cls) - _LIBRARY_PACKAGES
+    distributions = packages_distributions() if packages else {}  # reads all that is installed
+    return {name: _version(name) for package in sorted(packages) for name in distributions.get(package, ())}
+
+
+@cache
+def _blas() -> tuple[str, ...]:
+    """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
+    loaded = (library for library in threadpool_info() if library.get("user_api") == "blas")
+    return tuple(
+        sorted({f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip() for one in loaded})
+    )
+
+
+def _hash(determinants: Mapping[str, JsonValue]) -> str:
+    return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def _version(library: str) -> str | None:

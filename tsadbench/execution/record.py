@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
+from tsadbench.base.status import Status
 from tsadbench.errors import StoreError
 from tsadbench.utils.parameters import JsonValue
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "invalid"]
 
 # 1: the first.
 SCHEMA = 1
@@ -29,7 +28,7 @@ class Record:
     schema
         Version of this layout.
     trial
-        Hash of what determines the trial.
+        Hash of the scoring identity and the protocol's label; the name of the trial's folder.
     detector, label, family, parameters
         Registered name; name with the parameters that differ from their defaults; kind of method; all parameters.
     floor
@@ -58,6 +57,12 @@ class Record:
         What the detector learns that it must not, where its parameters switch a published leak on.
     note
         What tables have to say about the detector.
+    scoring
+        Hash of all that determines the scores: detector, parameters, what its code does, library versions, data,
+        episodes, seed, threads. Empty in records of before it was kept.
+    judging
+        Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
+        threshold that a floor brings. Empty in records of before it was kept.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -90,10 +95,13 @@ class Record:
     protocol_notes: tuple[str, ...] = ()
     leaky: str = ""
     note: str = ""
+    scoring: str = ""
+    judging: str = ""
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON; on one line where ``indent`` is None."""
-        return _adapter().dump_json(self, indent=indent).decode() + ("" if indent is None else "\n")
+        unknown = None if self.scoring else {"scoring", "judging"}  # as the record was before these were kept
+        return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:

@@ -9,7 +9,7 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from tsadbench.utils.arrays import Float32Array, FloatArray
 _MARKER = "store.json"
 _SCORES = "scores.npz"
 _CONTRIBUTIONS = "contributions.npz"
+_LOG = "log.txt"
+# The array of `_SCORES` that is no recording's.
+_THRESHOLDS = "thresholds"
 # Followed by the machine and the process that writes it.
 _UNFINISHED = ".unfinished-"
 # How often two processes that write the same trial may get in each other's way.
@@ -102,13 +105,37 @@ class Store:
             If it cannot be written (a full disk); nothing of it remains then.
         """
         try:
-            unfinished = self._new_folder()
-            try:
-                self._write(unfinished, outcome)
-                _to_disk(unfinished)
-                self._replace(unfinished, self.path / outcome.record.trial)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
+            with self._unfinished(outcome.record.trial) as folder:
+                _write_record(folder, outcome.record, outcome.scores)
+                if outcome.contributions:
+                    np.savez(folder / _CONTRIBUTIONS, **dict[str, Any](outcome.contributions))
+                if outcome.log:
+                    (folder / _LOG).write_text(outcome.log, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{self.path}: a trial cannot be written ({error.strerror or error})") from error
+
+    def replace_record(self, record: Record, arrays_of: str) -> None:
+        """Write the record of scores that were judged again, beside the stored arrays of a trial.
+
+        Parameters
+        ----------
+        record
+            The record. A trial of its name is replaced.
+        arrays_of
+            The name of the trial whose scores, contributions and log it keeps: its own, or one of equal scores.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; the store is as before then.
+        """
+        source = self.path / arrays_of
+        try:
+            with self._unfinished(record.trial) as folder:
+                for name in (_CONTRIBUTIONS, _LOG):
+                    if (source / name).is_file():
+                        _link(source / name, folder / name)
+                _write_record(folder, record, self.scores(arrays_of))
         except OSError as error:
             raise StoreError(f"{self.path}: a trial cannot be written ({error.strerror or error})") from error
 
@@ -181,7 +208,7 @@ class Store:
     def log(self, trial: str) -> str:
         """Return what a trial's detector printed, and its traceback where it failed; empty where nothing was."""
         try:
-            return (self.path / trial / "log.txt").read_text(encoding="utf-8")
+            return (self.path / trial / _LOG).read_text(encoding="utf-8")
         except OSError:
             return ""
 
@@ -221,17 +248,17 @@ class Store:
             if folder.is_dir() and not folder.name.startswith("."):
                 yield folder / "record.json"
 
-    def _write(self, folder: Path, outcome: Outcome) -> None:
-        folder.chmod(0o755)  # mkdtemp's folders are its maker's alone
-        (folder / "record.json").write_text(outcome.record.to_json(), encoding="utf-8")
-        thresholds = np.array([one.threshold.value for one in outcome.record.thresholds], dtype=np.float64)
-        if outcome.scores:
-            arrays: dict[str, Any] = {**outcome.scores, "thresholds": thresholds}  # numpy's stub wants bool here
-            np.savez(folder / _SCORES, **arrays)
-        if outcome.contributions:
-            np.savez(folder / _CONTRIBUTIONS, **dict[str, Any](outcome.contributions))
-        if outcome.log:
-            (folder / "log.txt").write_text(outcome.log, encoding="utf-8")
+    @contextlib.contextmanager
+    def _unfinished(self, trial: str) -> Iterator[Path]:
+        """Give a folder to fill; it becomes the trial's at the end, and vanishes if that is not reached."""
+        folder = self._new_folder()
+        try:
+            folder.chmod(0o755)  # mkdtemp's folders are their maker's alone
+            yield folder
+            _to_disk(folder)
+            self._replace(folder, self.path / trial)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-", dir=self.path))
@@ -271,6 +298,22 @@ class Store:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
+
+
+def _write_record(folder: Path, record: Record, scores: Mapping[str, FloatArray]) -> None:
+    (folder / "record.json").write_text(record.to_json(), encoding="utf-8")
+    thresholds = np.array([one.threshold.value for one in record.thresholds], dtype=np.float64)
+    if scores:
+        arrays: dict[str, Any] = {**scores, _THRESHOLDS: thresholds}  # numpy's stub wants bool here
+        np.savez(folder / _SCORES, **arrays)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Make a file appear a second time; files of a store are replaced, never written to."""
+    try:
+        os.link(source, target)
+    except OSError:  # not every file system has links
+        shutil.copyfile(source, target)
 
 
 def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol as Interface
+from dataclasses import replace
+from functools import cached_property
 from typing import get_args
 
-from tsadbench.errors import UsageError
+from tsadbench.base.status import Status
+from tsadbench.errors import StoreError, UsageError
+from tsadbench.execution.dask_backend import run_on_cluster
+from tsadbench.execution.observer import Observer, Silent
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.provenance import identity
-from tsadbench.execution.record import Record, Status
+from tsadbench.execution.provenance import Identity, asked_by, identity
+from tsadbench.execution.record import Record
+from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Keep, Outcome, run_variants
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 # Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
 NO_CONTRIBUTIONS = "no-contributions"
-
-
-class Observer(Interface):
-    """Who wants to know how far a run has come. Called from several threads."""
-
-    def kept(self, trial: Trial, record: Record) -> None:
-        """Hear that the store has the trial from an earlier run."""
-
-    def started(self, trial: Trial) -> None:
-        """Hear that a trial begins."""
-
-    def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Hear how far a trial's fit has come."""
-
-    def finished(self, trial: Trial, record: Record) -> None:
-        """Hear what a trial gave."""
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def kept(self, trial: Trial, record: Record) -> None:
-        """Say nothing."""
-
-    def started(self, trial: Trial) -> None:
-        """Say nothing."""
-
-    def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Say nothing."""
-
-    def finished(self, trial: Trial, record: Record) -> None:
-        """Say nothing."""
 
 
 def run_plan(
@@ -60,6 +33,7 @@ def run_plan(
     jobs: int = 1,
     rerun: Collection[str] = ALL_BUT_OK,
     cluster: str | None = None,
+    done: Iterable[Record] = (),
 ) -> tuple[Record, ...]:
     """Run what the store does not hold yet, and return all trials' records, in the plan's order.
 
@@ -78,7 +52,10 @@ def run_plan(
         Statuses of kept trials that are run again; "no-contributions" means those that are ok and hold none, although
         the plan asks for contributions and the detector offers them.
     cluster
-        A Dask cluster that runs them in the place of this machine: ``tcp://host:port`` or ``local:N``.
+        A Dask cluster that runs them instead of this machine: ``tcp://host:port`` or ``local:N``.
+    done
+        Records kept elsewhere, for instance in a committed table: those of a trial of the plan that are "ok" and were
+        judged by today's rules count as held.
 
     Raises
     ------
@@ -90,14 +67,18 @@ def run_plan(
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, found {jobs}")
     watching = observer or Silent()
-    records = {} if store is None else {one.trial: one for one in kept_records(plan, store, rerun=rerun)}
+    identities = [identity(trial, plan) for trial in plan.trials]
+    records = {} if "ok" in rerun else {record.trial: record for record in done if record.status == "ok"}
+    of_plan = {(one.trial, one.scoring, one.judging) for one in identities}
+    records = {name: r for name, r in records.items() if (name, r.scoring, r.judging) in of_plan}
+    if store is not None:
+        records |= {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
     missing = []
-    for trial in plan.trials:
-        kept = records.get(identity(trial, plan))
-        if kept is None:
-            missing.append(trial)
+    for trial, names in zip(plan.trials, identities, strict=True):
+        if names.trial in records:
+            watching.kept(trial, records[names.trial])
         else:
-            watching.kept(trial, kept)
+            missing.append(trial)
 
     def keep(trials: Sequence[Trial], outcomes: Sequence[Outcome]) -> None:
         for trial, outcome in zip(trials, outcomes, strict=True):
@@ -110,10 +91,8 @@ def run_plan(
     if cluster is None:
         _run_here(groups, plan, jobs, watching, keep)
     elif groups:
-        from tsadbench.execution.dask_backend import run_on_cluster
-
         run_on_cluster(groups, plan, cluster, watching, keep)
-    return tuple(records[identity(trial, plan)] for trial in plan.trials)
+    return tuple(records[names.trial] for names in identities)
 
 
 def _run_here(
@@ -148,6 +127,9 @@ def _run_here(
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
     """Return the records of those of a plan's trials that the store holds, in the plan's order.
 
+    Where the rules by which scores are judged have changed since, stored scores are judged again and the store's
+    record is written anew. So are the scores of a trial that differs in the protocol's parameters alone.
+
     Parameters
     ----------
     plan, store
@@ -155,11 +137,52 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
     rerun
         What does not count as held, as for `run_plan`.
     """
-    found = ((trial, store.find(identity(trial, plan))) for trial in plan.trials)
+    held = _Held(plan, store)
+    found = ((trial, held.record(trial, rerun)) for trial in plan.trials)
     kept = [(trial, record) for trial, record in found if record is not None and record.status not in rerun]
     if NO_CONTRIBUTIONS in rerun and plan.contributions:
         kept = [(trial, record) for trial, record in kept if not _lacks_contributions(trial, record, store)]
     return tuple(record for _, record in kept)
+
+
+class _Held:
+    """Finds a plan's trials in a store, by their names and by their scores."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan = plan
+        self._store = store
+
+    def record(self, trial: Trial, rerun: Collection[str]) -> Record | None:
+        """Return the record of a trial by today's rules; None if the store does not hold it."""
+        names = identity(trial, self._plan)
+        record = self._store.find(names.trial)
+        if record is None and "ok" not in rerun:
+            record = self._by_scoring.get(names.scoring)
+        if record is None or record.status != "ok" or record.status in rerun:
+            return record
+        if (record.trial, record.judging) == (names.trial, names.judging):
+            return record
+        try:
+            return self._judged(record, trial, names)
+        except StoreError:  # its scores are gone or broken: it is run again
+            return None
+
+    @cached_property
+    def _by_scoring(self) -> dict[str, Record]:
+        """Trials whose scores are there, by what determines them."""
+        records, _ = self._store.readable()
+        return {r.scoring: r for r in records if r.scoring and r.status == "ok" and self._store.find(r.trial)}
+
+    def _judged(self, record: Record, trial: Trial, names: Identity) -> Record:
+        plan = self._plan
+        renamed = replace(record, protocol=plan.protocol_label)
+        fixed_threshold = trial.contender.traits.fixed_threshold
+        judged = judged_again(renamed, self._store, plan.protocol, plan.episodes, plan.data.labels, fixed_threshold)
+        if record.trial != names.trial:
+            manifest = {key: value for key, value in judged.manifest.items() if key not in ("config_hash", "tuning")}
+            judged = replace(judged, trial=names.trial, manifest={**manifest, **asked_by(plan)})
+        self._store.replace_record(judged, record.trial)
+        return judged
 
 
 def _lacks_contributions(trial: Trial, record: Record, store: Store) -> bool:

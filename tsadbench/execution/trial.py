@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest
 from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.score_arrays import contribution_name, named_scores
 from tsadbench.sandbox import Box, BoxFailure, Costs, Limits
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
@@ -48,8 +49,8 @@ class Outcome:
 Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
-class _Course:
-    """What a trial has gathered so far, whether or not it came to its end."""
+class _TrialProgress:
+    """Partial results of a trial, kept even if it fails."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
@@ -66,7 +67,7 @@ class _Course:
             test.append(box.score(recording))
             if contributions and box.offers_contributions:
                 values = box.contributions(recording).astype(np.float32)
-                self.contributions[f"{episode.id}/{recording.id}"] = values
+                self.contributions[contribution_name(episode, recording)] = values
         self.scored.append(Scored(episode, train, tuple(test), self.trial.contender.traits.fixed_threshold))
 
 
@@ -105,29 +106,29 @@ def run_variants(
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
     """Return what a trial leaves behind that never came to a box of this machine, or never came back."""
-    return _outcome(_Course(trial), plan, failure, datetime.now(UTC), (trial,))
+    return _outcome(_TrialProgress(trial), plan, failure, datetime.now(UTC), (trial,))
 
 
 def _run_together(
     trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
 ) -> tuple[Outcome, ...]:
     started = datetime.now(UTC)
-    courses = [_Course(trial) for trial in trials]
+    progresss = [_TrialProgress(trial) for trial in trials]
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
     failure: BoxFailure | None = None
     try:
         for episode in plan.episodes:
-            _score_episode(episode, plan, courses, limits, listener)
+            _score_episode(episode, plan, progresss, limits, listener)
     except BoxFailure as broken:
         failure = broken
-    return tuple(_outcome(course, plan, failure, started, trials) for course in courses)
+    return tuple(_outcome(progress, plan, failure, started, trials) for progress in progresss)
 
 
 def _score_episode(
-    episode: Episode, plan: Plan, courses: Sequence[_Course], limits: Limits, listener: Listener | None
+    episode: Episode, plan: Plan, progresss: Sequence[_TrialProgress], limits: Limits, listener: Listener | None
 ) -> None:
     dataset = plan.data.dataset
-    first = courses[0].trial
+    first = progresss[0].trial
     box = Box(
         first.contender.seeded(first.seed),
         threads=first.threads,
@@ -138,46 +139,46 @@ def _score_episode(
     with box:
         try:
             box.fit(episode.train)
-            for course in courses:
-                box.set_parameters(course.trial.contender.scoring)
-                course.score(box, episode, contributions=plan.contributions)
-                if course is not courses[-1]:
-                    course.costs.add(box.costs)
+            for progress in progresss:
+                box.set_parameters(progress.trial.contender.scoring)
+                progress.score(box, episode, contributions=plan.contributions)
+                if progress is not progresss[-1]:
+                    progress.costs.add(box.costs)
         finally:
-            courses[-1].costs.add(box.costs)
-            for course in courses:
-                course.log += box.log()
+            progresss[-1].costs.add(box.costs)
+            for progress in progresss:
+                progress.log += box.log()
 
 
 def _outcome(
-    course: _Course, plan: Plan, failure: BoxFailure | None, started: datetime, trials: Sequence[Trial]
+    progress: _TrialProgress, plan: Plan, failure: BoxFailure | None, started: datetime, trials: Sequence[Trial]
 ) -> Outcome:
     judgement: Judgement | None = None
     if failure is None:
         try:
-            judgement = plan.protocol.judge(course.scored, plan.data.labels)
+            judgement = plan.protocol.judge(progress.scored, plan.data.labels)
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
-    shared_with = [trial.contender.label for trial in trials if trial is not course.trial]
-    record = _record(course, plan, judgement, failure, manifest(course.trial, plan, started, shared_with))
+    shared_with = [trial.contender.label for trial in trials if trial is not progress.trial]
+    record = _record(progress, plan, judgement, failure, manifest(progress.trial, plan, started, shared_with))
     if failure is not None:
-        return Outcome(record, {}, log=course.log + failure.traceback)
-    return Outcome(record, _named_scores(course.scored), course.contributions, course.log)
+        return Outcome(record, {}, log=progress.log + failure.traceback)
+    return Outcome(record, named_scores(progress.scored), progress.contributions, progress.log)
 
 
 def _record(
-    course: _Course,
+    progress: _TrialProgress,
     plan: Plan,
     judgement: Judgement | None,
     failure: BoxFailure | None,
     manifest: Mapping[str, JsonValue],
 ) -> Record:
-    trial, costs = course.trial, course.costs
+    trial, costs = progress.trial, progress.costs
     contender = trial.contender
     cls = contender.construction.cls
     return Record(
         schema=SCHEMA,
-        trial=identity(trial, plan),
+        **asdict(identity(trial, plan)),
         detector=contender.name,
         label=contender.label,
         family=contender.traits.family,
@@ -207,15 +208,3 @@ def _record(
         leaky=contender.traits.leaky,
         note=cls.note if issubclass(cls, AdaptedDetector) else "",
     )
-
-
-def _named_scores(scored: Sequence[Scored]) -> dict[str, FloatArray]:
-    named = {}
-    for one in scored:
-        for role, recordings, arrays in (
-            ("train", one.episode.train, one.train),
-            ("test", one.episode.test, one.test),
-        ):
-            for recording, scores in zip(recordings, arrays, strict=True):
-                named[f"{role}/{one.episode.id}/{recording.id}"] = scores
-    return named

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored, SplitJudgement
+from tsadbench.base.protocol import Episode, Protocol, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, StoreError, UsageError
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
+from tsadbench.execution.score_arrays import contribution_name, scored_episodes
 from tsadbench.registry import load_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
@@ -89,7 +90,7 @@ class TrialResult:
         self.data = data
         self.protocol = protocol_of(record)
         known = tuple(self.protocol.episodes(data.dataset)) if episodes is None else episodes
-        self.scored = scored_of(record, store.scores(record.trial), known)
+        self.scored = scored_episodes(store.scores(record.trial), known, fixed_threshold_of(record))
         self._contributions = store.contributions(record.trial)
 
     @cached_property
@@ -104,7 +105,7 @@ class TrialResult:
                 rows = slice(place.start, place.start + n_rows[place.recording])
                 evaluated = np.zeros(n_rows[place.recording], dtype=np.bool_)
                 evaluated[place.evaluated] = True
-                kept = self._contributions.get(f"{one.episode.id}/{one.episode.test[place.scored].id}")
+                kept = self._contributions.get(contribution_name(one.episode, one.episode.test[place.scored]))
                 found[place.recording] = ScoredRecording(
                     recording=by_id[place.recording],
                     anomalous=self.data.labels.rows[place.recording],
@@ -142,47 +143,16 @@ class TrialResult:
         return pooled[~np.isnan(pooled)]
 
 
-def judge_again(record: Record, store: Store, data: LabelledDataset) -> Judgement:
-    """Return what the protocol makes of a trial's stored scores now.
-
-    Raises
-    ------
-    StoreError
-        If the scores cannot be read or are not of the data set's recordings.
-    """
-    protocol = protocol_of(record)
-    scored = scored_of(record, store.scores(record.trial), tuple(protocol.episodes(data.dataset)))
-    return protocol.judge(scored, data.labels)
-
-
-def scored_of(record: Record, scores: Mapping[str, FloatArray], episodes: Iterable[Episode]) -> tuple[Scored, ...]:
-    """Return stored scores as the protocol's judge takes them.
-
-    Raises
-    ------
-    StoreError
-        If they are not of the data set's recordings.
-    """
-    fixed = load_detector(record.detector).traits.fixed_threshold if record.floor else None
-    scored = []
-    for episode in episodes:
-        arrays: dict[str, list[FloatArray]] = {"train": [], "test": []}
-        for role, recordings in (("train", episode.train), ("test", episode.test)):
-            for recording in recordings:
-                name = f"{role}/{episode.id}/{recording.id}"
-                if name not in scores or scores[name].shape != (recording.n_rows,):
-                    found = list(scores[name].shape) if name in scores else "none"
-                    raise StoreError(f"scores {name}: expected [{recording.n_rows}], found {found}")
-                arrays[role].append(scores[name])
-        scored.append(Scored(episode, tuple(arrays["train"]), tuple(arrays["test"]), fixed))
-    return tuple(scored)
-
-
 def protocol_of(record: Record) -> Protocol:
     """Return the protocol under which a record was made, with its parameters."""
     request = parse_label(record.protocol)
     protocol, _ = make_protocol(request.target, request.arguments)
     return protocol
+
+
+def fixed_threshold_of(record: Record) -> float | None:
+    """Return the threshold that a floor brings; None for all other detectors."""
+    return load_detector(record.detector).traits.fixed_threshold if record.floor else None
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:

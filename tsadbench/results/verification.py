@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import Judgement
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.registry import load_detector
-from tsadbench.results.trial_result import data_faults, judge_again
+from tsadbench.results.judging import Judge
+from tsadbench.results.trial_result import data_faults
 from tsadbench.utils.code_fingerprint import code_fingerprint
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
@@ -35,7 +35,7 @@ class Verified:
     faults
         What differs, or why it cannot be checked; empty where nothing does.
     remarks
-        What does not change the metrics: the detector's code is another one now.
+        What is no fault: the detector's code is another one now, or the rules are, and the trial was judged again.
     """
 
     record: Record
@@ -54,33 +54,32 @@ def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Ver
     load
         Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
     """
-    data: dict[str, LabelledDataset | TsadbenchError] = {}
+    judge = Judge(load)
     for record in store.records():
-        if record.dataset not in data:
-            try:
-                data[record.dataset] = load(record.dataset)
-            except TsadbenchError as error:
-                data[record.dataset] = error
-        yield _verified(record, store, data[record.dataset])
+        yield _verified(record, store, judge)
 
 
-def _verified(record: Record, store: Store, data: LabelledDataset | TsadbenchError) -> Verified:
-    remarks = tuple(_code_remarks(record))
-    if isinstance(data, TsadbenchError):
-        return Verified(record, "cannot be checked", (f"data set {record.dataset}: {data}",), remarks)
+def _verified(record: Record, store: Store, judge: Judge) -> Verified:
+    remarks = list(_code_remarks(record))
+    try:
+        data = judge.data(record.dataset)
+    except TsadbenchError as error:
+        return Verified(record, "cannot be checked", (f"data set {record.dataset}: {error}",), tuple(remarks))
     faults = data_faults(record, data)
     if record.status != "ok":
         if record.splits or record.thresholds:
             faults.append(f"its status is {record.status}, yet it has metrics")
-        return Verified(record, "differs" if faults else "same", tuple(faults), remarks)
-    if faults:
-        return Verified(record, "differs", tuple(faults), remarks)
-    try:
-        found = judge_again(record, store, data)
-    except TsadbenchError as error:
-        return Verified(record, "differs", (str(error),), remarks)
-    faults = [*_threshold_faults(record, found), *_metric_faults(record, found)]
-    return Verified(record, "differs" if faults else "same", tuple(faults), remarks)
+    elif not faults:
+        try:
+            now = judge.again(record, store)
+            if judge.outdated(record):
+                store.replace_record(now, record.trial)
+                remarks.append("judged again: the rules have changed since")
+                record = now
+            faults += [*_threshold_faults(record, now), *_metric_faults(record, now)]
+        except TsadbenchError as error:
+            faults.append(str(error))
+    return Verified(record, "differs" if faults else "same", tuple(faults), tuple(remarks))
 
 
 def _code_remarks(record: Record) -> Iterator[str]:
@@ -93,7 +92,7 @@ def _code_remarks(record: Record) -> Iterator[str]:
         yield f"the code of {record.detector} here is not what made it"
 
 
-def _threshold_faults(record: Record, found: Judgement) -> Iterator[str]:
+def _threshold_faults(record: Record, found: Record) -> Iterator[str]:
     recorded = {one.episode: one.threshold.value for one in record.thresholds}
     here = {one.episode: one.threshold.value for one in found.thresholds}
     for episode in dict.fromkeys([*recorded, *here]):
@@ -101,7 +100,7 @@ def _threshold_faults(record: Record, found: Judgement) -> Iterator[str]:
             yield f"threshold of {episode}: recorded {recorded.get(episode)}, found {here.get(episode)}"
 
 
-def _metric_faults(record: Record, found: Judgement) -> Iterator[str]:
+def _metric_faults(record: Record, found: Record) -> Iterator[str]:
     for split in dict.fromkeys([*record.splits, *found.splits]):
         recorded, here = record.splits.get(split), found.splits.get(split)
         if recorded is None or here is None:

@@ -47,6 +47,10 @@ class Construction:
         named = reference if reference is not None else self.cls
         return cast("bytes", cloudpickle.dumps((named, dict(self.arguments))))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Be pickled for another machine, as a part of a plan is."""
+        return Construction.loads, (self.dumps(portable=True),)
+
     @classmethod
     def loads(cls, data: bytes) -> Construction:
         """Read what `dumps` wrote; imports the detector's module."""

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from tsadbench.execution.record import Status
+from tsadbench.base.status import Status
 from tsadbench.sandbox.process_tree import resident_mib
 
 # A detector that writes more than this is out of control, and others share the disk.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import typer
 
@@ -12,6 +13,7 @@ from tsadbench.cli.output import BoardFormat
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
+from tsadbench.execution.records_file import committed_records
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import ALL_BUT_OK, kept_records, run_plan
@@ -28,7 +30,13 @@ def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, di
     stored = [() if request.against is None else stored_beside(plan) for plan in plans]
     store = Store.create(request.out)
     records, n_earlier = run_watched(
-        plans, store, jobs=request.jobs, rerun=frozenset(rerun) or ALL_BUT_OK, cluster=request.cluster
+        plans,
+        store,
+        jobs=request.jobs,
+        rerun=frozenset(rerun) or ALL_BUT_OK,
+        cluster=request.cluster,
+        # Diagnostics need scores, which a committed table does not hold.
+        committed=None if diagnostics.groups else request.write,
     )
     board = Leaderboard.joined(
         [
@@ -53,6 +61,7 @@ def run_watched(
     jobs: int = 1,
     rerun: Collection[str] = ALL_BUT_OK,
     cluster: str | None = None,
+    committed: Path | None = None,
 ) -> tuple[list[tuple[Record, ...]], int]:
     """Run plans and show their trials; Ctrl-C ends the command with exit code 130.
 
@@ -60,6 +69,8 @@ def run_watched(
     ----------
     plans, store, jobs, rerun, cluster
         As `tsadbench.execution.runner.run_plan` takes them.
+    committed
+        A folder of tables that `tsadbench run --write` has written: trials with a record there are not run again.
 
     Returns
     -------
@@ -75,5 +86,16 @@ def run_watched(
         return f"{n_kept} of {n_trials} trials are kept in {store.path}; run the same command to continue"
 
     with interruptible(kept), watching(n_trials, several=len(plans) > 1) as observer:
-        records = [run_plan(plan, store, observer, jobs=jobs, rerun=rerun, cluster=cluster) for plan in plans]
+        records = [
+            run_plan(
+                plan,
+                store,
+                observer,
+                jobs=jobs,
+                rerun=rerun,
+                cluster=cluster,
+                done=committed_records(committed, plan.data.dataset.name, plan.protocol_label),
+            )
+            for plan in plans
+        ]
         return records, observer.n_kept

@@ -1,0 +1,259 @@
+"""Scores are expensive, judging is cheap: other rules judge stored scores, and nothing is fitted again."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_data
+from tests.helpers.packages import write_package
+from tests.helpers.plans import make_plan
+from tsadbench import Detector, Labels, Traits, UsageError
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.provenance import identity
+from tsadbench.execution.records_file import RECORDS, committed_records, read_records
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.judging import judge_outdated, judge_store
+
+RULES = """
+    from dataclasses import replace
+
+    from tsadbench_protocols.strict import Strict
+
+    FACTOR = 1.0
+
+
+    class Rules(Strict):
+        '''As strict, with a metric of its own.
+
+        Parameters
+        ----------
+        warm_up, level, q
+            As for strict.
+        '''
+
+        def __init__(self, *, warm_up: int = 5, level: float = 0.98, q: float = 1e-3):
+            super().__init__(warm_up=warm_up, level=level, q=q)
+
+        def judge(self, scored, labels):
+            '''Judge as strict does.'''
+            judgement = super().judge(scored, labels)
+            splits = {
+                name: replace(split, metrics={**split.metrics, "mcc": split.metrics["mcc"] * FACTOR})
+                for name, split in judgement.splits.items()
+            }
+            return replace(judgement, splits=splits)
+    """
+
+
+class Counting(Detector):
+    """Notes every fit in a file."""
+
+    traits = Traits(memory=0)
+
+    def __init__(self, *, diary: str = "") -> None:
+        self.diary = diary
+
+    def _fit(self, recordings):
+        with open(self.diary, "a") as diary:
+            diary.write("fit\n")
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        return np.abs(recording.values - self.mean_).sum(axis=1)
+
+    @classmethod
+    def offers_contributions(cls) -> bool:
+        return True
+
+    def _contributions(self, recording):
+        return np.abs(recording.values - self.mean_)
+
+
+@pytest.fixture
+def diary(tmp_path) -> Path:
+    return tmp_path / "diary.txt"
+
+
+@pytest.fixture
+def planned(diary, small_data):
+    def planned(protocol="strict", data=small_data, **settings):
+        detectors = [Counting(diary=str(diary)), "all-positive"]
+        return make_plan(detectors, dataset=data, protocol=protocol, floors=False, **settings)
+
+    return planned
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.create(tmp_path / "runs")
+
+
+def fits(diary: Path) -> int:
+    return len(diary.read_text().splitlines()) if diary.exists() else 0
+
+
+def found(records) -> list[object]:
+    return [(record.status, record.splits, record.thresholds) for record in records]
+
+
+def arrays(store: Store, trial: str) -> dict[str, bytes]:
+    kept = {**store.scores(trial), **store.contributions(trial)}
+    return {name: values.tobytes() for name, values in kept.items() if name != "thresholds"}
+
+
+def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_path):
+    before = run_plan(planned(), store)
+    assert fits(diary) == 1
+    after = run_plan(planned(settings=["strict.q=0.01"]), store)
+    assert fits(diary) == 1
+    afresh = run_plan(planned(settings=["strict.q=0.01"]), Store.create(tmp_path / "other"))
+    assert fits(diary) == 2
+    assert found(after) == found(afresh)
+    assert [record.trial for record in after] == [record.trial for record in afresh]
+    assert after[0].thresholds != before[0].thresholds
+    assert after[0].protocol == "strict[q=0.01]"
+    assert len(store.records()) == 4
+    for old, new in zip(before, after, strict=True):
+        assert arrays(store, old.trial) == arrays(store, new.trial)
+        assert old.scoring == new.scoring
+        assert old.judging != new.judging
+    assert store.scores(after[0].trial)["thresholds"] == after[0].thresholds[0].threshold.value
+    assert run_plan(planned(), store) == before
+
+
+def test_other_rows_to_train_on_are_fitted(planned, store, diary):
+    """The published protocol trains on other rows: equal detectors have other scores there."""
+    strict, published = planned(), planned("published")
+    assert identity(strict.trials[0], strict).scoring != identity(published.trials[0], published).scoring
+    run_plan(strict, store)
+    run_plan(published, store)
+    assert fits(diary) == 2
+
+
+def test_other_labels_fit_nothing(planned, store, diary, small_data):
+    run_plan(planned(), store)
+    rows = {name: np.roll(rows, 7) for name, rows in small_data.labels.rows.items()}
+    other = LabelledDataset(small_data.dataset, Labels(rows, small_data.labels.splits))
+    after = run_plan(planned(data=other), store)
+    assert fits(diary) == 1
+    assert found(after) == found(run_plan(planned(data=other), None))
+    assert after[0].manifest["labels_hash"] == other.labels.content_hash
+    assert len(store.records()) == 2
+
+
+def test_other_data_are_fitted(planned, store, diary):
+    run_plan(planned(), store)
+    run_plan(planned(data=make_data(seed=5)), store)
+    assert fits(diary) == 2
+
+
+def test_scores_that_are_gone_are_made_again(planned, store, diary):
+    (record, _) = run_plan(planned(), store)
+    (store.path / record.trial / "scores.npz").write_bytes(b"no")
+    (after, _) = run_plan(planned(settings=["strict.q=0.01"]), store)
+    assert after.status == "ok"
+    assert fits(diary) == 2
+
+
+class TestChangedRules:
+    @pytest.fixture
+    def rules(self, tmp_path, monkeypatch):
+        """Writes a plugin protocol whose metric depends on a factor, and forgets what was imported of it."""
+        site = tmp_path / "site"
+        write_package(site, "own_rules", "[tsadbench.protocols]\nown = own_rules:Rules\n", "")
+        monkeypatch.syspath_prepend(site)
+
+        def write(factor: float, more: str = "") -> None:
+            text = textwrap.dedent(RULES).replace("FACTOR = 1.0", f"FACTOR = {factor}")
+            (site / "own_rules.py").write_text(text + more)
+            sys.modules.pop("own_rules", None)
+            importlib.invalidate_caches()
+
+        write(1.0)
+        return write
+
+    def test_a_run_after_a_changed_metric_fits_nothing(self, planned, store, diary, rules):
+        before = run_plan(planned("own"), store)
+        rules(0.5)
+        after = run_plan(planned("own"), store)
+        assert fits(diary) == 1
+        assert [record.trial for record in after] == [record.trial for record in before]
+        for old, new in zip(before, after, strict=True):
+            for split, judged in new.splits.items():
+                expected = old.splits[split].metrics["mcc"]
+                assert judged.metrics["mcc"] == (None if expected is None else expected * 0.5)
+        assert store.records() == tuple(sorted(after, key=lambda record: (record.manifest["started"], record.trial)))
+
+    def test_a_reworded_protocol_is_the_same(self, planned, store, rules):
+        before = run_plan(planned("own"), store)
+        rules(1.0, "# The same.\n")
+        assert run_plan(planned("own"), store) == before
+
+    def test_judge_judges_all_that_is_stored_again(self, planned, store, diary, rules, small_data):
+        (before, _) = run_plan(planned("own"), store)
+        run_plan(planned(), store)
+        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
+        rules(0.5)
+        verdicts = [(judged.record.protocol, judged.verdict) for judged in judge_store(store, lambda _: small_data)]
+        # The MCC of all-positive is 0, and so it remains.
+        assert sorted(verdicts) == [("own", "changed"), ("own", "same"), ("strict", "same"), ("strict", "same")]
+        after = store.find(before.trial)
+        assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5
+        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
+        assert fits(diary) == 1, "both protocols train on the same rows"
+
+    def test_what_cannot_be_judged_stays_as_recorded(self, planned, store, rules, small_data):
+        (before, _) = run_plan(planned("own"), store)
+        rules(0.5)
+
+        def gone(name):
+            raise UsageError(f"{name} is not here")
+
+        assert judge_outdated(store, gone) == 2
+        assert {judged.reason for judged in judge_store(store, gone)} == {"small is not here"}
+        assert store.find(before.trial) == before
+        assert judge_outdated(store, lambda _: small_data) == 0
+        assert store.find(before.trial) != before
+
+    def test_records_of_before_judging_was_known_are_left_alone(self, planned, store, rules, small_data):
+        (before, _) = run_plan(planned("own"), store)
+        file = store.path / before.trial / "record.json"
+        file.write_text(replace(before, scoring="", judging="").to_json())
+        assert '"judging"' not in file.read_text()
+        rules(0.5)
+        assert judge_outdated(store, lambda _: small_data) == 0
+        assert store.find(before.trial).judging == ""
+        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} >= {"changed"}
+
+
+class TestCommittedRecords:
+    def test_a_committed_record_of_equal_identity_counts_as_done(self, planned, store, diary, tmp_path):
+        records = run_plan(planned(), None)
+        folder = tmp_path / "tables" / "small" / "strict"
+        folder.mkdir(parents=True)
+        (folder / RECORDS).write_text("".join(f"{record.to_json(indent=None)}\n" for record in records))
+        committed = committed_records(tmp_path / "tables", "small", "strict")
+        assert len(committed) == len(read_records(folder / RECORDS)) == len(records)
+        assert run_plan(planned(), store, done=committed) == records
+        assert (fits(diary), store.records()) == (1, ())
+        assert committed_records(None, "small", "strict") == ()
+        assert committed_records(tmp_path, "small", "strict") == ()
+
+    @pytest.mark.parametrize("change", [{"judging": "0"}, {"scoring": "0"}, {"trial": "0"}, {"status": "timeout"}])
+    def test_any_other_is_run(self, planned, store, diary, change):
+        records = run_plan(planned(), None)
+        run_plan(planned(), store, done=[replace(record, **change) for record in records])
+        assert fits(diary) == 2
+
+    def test_rerun_ok_runs_them_too(self, planned, store, diary):
+        records = run_plan(planned(), None)
+        run_plan(planned(), store, done=records, rerun={"ok"})
+        assert fits(diary) == 2

@@ -1,0 +1,35 @@
+"""``tsadbench judge``: stored scores, judged by today's rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import typer
+
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+
+
+def judge(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = None) -> None:
+    """Judge the stored scores of every trial again, by today's protocols and labels; no detector runs.
+
+    Records are written anew, scores stay. If a protocol's code has changed, `run`, `leaderboard` and `verify` do this
+    by themselves. Exit code 1 if a trial cannot be judged.
+    """
+    from tsadbench.cli.actions.loading import loader
+    from tsadbench.execution.run_store import Store
+    from tsadbench.results.judging import judge_store
+
+    counts: Counter[str] = Counter()
+    for judged in judge_store(Store.open(runs), loader(dataset or [], data)):
+        counts[judged.verdict] += 1
+        record = judged.record
+        if judged.verdict != "same":
+            reason = f": {judged.reason}" if judged.reason else ""
+            name = f"{record.label}, seed {record.seed}, {record.dataset}, {record.protocol}"
+            typer.echo(f"{judged.verdict}: {record.trial} ({name}){reason}")
+    typer.echo(
+        f"{sum(counts.values())} trials: {counts['same']} as recorded, {counts['changed']} changed, "
+        f"{counts['cannot be judged']} cannot be judged"
+    )
+    if counts["cannot be judged"]:
+        raise typer.Exit(1)

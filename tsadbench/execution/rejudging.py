@@ -1,0 +1,54 @@
+"""Stored scores, judged by today's rules: no detector runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tsadbench.base.dataset import Labels
+from tsadbench.base.protocol import Episode, Protocol
+from tsadbench.errors import ContractError
+from tsadbench.execution.provenance import judging_identity
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.score_arrays import scored_episodes
+
+
+def judged_again(
+    record: Record,
+    store: Store,
+    protocol: Protocol,
+    episodes: Iterable[Episode],
+    labels: Labels,
+    fixed_threshold: float | None,
+) -> Record:
+    """Return what a trial's record is by today's rules; the store is left as it is.
+
+    Parameters
+    ----------
+    record, store
+        The record, and the store that holds the trial's scores.
+    protocol, episodes, labels
+        The rules, what they yield on the data set that was scored, and its labels.
+    fixed_threshold
+        The threshold that the detector, a floor, brings; None for all others.
+
+    Raises
+    ------
+    StoreError
+        If the scores cannot be read, or are not of these episodes' recordings.
+    """
+    scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold)
+    manifest = {
+        **record.manifest,
+        "labels_hash": labels.content_hash,
+        "judged": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    judging = judging_identity(record.protocol, protocol, labels.content_hash, fixed_threshold)
+    record = replace(record, judging=judging, manifest=manifest, splits={}, thresholds=(), protocol_notes=())
+    try:
+        judgement = protocol.judge(scored, labels)
+    except ContractError as error:
+        return replace(record, status="invalid", reason=str(error))
+    return replace(record, splits=judgement.splits, thresholds=judgement.thresholds, protocol_notes=judgement.notes)

@@ -1,0 +1,63 @@
+"""A trial's scores as named arrays: ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tsadbench.base.protocol import Episode, Scored
+from tsadbench.base.recording import Recording
+from tsadbench.errors import StoreError
+from tsadbench.utils.arrays import FloatArray
+
+
+def contribution_name(episode: Episode, recording: Recording) -> str:
+    """Return the name of the array that holds the contributions to the scores of a test recording."""
+    return f"{episode.id}/{recording.id}"
+
+
+def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
+    """Return the scores of all episodes by name, [n_rows] each."""
+    return {
+        name: scores
+        for episode in scored
+        for (name, _), scores in zip(_names(episode.episode), (*episode.train, *episode.test), strict=True)
+    }
+
+
+def scored_episodes(
+    arrays: Mapping[str, FloatArray], episodes: Iterable[Episode], fixed_threshold: float | None
+) -> tuple[Scored, ...]:
+    """Return named scores as a protocol's judge takes them.
+
+    Parameters
+    ----------
+    arrays
+        By name, [n_rows] each.
+    episodes
+        The protocol's, for the data set that was scored.
+    fixed_threshold
+        The threshold that the detector, a floor, brings; None for all others.
+
+    Raises
+    ------
+    StoreError
+        If an array is missing or has not the length of its recording.
+    """
+    scored = []
+    for episode in episodes:
+        found = []
+        for name, n_rows in _names(episode):
+            if name not in arrays or arrays[name].shape != (n_rows,):
+                shape = list(arrays[name].shape) if name in arrays else "none"
+                raise StoreError(f"scores {name}: expected [{n_rows}], found {shape}")
+            found.append(arrays[name])
+        n_train = len(episode.train)
+        scored.append(Scored(episode, tuple(found[:n_train]), tuple(found[n_train:]), fixed_threshold))
+    return tuple(scored)
+
+
+def _names(episode: Episode) -> Iterator[tuple[str, int]]:
+    """Yield the name and the length of each array: first those of the training recordings."""
+    for role, recordings in (("train", episode.train), ("test", episode.test)):
+        for recording in recordings:
+            yield f"{role}/{episode.id}/{recording.id}", recording.n_rows

@@ -1,0 +1,142 @@
+"""Judges the trials of a run store again, by today's rules and without fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Episode, Protocol
+from tsadbench.errors import StoreError, TsadbenchError
+from tsadbench.execution.provenance import judging_identity
+from tsadbench.execution.record import Record
+from tsadbench.execution.rejudging import judged_again
+from tsadbench.execution.run_store import Store
+from tsadbench.results.trial_result import fixed_threshold_of, protocol_of
+
+Verdict: TypeAlias = Literal["same", "changed", "cannot be judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of judging one trial again.
+
+    Parameters
+    ----------
+    record
+        The trial's record as the store holds it now.
+    verdict
+        "changed" if a metric or a threshold is another one now.
+    reason
+        Why the trial cannot be judged; empty if it can.
+    """
+
+    record: Record
+    verdict: Verdict
+    reason: str = ""
+
+
+class Judge:
+    """Today's rules for stored trials; what a protocol yields on a data set is computed once.
+
+    Parameters
+    ----------
+    load
+        Returns the data set of a name; a TsadbenchError means that its trials cannot be judged.
+    """
+
+    def __init__(self, load: Callable[[str], LabelledDataset]) -> None:
+        self._load = load
+        self._data: dict[str, LabelledDataset | TsadbenchError] = {}
+        self._protocols: dict[str, Protocol] = {}
+        self._episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
+
+    def data(self, name: str) -> LabelledDataset:
+        """Return a data set; a TsadbenchError is raised again for each of its trials."""
+        if name not in self._data:
+            try:
+                self._data[name] = self._load(name)
+            except TsadbenchError as error:
+                self._data[name] = error
+        data = self._data[name]
+        if isinstance(data, TsadbenchError):
+            raise data
+        return data
+
+    def outdated(self, record: Record) -> bool:
+        """Whether other rules than today's have judged a trial, as far as its record says which; reads no data."""
+        if record.status != "ok" or not record.judging:
+            return False
+        labels_hash = str(record.manifest.get("labels_hash"))
+        return record.judging != judging_identity(
+            record.protocol, self._protocol(record), labels_hash, fixed_threshold_of(record)
+        )
+
+    def again(self, record: Record, store: Store) -> Record:
+        """Return a record by today's rules; the store is left as it is.
+
+        Raises
+        ------
+        TsadbenchError
+            If the data set, the protocol, the detector or the scores are not available, or the data are others.
+        """
+        data = self.data(record.dataset)
+        if record.manifest.get("data_hash") != data.dataset.content_hash:
+            raise StoreError(f"the data of {record.dataset} here are not those it was scored on")
+        protocol = self._protocol(record)
+        key = record.dataset, record.protocol
+        if key not in self._episodes:
+            self._episodes[key] = tuple(protocol.episodes(data.dataset))
+        return judged_again(record, store, protocol, self._episodes[key], data.labels, fixed_threshold_of(record))
+
+    def _protocol(self, record: Record) -> Protocol:
+        if record.protocol not in self._protocols:
+            self._protocols[record.protocol] = protocol_of(record)
+        return self._protocols[record.protocol]
+
+
+def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Judged]:
+    """Judge every trial of a store that has scores again, and yield what came of each, in the store's order.
+
+    Parameters
+    ----------
+    store
+        The store; a record is written anew if anything in it changes.
+    load
+        Returns the data set of a name; a TsadbenchError means that its trials cannot be judged.
+    """
+    judge = Judge(load)
+    for record in store.records():
+        if record.status != "ok":
+            continue
+        try:
+            now = judge.again(record, store)
+        except TsadbenchError as error:
+            yield Judged(record, "cannot be judged", str(error))
+            continue
+        changed = _found(now) != _found(record)
+        if changed or now.judging != record.judging:
+            store.replace_record(now, record.trial)
+        yield Judged(now, "changed" if changed else "same")
+
+
+def judge_outdated(store: Store, load: Callable[[str], LabelledDataset]) -> int:
+    """Judge the trials of a store again that other rules than today's have judged; return how many could not be.
+
+    Parameters are those of `judge_store`. Data sets are read only if a protocol's code has changed; whether their
+    labels have is for `judge_store` to see.
+    """
+    judge = Judge(load)
+    n_left = 0
+    for record in store.records():
+        try:
+            if judge.outdated(record):
+                store.replace_record(judge.again(record, store), record.trial)
+        except TsadbenchError:
+            n_left += 1
+    return n_left
+
+
+def _found(record: Record) -> object:
+    return record.status, record.splits, record.thresholds, record.protocol_notes
