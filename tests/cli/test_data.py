@@ -49,7 +49,7 @@ class TestFetch:
         server.faults["valve2/0.csv"] = "breaks off"
         failed = call("fetch", "--data", data)
         assert isinstance(failed.exception, DataError)
-        assert "17 of 35 files are there, running it again goes on from them" in str(failed.exception)
+        assert "17 of 35 files are there, running it again continues from them" in str(failed.exception)
         server.faults.clear()
         assert "(18 downloaded)" in call("fetch", "--data", data).stdout
         assert server.fetched == [*FILES[:18], *FILES[17:]]

@@ -49,9 +49,9 @@ def test_nothing_is_fetched_twice(source: Source, server: Server, folder: Path) 
     [
         ("404", "the server answered with status 404"),
         ("500", "the server answered with status 500"),
-        ("breaks off", "the connection broke off"),
-        ("too short", "what came is not the published file (its SHA-256 differs)"),
-        ("other content", "what came is not the published file (its SHA-256 differs)"),
+        ("breaks off", "the connection was lost"),
+        ("too short", "the server sent another file than the published one (its SHA-256 differs)"),
+        ("other content", "the server sent another file than the published one (its SHA-256 differs)"),
     ],
 )
 def test_a_bad_file_leaves_nothing_and_the_next_run_goes_on(
@@ -62,7 +62,7 @@ def test_a_bad_file_leaves_nothing_and_the_next_run_goes_on(
         download(source, folder)
     assert str(caught.value) == (
         f"valve1/2.csv cannot be downloaded from {server.url}/valve1/2.csv: {reason}; "
-        "3 of 35 files are there, running it again goes on from them"
+        "3 of 35 files are there, running it again continues from them"
     )
     assert files_in(folder) == sorted(FILES[:3])
 

@@ -55,7 +55,7 @@ class TestOrder:
         self, source: Source, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TSADBENCH_DATA", "")
-        assert location.find(source, None) == folders["cache"]
+        assert location.find(source.name, None) == folders["cache"]
 
     def test_then_a_download_into_the_cache(self, source: Source, cache: Path, published: Path, server: Server) -> None:
         assert location.find_or_download(source, None) == cache
@@ -67,9 +67,9 @@ class TestOrder:
         self, source: Source, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert location.find(source, Path("~/option")) == folders["option"]
+        assert location.find(source.name, Path("~/option")) == folders["option"]
         monkeypatch.setenv("TSADBENCH_DATA", "~/variable")
-        assert location.find(source, None) == folders["variable"]
+        assert location.find(source.name, None) == folders["variable"]
 
 
 class TestNamedFolderWithoutTheDataSet:
@@ -84,7 +84,7 @@ class TestNamedFolderWithoutTheDataSet:
         server: Server,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
-        search: Callable[[Source, Path | None], Path],
+        search: Callable[[object, Path | None], Path],
         named: str,
     ) -> None:
         empty = tmp_path / "empty"
@@ -92,26 +92,26 @@ class TestNamedFolderWithoutTheDataSet:
         how = "--data" if named == "option" else "TSADBENCH_DATA"
         monkeypatch.setenv("TSADBENCH_DATA", str(folders["variable"].parent if named == "option" else empty))
         with pytest.raises(DataNotFoundError) as caught:
-            search(source, empty if named == "option" else None)
+            search(source if search is location.find_or_download else source.name, empty if named == "option" else None)
         assert str(caught.value) == (
             f"{how} {empty}: expected a folder that holds skab/, found none; "
-            f"give another one, or run  tsadbench data fetch skab --data {empty}"
+            f"name another one, or run  tsadbench data fetch skab --data {empty}"
         )
         assert server.fetched == []
 
     def test_that_does_not_exist(self, source: Source, tmp_path: Path) -> None:
         with pytest.raises(DataNotFoundError, match="expected a folder that holds skab/, found none"):
-            location.find(source, tmp_path / "nowhere")
+            location.find(source.name, tmp_path / "nowhere")
 
     def test_the_folder_of_the_data_set_itself(self, source: Source, published: Path) -> None:
-        with pytest.raises(DataNotFoundError, match="it seems to be that folder itself: give the one above it"):
-            location.find(source, published)
+        with pytest.raises(DataNotFoundError, match="it seems to be that folder itself: name its parent"):
+            location.find(source.name, published)
 
 
 class TestNowhere:
     def test_find_never_downloads(self, source: Source, cache: Path, server: Server) -> None:
         with pytest.raises(DataNotFoundError) as caught:
-            location.find(source, None)
+            location.find(source.name, None)
         assert str(caught.value) == f"skab: not found in the cache {cache}; {WAYS_OUT}"
         assert server.fetched == []
         assert not cache.exists()
@@ -123,7 +123,7 @@ class TestNowhere:
         with pytest.raises(DataNotFoundError) as caught:
             location.find_or_download(source, None)
         assert str(caught.value) == (
-            f"skab: not in the cache {cache} and not to be downloaded "
+            f"skab: not in the cache {cache} and cannot be downloaded "
             f"({url}/anomaly-free/anomaly-free.csv: no connection to the server); {WAYS_OUT}"
         )
 
@@ -138,12 +138,14 @@ class TestNowhere:
 
     def test_no_address(self, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TSADBENCH_SKAB_URL", "mirror/skab")
-        with pytest.raises(DataNotFoundError, match=r"not to be downloaded .*Invalid URL 'mirror/skab/anomaly-free"):
+        with pytest.raises(DataNotFoundError, match=r"cannot be downloaded .*Invalid URL 'mirror/skab/anomaly-free"):
             location.find_or_download(source, None)
 
     def test_a_download_that_breaks_off_is_the_cause(self, source: Source, server: Server) -> None:
         server.faults["valve1/5.csv"] = "breaks off"
-        with pytest.raises(DataNotFoundError, match=r"valve1/5\.csv cannot be downloaded from .*broke off") as caught:
+        with pytest.raises(
+            DataNotFoundError, match=r"valve1/5\.csv cannot be downloaded from .*connection was lost"
+        ) as caught:
             location.find_or_download(source, None)
         assert isinstance(caught.value.__cause__, DataError)
         assert WAYS_OUT in str(caught.value)
@@ -152,7 +154,7 @@ class TestNowhere:
 def test_place_is_where_fetched_files_will_be_found(
     source: Source, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert location.place(source, None) == cache
+    assert location.place(source.name, None) == cache
     monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path / "a"))
-    assert location.place(source, None) == tmp_path / "a" / "skab"
-    assert location.place(source, tmp_path / "b") == tmp_path / "b" / "skab"
+    assert location.place(source.name, None) == tmp_path / "a" / "skab"
+    assert location.place(source.name, tmp_path / "b") == tmp_path / "b" / "skab"

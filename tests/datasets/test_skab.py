@@ -119,7 +119,7 @@ class TestChangedFiles:
         assert str(caught.value) == (
             f"skab: 2 of 35 files in {changed} differ from the published ones (SHA-256): valve1/4.csv, other/2.csv; "
             f"put the published ones there with  tsadbench data fetch skab --data {changed.parent}, "
-            "or go on with --allow-changed-data, which every table will say"
+            "or continue with --allow-changed-data, which every table will say"
         )
 
     def test_are_noted_where_they_are_allowed(self, changed: Path) -> None:

@@ -276,10 +276,10 @@ def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadben
     file.write_text(BROKEN.replace("np.abs(", "2 * np.abs("))
     changed = subprocess.run(named, capture_output=True, text=True)
     assert changed.returncode == 2
-    assert "go on with --allow-changed-code" in changed.stderr
+    assert "continue with --allow-changed-code" in changed.stderr
     allowed = subprocess.run([*named, "--allow-changed-code"], capture_output=True, text=True)
     assert allowed.returncode == 0
-    assert "is another than when it was fitted" in allowed.stderr
+    assert "has changed since it was fitted" in allowed.stderr
     assert len(allowed.stdout.splitlines()) == 61
 
 

@@ -1,4 +1,4 @@
-"""Download a data set's files, each on its own and checked, so that an interrupted download goes on file by file."""
+"""Download a data set's files one by one, checked, so that an interrupted download continues where it stopped."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _NO_ANSWER = "no answer in time"
 
 
 def download(source: Source, folder: Path) -> list[str]:
-    """Bring every file that is missing in the folder, or differs, from its published address; return which.
+    """Download every file that is missing in the folder or differs from the published one; return their names.
 
-    A file gets its name only once it is whole and its checksum is right. Progress is reported by
-    `tsadbench.progress`, one step a file.
+    A file appears under its name only when it is complete and its checksum is right. Progress is reported by
+    `tsadbench.progress`, one step per file.
 
     Parameters
     ----------
     source
         The data set's source.
     folder
-        Where its files belong; it is made if need be.
+        The folder for its files; it is created if necessary.
 
     Raises
     ------
     DataError
-        If a file cannot be brought or written, or is not the published one.
+        If a file cannot be downloaded or written, or is not the published one.
     """
     fetched: list[str] = []
     for done, file in enumerate(source.sha256):
@@ -53,23 +53,23 @@ def download(source: Source, folder: Path) -> list[str]:
 def require_answer(source: Source) -> None:
     """Raise a DataError unless the data set's server answers within seconds.
 
-    A socket's timeout covers neither the look-up of the name nor the server's second, third and fourth address,
-    so the question is asked in a thread that may be left behind.
+    A socket's timeout covers neither the name look-up nor the server's further addresses, so the request is made in a
+    thread that may be abandoned.
     """
     address = source.address(next(iter(source.sha256)))
-    outcome: list[str | None] = []
+    reasons: list[str | None] = []
 
     def ask() -> None:
         try:
             requests.head(address, timeout=_ANSWER_SECONDS).close()
-            outcome.append(None)
+            reasons.append(None)
         except requests.RequestException as error:
-            outcome.append(_reason(error))
+            reasons.append(_reason(error))
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(_ANSWER_SECONDS)
-    reason = outcome[0] if outcome else _NO_ANSWER
+    reason = reasons[0] if reasons else _NO_ANSWER
     if reason is not None:
         raise DataError(f"{address}: {reason}")
 
@@ -90,7 +90,7 @@ def _fetch(source: Source, folder: Path, file: str) -> None:
         present = len(source.sha256) - len(source.missing(folder))
         raise DataError(
             f"{file} cannot be downloaded from {address}: {_reason(error)}; "
-            f"{present} of {len(source.sha256)} files are there, running it again goes on from them"
+            f"{present} of {len(source.sha256)} files are there, running it again continues from them"
         ) from error
 
 
@@ -103,13 +103,13 @@ def _write(url: str, output_file: str, _pooch: object) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words why a download failed; requests' own texts are several lines long."""
+    """Return in a few words why a download failed; requests' own texts are several lines long."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"the server answered with status {error.response.status_code}"
     if isinstance(error, requests.Timeout):
         return _NO_ANSWER
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off"
+        return "the connection was lost"
     if isinstance(error, requests.ConnectionError):
         return "no connection to the server"
     if isinstance(error, requests.RequestException):
@@ -118,12 +118,12 @@ def _reason(error: Exception) -> str:
         return "the folder may not be written to"
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    return "what came is not the published file (its SHA-256 differs)"
+    return "the server sent another file than the published one (its SHA-256 differs)"
 
 
 @contextmanager
 def _quiet_pooch() -> Iterator[None]:
-    """Keep pooch from logging to standard error what a progress bar shows already."""
+    """Keep pooch from logging to standard error what a progress bar already shows."""
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.ERROR)

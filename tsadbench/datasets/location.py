@@ -1,4 +1,4 @@
-"""Where a data set's files lie: ``--data DIR``, else TSADBENCH_DATA, else the cache, else a download."""
+"""Find a data set's files: ``--data DIR``, else TSADBENCH_DATA, else the cache, else a download."""
 
 from __future__ import annotations
 
@@ -14,115 +14,112 @@ from tsadbench.errors import DataError, DataNotFoundError
 VARIABLE = "TSADBENCH_DATA"
 
 
-def place(source: Source, directory: Path | None) -> Path:
-    """Return the folder in which the data set's files are or, once fetched, will be.
+def place(name: str, directory: Path | None) -> Path:
+    """Return the folder in which a data set's files are or, once fetched, will be.
+
+    Parameters
+    ----------
+    name
+        The data set's name.
+    directory
+        The folder that holds a folder for each data set; None for TSADBENCH_DATA or else the cache.
+    """
+    named = _named(directory)
+    return (pooch.os_cache("tsadbench") if named is None else named[1]) / name
+
+
+def find(name: str, directory: Path | None) -> Path:
+    """Return the folder that holds a data set's files; never download.
+
+    Parameters
+    ----------
+    name, directory
+        As for `place`.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no such folder. If the user has named a folder that lacks the data set, the search ends there.
+    """
+    folder = place(name, directory)
+    if folder.is_dir():
+        return folder
+    named = _named(directory)
+    if named is None:
+        raise _not_found(name, f"not found in the cache {folder}")
+    option, above = named
+    hint = "; it seems to be that folder itself: name its parent" if above.name == name else ""
+    raise DataNotFoundError(
+        f"{option} {above}: expected a folder that holds {name}/, found none{hint}; "
+        f"name another one, or run  tsadbench data fetch {name} --data {above}"
+    )
+
+
+def find_or_download(source: Source, directory: Path | None) -> Path:
+    """Return the folder that holds all files of a data set; only the cache is filled by downloading.
 
     Parameters
     ----------
     source
         The data set's source.
     directory
-        The folder that holds a folder for each data set; None takes TSADBENCH_DATA or else the cache.
-    """
-    return _place(source.name, directory)
-
-
-def find(source: Source, directory: Path | None) -> Path:
-    """Return the folder that holds the data set's files; never download.
-
-    Parameters
-    ----------
-    source, directory
         As for `place`.
 
     Raises
     ------
     DataNotFoundError
-        If there is no such folder. A folder that the user named and that lacks the data set is an error:
-        the search does not go on elsewhere.
-    """
-    folder = place(source, directory)
-    if folder.is_dir():
-        return folder
-    named = _named(directory)
-    if named is None:
-        raise _nowhere(source, f"not found in the cache {folder}")
-    option, above = named
-    here = "; it seems to be that folder itself: give the one above it" if above.name == source.name else ""
-    raise DataNotFoundError(
-        f"{option} {above}: expected a folder that holds {source.name}/, found none{here}; "
-        f"give another one, or run  tsadbench data fetch {source.name} --data {above}"
-    )
-
-
-def find_or_download(source: Source, directory: Path | None) -> Path:
-    """Return the folder that holds the data set's files; fill the cache if it is the cache and lacks any.
-
-    Parameters
-    ----------
-    source, directory
-        As for `place`.
-
-    Raises
-    ------
-    DataNotFoundError
-        If a folder that the user named lacks the data set, or the files cannot be downloaded. Without a network
+        If a folder that the user has named lacks files, or if they cannot be downloaded. Without a network connection
         it is raised within seconds.
     """
     if _named(directory) is not None:
-        return find(source, directory)
-    folder = place(source, None)
+        folder = find(source.name, directory)
+        source.require(folder)
+        return folder
+    folder = place(source.name, None)
     if source.missing(folder):
         try:
             require_answer(source)
             download(source, folder)
         except DataError as error:
-            raise _nowhere(source, f"not in the cache {folder} and not to be downloaded ({error})") from error
+            reason = f"not in the cache {folder} and cannot be downloaded ({error})"
+            raise _not_found(source.name, reason) from error
     return folder
 
 
 def find_obtained(name: str, directory: Path | None, how: str) -> Path:
-    """Return the folder that holds the files of a data set that nobody may publish.
+    """Return the folder that holds the files of a data set that may not be published.
 
     Parameters
     ----------
-    name
-        The data set's name, and that of the folder.
-    directory
+    name, directory
         As for `place`.
     how
-        How one gets its files.
+        How to obtain its files.
 
     Raises
     ------
     DataNotFoundError
         If there is no such folder.
     """
-    folder = _place(name, directory)
+    folder = place(name, directory)
     if folder.is_dir():
         return folder
     raise DataNotFoundError(
-        f"{name}: there is no folder {folder}; {how}; then put its files into a folder {name}/ and name the folder "
-        f"above it with --data DIR or {VARIABLE}=DIR"
+        f"{name}: there is no folder {folder}; {how}; then put its files into a folder {name}/ and name its parent "
+        f"with --data DIR or {VARIABLE}=DIR"
     )
 
 
-def _place(name: str, directory: Path | None) -> Path:
-    named = _named(directory)
-    above = pooch.os_cache("tsadbench") if named is None else named[1]
-    return above / name
-
-
 def _named(directory: Path | None) -> tuple[str, Path] | None:
-    """Return how the user named a folder, and the folder; None if no folder was named."""
+    """Return how the user has named a folder, and the folder; None if no folder was named."""
     if directory is not None:
         return "--data", directory.expanduser()
     variable = os.environ.get(VARIABLE)
     return (VARIABLE, Path(variable).expanduser()) if variable else None
 
 
-def _nowhere(source: Source, found: str) -> DataNotFoundError:
+def _not_found(name: str, reason: str) -> DataNotFoundError:
     return DataNotFoundError(
-        f"{source.name}: {found}; give --data DIR, set {VARIABLE}=DIR (a folder that holds {source.name}/), "
-        f"or run  tsadbench data fetch {source.name}  on a machine with network"
+        f"{name}: {reason}; give --data DIR, set {VARIABLE}=DIR (a folder that holds {name}/), "
+        f"or run  tsadbench data fetch {name}  on a machine with network"
     )

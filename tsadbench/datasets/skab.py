@@ -33,7 +33,6 @@ def load(options: DataOptions) -> LabelledDataset:
     """
     source = Source.load("skab")
     folder = find_or_download(source, options.directory)
-    source.require(folder)
     dataset, labels = load_card(Path(__file__).with_name("skab.toml"), folder)
-    notes = source.notes(source.checksums(folder), folder, allow_changed=options.allow_changed)
+    notes = source.notes(folder, allow_changed=options.allow_changed)
     return LabelledDataset(replace(dataset, notes=(*notes, *dataset.notes)), labels)

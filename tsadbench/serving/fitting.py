@@ -1,4 +1,4 @@
-"""Fitting one detector for use: on a protocol's training recordings, in the box, with the protocol's threshold."""
+"""Fit a detector for use: on a protocol's training recordings, in the box, with the protocol's threshold."""
 
 from __future__ import annotations
 
@@ -148,5 +148,5 @@ def _fit_in_box(
 
 
 def _without_labels(made: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a trial's manifest without what a model has nothing to do with."""
+    """Return a trial's manifest without what does not concern a model."""
     return {name: value for name, value in made.items() if name not in ("labels_hash", "fit_shared_with")}

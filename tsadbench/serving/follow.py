@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The file began anew: what comes next is another recording.
+    """The file has begun anew: what follows is another recording.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ Piece: TypeAlias = bytes | Restarted
 
 
 def follow_input(descriptor: int, idle: float | None) -> Iterator[Piece]:
-    """Give what comes over a pipe, a terminal or a file, until it ends.
+    """Yield what arrives from a pipe, a terminal or a file, until it ends.
 
     Parameters
     ----------
     descriptor
-        Of the input.
+        The file descriptor of the input.
     idle
-        Seconds without anything new after which it counts as ended; None waits for its end.
+        Seconds without new data after which it counts as ended; None to wait for its end.
     """
     while True:
         ready, _, _ = select.select([descriptor], [], [], idle)
@@ -54,17 +54,17 @@ def follow_input(descriptor: int, idle: float | None) -> Iterator[Piece]:
 
 
 def follow_file(path: Path, idle: float | None) -> Iterator[Piece]:
-    """Give what a file holds and what is appended to it.
+    """Yield what a file holds and what is appended to it.
 
-    A file that becomes shorter, or whose name passes to another file, has begun anew: `Restarted`. One that is cut
-    off and grows beyond its former length between two looks, 50 ms apart, cannot be told from one that only grows.
+    A file that becomes shorter, or whose name passes to another file, has begun anew: `Restarted`. One that is
+    truncated and outgrows its former length between two polls, 50 ms apart, looks like one that only grows.
 
     Parameters
     ----------
     path
         The file.
     idle
-        Seconds without anything new after which it counts as ended; None waits for ever.
+        Seconds without new data after which it counts as ended; None to wait forever.
 
     Raises
     ------
@@ -73,23 +73,23 @@ def follow_file(path: Path, idle: float | None) -> Iterator[Piece]:
     """
     file = _open(path)
     try:
-        last_news = time.monotonic()
+        last_arrival = time.monotonic()
         while True:
             data = file.read(_BYTES_AT_ONCE)
             if data:
-                last_news = time.monotonic()
+                last_arrival = time.monotonic()
                 yield data
                 continue
             restarted = _restarted(path, file)
             if restarted is not None:
-                rest = file.read()  # written before the name passed on, after the look above
+                rest = file.read()  # written after the read above, before the file was replaced
                 if rest and restarted.reason == _REPLACED:
                     yield rest
                 yield restarted
                 file.close()
                 file = _open(path)
-                last_news = time.monotonic()
-            elif idle is not None and time.monotonic() - last_news >= idle:
+                last_arrival = time.monotonic()
+            elif idle is not None and time.monotonic() - last_arrival >= idle:
                 return
             else:
                 time.sleep(_POLL_SECONDS)
@@ -102,14 +102,14 @@ _CUT = "it has become shorter"
 
 
 def _restarted(path: Path, file: BinaryIO) -> Restarted | None:
-    ours = os.fstat(file.fileno())
+    opened = os.fstat(file.fileno())
     try:
-        named = path.stat()
+        current = path.stat()
     except FileNotFoundError:
-        return None  # it was moved away, and its successor is not there yet
-    if (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino):
+        return None  # it has been moved away, and its successor is not there yet
+    if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
         return Restarted(_REPLACED)
-    return Restarted(_CUT) if ours.st_size < file.tell() else None
+    return Restarted(_CUT) if opened.st_size < file.tell() else None
 
 
 def _open(path: Path) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""A model: a fitted detector with its threshold, its sensors, and how files with rows for it are written."""
+"""A model file: a fitted detector with its threshold, its sensors, and the format of files with rows for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CARD = "model.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """What a model file says of itself.
+    """What a model file says about itself.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class ModelCard:
     code_hash
         Of the detector's code when it was fitted.
     sensors
-        In the order in which the detector takes them.
+        In the order that the detector expects.
     threshold
-        A row is flagged where its score lies above.
+        A row is flagged if its score exceeds it.
     protocol
-        Under which it was fitted, and whose rule set the threshold.
+        The protocol whose training rows it was fitted on, and whose rule set the threshold.
     dataset
         Name of the data set that it was fitted on.
     n_rows
@@ -122,9 +122,9 @@ class Model:
     detector
         The fitted detector.
     card
-        What its file says of it.
+        What its file says about it.
     notes
-        What differs here from where it was fitted.
+        What is different on this machine from where it was fitted.
     """
 
     detector: Detector
@@ -146,7 +146,7 @@ class Model:
         DataError
             If it does not have the model's sensors.
         UsageError
-            If the detector does not tell contributions.
+            If the detector has no contributions.
         ModelFileError
             If the detector fails on them.
         """
@@ -155,7 +155,7 @@ class Model:
             return self.flag(self.detector.score(rows), split)
         except TsadbenchError:
             raise
-        except Exception as error:  # a file that somebody made up may hold anything of the right types
+        except Exception as error:  # a forged file may hold anything of the right types
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise ModelFileError(f"{self.card.label} fails on these rows ({reason}); fit it again") from error
 
@@ -185,19 +185,19 @@ def load_model(
     path
         The file.
     detector
-        The detector's class, as ``package.module:Class`` or ``path/file.py:Class``: needed where it is not registered
-        under a name, for a file must not choose which code is imported.
+        The detector's class, as ``package.module:Class`` or ``path/file.py:Class``: needed if it is not
+        registered under a name, because a file must not choose which code is imported.
     device
-        Where its network is to compute; None: where it was fitted.
+        The device for its network; None for the one that it was fitted on.
     allow_changed_code
-        Go on where the detector's code is another than when it was fitted.
+        Continue if the detector's code has changed since it was fitted.
 
     Raises
     ------
     ModelFileError
-        If it is no model, was cut off or changed, or the detector's code is another.
+        If it is not a model, was cut off or changed, or if the detector's code has changed.
     UsageError
-        If the detector must be named, is another one, or has no such device.
+        If the detector must be named, is a different one, or has no such device.
     PluginError, MissingExtraError
         If the detector cannot be imported.
     """
@@ -224,15 +224,15 @@ def from_bytes(
     if changed:
         if not allow_changed_code:
             raise ModelFileError(
-                f"{changed}: its scores may be others, and the threshold may not fit them; fit it again, use the "
-                f"former version, or go on with --allow-changed-code"
+                f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
+                f"former version, or continue with --allow-changed-code"
             )
-        notes.append(f"{changed}: its scores may be others")
+        notes.append(f"{changed}: its scores may differ")
     changes = {} if device is None else {"device": device}
-    if device is not None and "device" not in {one.name for one in parameters_of(cls)}:
+    if device is not None and "device" not in {parameter.name for parameter in parameters_of(cls)}:
         raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
     threads = card.manifest.get("threads")
-    # Some are fitted again: they sum in the order of so many threads, and print what was told at the first fit.
+    # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
     with limited_threads(threads if isinstance(threads, int) and threads >= 1 else 1), redirect_stderr(io.StringIO()):
         fitted = from_parts(cls, parts, changes)
     if fitted.sensors_ != card.sensors:
@@ -254,30 +254,32 @@ def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, 
     try:
         card = _adapter().validate_python(content)
     except ValueError as error:  # pydantic's is one
-        raise ModelFileError(f"it is no model: {_CARD} is not as it must be ({_first_line(error)})") from error
-    found = checksums(parts)
-    differing = sorted(name for name in {*found, *card.parts} if found.get(name) != card.parts.get(name))
-    if differing:
-        raise ModelFileError(f"it was changed: these parts are not those that were written: {differing}")
+        raise ModelFileError(f"it is no model: {_CARD} is invalid ({_first_line(error)})") from error
+    sha256 = checksums(parts)
+    changed = sorted(name for name in {*sha256, *card.parts} if sha256.get(name) != card.parts.get(name))
+    if changed:
+        raise ModelFileError(f"it was changed: these parts are not those that were written: {changed}")
     return card, parts
 
 
-def _detector_class(card: ModelCard, named: str | None) -> type[Detector]:
-    if named is None and not is_registered(card.detector):
+def _detector_class(card: ModelCard, reference: str | None) -> type[Detector]:
+    if reference is None and not is_registered(card.detector):
         raise UsageError(
-            f"it was fitted with {card.detector}, which is registered under no name here; a file must not choose what "
-            f"is imported: if you trust that code, name it yourself with --detector {card.detector}"
+            f"it was fitted with {card.detector}, which is not registered here; a file must not choose what is "
+            f"imported: if you trust that code, name it yourself with --detector {card.detector}"
         )
-    cls = load_detector(named or card.detector)
+    cls = load_detector(reference or card.detector)
     if cls.__qualname__ != card.class_name:
-        raise UsageError(f"it was fitted with a {card.class_name}, found {cls.__qualname__} ({named or card.detector})")
+        raise UsageError(
+            f"it was fitted with a {card.class_name}, found {cls.__qualname__} ({reference or card.detector})"
+        )
     return cls
 
 
 def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
-    """Return what is another in the detector's code, or in the library that does its work; empty where nothing is."""
+    """Return what has changed in the detector's code or in the library that does its work; empty if nothing has."""
     if code_fingerprint(cls) != card.code_hash:
-        return f"the code of {card.detector} is another than when it was fitted"
+        return f"the code of {card.detector} has changed since it was fitted"
     other = _other_versions(card, "adapted", adapted_versions(cls))
     return f"{card.detector} was fitted with {other}" if other else ""
 
@@ -288,7 +290,7 @@ def _other_libraries(card: ModelCard) -> list[str]:
 
 
 def _other_versions(card: ModelCard, entry: str, here: Mapping[str, JsonValue]) -> str:
-    """Return the versions in an entry of the manifest that are others here; empty where none is."""
+    """Return the versions in an entry of the manifest that differ from those here; empty if none does."""
     made: Any = card.manifest.get(entry)
     made = made if isinstance(made, dict) else {}
     return ", ".join(

@@ -19,18 +19,18 @@ _CONTRIBUTION = "contribution_"
 
 
 class CsvTable:
-    """Writes a line for each answered row: time or row, score, flagged, and the contributions where asked for.
+    """Writes a line per scored row: time or row number, score, flagged, and the contributions if asked for.
 
     Parameters
     ----------
     stream
-        Where to.
+        Where to write.
     sensors
-        The model's.
+        The model's sensors.
     contributions
-        Whether each sensor has a column.
+        Whether to write a column for each sensor.
     named
-        Whether the first column is the file's name.
+        Whether to begin with a column for the file's name.
     """
 
     def __init__(self, stream: TextIO, sensors: Sequence[str], *, contributions: bool, named: bool = False) -> None:
@@ -40,7 +40,7 @@ class CsvTable:
         self._timed: bool | None = None
 
     def add(self, scored: ScoredRows, file: str = "") -> None:
-        """Write the rows' lines, and before the first of them the columns' names.
+        """Write the rows, and before the first of them the header.
 
         Raises
         ------
@@ -68,14 +68,14 @@ class CsvTable:
 
 
 def parquet_bytes(tables: Sequence[tuple[str, ScoredRows]], sensors: Sequence[str]) -> bytes:
-    """Return the answers of several files as one Parquet file.
+    """Return the scored rows of several files as one Parquet file.
 
     Parameters
     ----------
     tables
         The rows of each file, with its file's name.
     sensors
-        The model's.
+        The model's sensors.
 
     Raises
     ------

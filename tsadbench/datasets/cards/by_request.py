@@ -1,4 +1,4 @@
-"""Data sets whose files nobody may publish: SWaT and WADI, for those who have obtained them from iTrust, SUTD."""
+"""SWaT and WADI: data sets whose files may not be published, but are sent by iTrust, SUTD, on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tsadbench.datasets.cards.reader import load_card
 from tsadbench.datasets.location import find_obtained
 
 OBTAINED = ("swat", "wadi")
-_HERE = Path(__file__).parent
 HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
 
 
@@ -18,17 +17,12 @@ def load_swat(options: DataOptions) -> LabelledDataset:
 
     Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV.
 
-    Parameters
-    ----------
-    options
-        Where to look for the files.
-
     Raises
     ------
     DataNotFoundError
         If there is no such folder.
     DataError
-        If a file is not what it has to be; the message lists all that is wrong.
+        If a file is malformed; the message lists everything that is wrong.
     """
     return _load("swat", options)
 
@@ -38,20 +32,15 @@ def load_wadi(options: DataOptions) -> LabelledDataset:
 
     Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent.
 
-    Parameters
-    ----------
-    options
-        Where to look for the files.
-
     Raises
     ------
     DataNotFoundError
         If there is no such folder.
     DataError
-        If a file is not what it has to be; the message lists all that is wrong.
+        If a file is malformed; the message lists everything that is wrong.
     """
     return _load("wadi", options)
 
 
 def _load(name: str, options: DataOptions) -> LabelledDataset:
-    return load_card(_HERE / f"{name}.toml", find_obtained(name, options.directory, HOW))
+    return load_card(Path(__file__).with_name(f"{name}.toml"), find_obtained(name, options.directory, HOW))
