@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.faults import _EFFECTS, KINDS, SLOT, Kind, Plant, with_faults
+from tsadbench.tuning.faults import KINDS, SLOT, Kind, Plant, _effect, with_faults
 
 SENSORS = ("walk", "partner", "noise", "constant")
 KIND = {kind.name: kind for kind in KINDS}
@@ -126,7 +126,7 @@ def test_in_a_recording_without_another_time_the_values_run_backwards():
     recording = Recording("short", values, ("a", "b"))
     kind = Kind("broken-coupling", "", (20, 20), None)
     generator = np.random.default_rng(0)
-    found = _EFFECTS[kind.name](recording.values[:, 0], 1, 21, 0.0, generator)
+    found = _effect(kind.name, recording.values[:, 0], 1, 21, 0.0, generator)
     np.testing.assert_array_equal(found, np.arange(20.0, 0.0, -1.0))
 
 

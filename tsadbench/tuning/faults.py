@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -128,7 +127,7 @@ def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, gene
     for start, stop in _segments(first, recording.n_rows, kind, generator):
         sensor = int(generator.choice(plant.coupled if kind.name == "broken-coupling" else plant.varying))
         size = 0.0 if kind.size is None else float(generator.uniform(*kind.size) * plant.scale[sensor])
-        values[start:stop, sensor] = _EFFECTS[kind.name](recording.values[:, sensor], start, stop, size, generator)
+        values[start:stop, sensor] = _effect(kind.name, recording.values[:, sensor], start, stop, size, generator)
         faulty[start:stop] = True
     return Faulty(Recording(recording.id, values, recording.sensors, recording.time), faulty)
 
@@ -146,24 +145,25 @@ def _segments(first: int, stop: int, kind: Kind, generator: np.random.Generator)
     return segments
 
 
-def _offset(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
-    return values[start:stop] + size * _sign(generator)
+def _effect(
+    kind: str, values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator
+) -> FloatArray:
+    """Return what a fault makes of rows ``start`` to ``stop - 1`` of a sensor's values [n_rows]."""
+    rows = values[start:stop]
+    match kind:
+        case "spike" | "level-shift":
+            return rows + size * _sign(generator)
+        case "drift":
+            return rows + size * _sign(generator) * (np.arange(1, len(rows) + 1) / len(rows))
+        case "stuck":
+            return np.full_like(rows, values[start - 1])
+        case "noise-burst":
+            return rows + generator.normal(0.0, size, len(rows))
+        case _:
+            return _elsewhere(values, start, stop, generator)
 
 
-def _drift(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
-    ramp = np.arange(1, stop - start + 1) / (stop - start)
-    return values[start:stop] + size * _sign(generator) * ramp
-
-
-def _stuck(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:  # noqa: ARG001
-    return np.full(stop - start, values[start - 1])
-
-
-def _noise(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:
-    return values[start:stop] + generator.normal(0.0, size, stop - start)
-
-
-def _elsewhere(values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator) -> FloatArray:  # noqa: ARG001
+def _elsewhere(values: FloatArray, start: int, stop: int, generator: np.random.Generator) -> FloatArray:
     """Return values from rows that do not overlap these; without such rows, these values in reverse."""
     length = stop - start
     before, after = max(0, start - length + 1), max(0, len(values) - length - stop + 1)
@@ -176,14 +176,3 @@ def _elsewhere(values: FloatArray, start: int, stop: int, size: float, generator
 
 def _sign(generator: np.random.Generator) -> float:
     return 1.0 if generator.random() < 0.5 else -1.0
-
-
-_Effect: TypeAlias = Callable[[FloatArray, int, int, float, np.random.Generator], FloatArray]
-_EFFECTS: Mapping[str, _Effect] = {
-    "spike": _offset,
-    "level-shift": _offset,
-    "drift": _drift,
-    "stuck": _stuck,
-    "noise-burst": _noise,
-    "broken-coupling": _elsewhere,
-}

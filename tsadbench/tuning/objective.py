@@ -6,11 +6,11 @@ and each kind of fault, the AUPRC with which the scores find such faults in the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from sklearn.metrics import average_precision_score
@@ -23,29 +23,6 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 Objective: TypeAlias = Literal["injection", "heldout"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
-    """How to make the boxes in which detectors are measured.
-
-    Parameters
-    ----------
-    threads
-        Number of threads of a detector's libraries.
-    forbidden
-        Folders of which nothing may be opened inside.
-    """
-
-    threads: int = 1
-    forbidden: tuple[Path, ...] = ()
-
-    @contextmanager
-    def fitted(self, construction: Construction, fold: Fold, limits: Limits) -> Iterator[Box]:
-        """Yield a box whose detector is fitted on the fold's training recordings."""
-        with Box(construction, threads=self.threads, limits=limits, forbidden=self.forbidden) as box:
-            box.fit(fold.train)
-            yield box
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +44,30 @@ class Step:
     value: float
 
 
-class HeldOut:
-    """The mean over folds of the loss on held-out blocks; smaller is better.
+class SearchObjective(ABC):
+    """Measures detectors in boxes, fold by fold.
 
     Parameters
     ----------
     folds
         The folds.
-    boxes
-        Where detectors are measured.
+    threads
+        Number of threads of a detector's libraries.
+    forbidden
+        Folders of which nothing may be opened inside a box.
     """
 
-    def __init__(self, folds: Sequence[Fold], boxes: Boxes) -> None:
+    maximise: ClassVar[bool]
+    steps_per_fold: ClassVar[int]
+
+    def __init__(self, folds: Sequence[Fold], *, threads: int = 1, forbidden: Sequence[Path] = ()) -> None:
         self._folds = tuple(folds)
-        self._boxes = boxes
-        self.n_steps = len(self._folds)
+        self._threads = threads
+        self._forbidden = tuple(forbidden)
+        self.n_steps = len(self._folds) * self.steps_per_fold
 
     def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
-        """Yield one number per fold.
+        """Yield the numbers of a point, `steps_per_fold` per fold.
 
         Raises
         ------
@@ -92,36 +75,53 @@ class HeldOut:
             If the detector fails, or exceeds a limit.
         """
         for number, fold in enumerate(self._folds):
-            with self._boxes.fitted(construction, fold, limits) as box:
-                yield Step("loss", number, box.held_out_loss(fold.held_out, fold.context))
+            with Box(construction, threads=self._threads, limits=limits, forbidden=self._forbidden) as box:
+                box.fit(fold.train)
+                for name, value in self._measured(box, number):
+                    yield Step(name, number, value)
+
+    @abstractmethod
+    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
+        """Yield name and value of each number that a fitted detector gives on a fold."""
 
 
-class Injection:
+class HeldOut(SearchObjective):
+    """The mean over folds of the loss on held-out blocks; smaller is better. Parameters as `SearchObjective`'s."""
+
+    maximise = False
+    steps_per_fold = 1
+
+    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
+        fold = self._folds[number]
+        yield "loss", box.held_out_loss(fold.held_out, fold.context)
+
+
+class Injection(SearchObjective):
     """The mean over folds and kinds of fault of the AUPRC; larger is better.
 
     The faults are drawn once, so that all points of a search are measured on the same ones.
 
     Parameters
     ----------
-    folds, boxes
-        As for `HeldOut`.
+    folds, threads, forbidden
+        As `SearchObjective`'s.
     seed
         Seed of the faults.
     """
 
-    def __init__(self, folds: Sequence[Fold], boxes: Boxes, seed: int) -> None:
-        self._boxes = boxes
-        self._folds = tuple((fold, _planted(fold, number, seed)) for number, fold in enumerate(folds))
-        self.n_steps = len(self._folds) * len(KINDS)
+    maximise = True
+    steps_per_fold = len(KINDS)
 
-    def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
-        """Yield one number per fold and kind; errors as in `HeldOut.steps`."""
-        for number, (fold, planted) in enumerate(self._folds):
-            with self._boxes.fitted(construction, fold, limits) as box:
-                for kind, recordings in zip(KINDS, planted, strict=True):
-                    scores = [box.score(faulty.recording)[fold.context :] for faulty in recordings]
-                    rows = [faulty.rows[fold.context :] for faulty in recordings]
-                    yield Step(kind.name, number, auprc(np.concatenate(scores), np.concatenate(rows)))
+    def __init__(self, folds: Sequence[Fold], *, seed: int, threads: int = 1, forbidden: Sequence[Path] = ()) -> None:
+        super().__init__(folds, threads=threads, forbidden=forbidden)
+        self._planted = tuple(_planted(fold, number, seed) for number, fold in enumerate(folds))
+
+    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
+        context = self._folds[number].context
+        for kind, recordings in zip(KINDS, self._planted[number], strict=True):
+            scores = [box.score(faulty.recording)[context:] for faulty in recordings]
+            rows = [faulty.rows[context:] for faulty in recordings]
+            yield kind.name, auprc(np.concatenate(scores), np.concatenate(rows))
 
 
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tsadbench.errors import UsageError
 from tsadbench.tuning.task import Task
+from tsadbench.utils.atomic_files import require_writable
 from tsadbench.utils.extras import extra
 
 with extra("tsadbench tune", "tune"):
@@ -38,7 +39,7 @@ def storage_of(task: Task, out: Path, storage: str | None) -> str:
     Raises
     ------
     UsageError
-        If it is not a URL, or the file would lie in the data's folder.
+        If it is not a URL, or the file would lie in the data's folder or cannot be written.
     """
     url = storage if storage is not None else f"sqlite:///{(out / _DATABASE).resolve()}"
     shown_url(url)
@@ -50,7 +51,7 @@ def storage_of(task: Task, out: Path, storage: str | None) -> str:
                     f"{file} lies in the data's folder {folder}, where tuning writes nothing; choose another "
                     f"{'--out' if storage is None else '--storage'}"
                 )
-        _make_folder(file.resolve().parent)
+        require_writable(file.resolve())
     return url
 
 
@@ -118,10 +119,3 @@ def local_file(url: str) -> Path | None:
         return Path(url.removeprefix(JOURNAL))
     parts = make_url(url)
     return Path(parts.database) if parts.get_backend_name() == "sqlite" and parts.database else None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror or error})") from error

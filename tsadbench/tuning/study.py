@@ -13,7 +13,7 @@ from zlib import crc32
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.sandbox import BoxFailure, Limits
 from tsadbench.sandbox.limits import Interrupted
-from tsadbench.tuning.objective import Boxes, HeldOut, Injection
+from tsadbench.tuning.objective import HeldOut, Injection, SearchObjective
 from tsadbench.tuning.storage import open_storage, shown_url
 from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
 from tsadbench.tuning.task import Task
@@ -142,8 +142,8 @@ def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
         storage=open_storage(storage),
         study_name=task.study,
         sampler=NumberedSampler(task.settings.seed, search.distributions, first),
-        pruner=MeanPruner(search.n_first) if task.settings.prune else NopPruner(),
-        direction="maximize" if task.settings.objective == "injection" else "minimize",
+        pruner=MeanPruner(search.objective.steps_per_fold) if task.settings.prune else NopPruner(),
+        direction="maximize" if search.objective.maximise else "minimize",
         load_if_exists=True,
     )
     search.run(study)
@@ -154,25 +154,23 @@ class _Search:
     """Measures what Optuna proposes."""
 
     def __init__(self, task: Task, storage: str, observer: StudyObserver) -> None:
-        boxes = Boxes(task.settings.threads, task.forbidden)
-        folds = task.folds()
         self._task = task
         self._storage = storage
         self._observer = observer
         self._stop = threading.Event()
-        self._objective: HeldOut | Injection = (
-            Injection(folds, boxes, task.settings.seed)
+        folds, threads = task.folds(), task.settings.threads
+        self.objective: SearchObjective = (
+            Injection(folds, seed=task.settings.seed, threads=threads, forbidden=task.forbidden)
             if task.settings.objective == "injection"
-            else HeldOut(folds, boxes)
+            else HeldOut(folds, threads=threads, forbidden=task.forbidden)
         )
-        self.n_first = self._objective.n_steps // len(folds)
         self.distributions = {name: _distribution(space) for name, space in task.space.items()}
 
     def result(self, study: optuna.Study) -> StudyResult:
         """Return what the study holds."""
         trials = study.get_trials(deepcopy=False, states=_FINISHED)
         points = tuple(_point(trial, self._task.space) for trial in trials if trial.params)
-        return StudyResult(points, self._task.settings.objective == "injection", self._storage)
+        return StudyResult(points, self.objective.maximise, self._storage)
 
     def run(self, study: optuna.Study) -> None:
         """Measure the missing points.
@@ -205,9 +203,9 @@ class _Search:
         values: dict[str, list[float]] = {}
         numbers: list[float] = []
         limits = Limits(self._task.settings.timeout, self._task.settings.memory_mib, self._stop)
-        n_steps = self._objective.n_steps
+        n_steps = self.objective.n_steps
         try:
-            with closing(self._objective.steps(self._task.at(point), limits)) as steps:
+            with closing(self.objective.steps(self._task.at(point), limits)) as steps:
                 for done, step in enumerate(steps, start=1):
                     numbers.append(step.value)
                     values.setdefault(step.name, []).append(step.value)

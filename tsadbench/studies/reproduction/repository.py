@@ -56,21 +56,6 @@ def repository_page(rows: Rows) -> str:
     rows
         Ours under the protocol `skab`, by label and split, including floors.
     """
-    floor = rows.get(("all-positive", "overall"))
-    lines = [
-        "# The SKAB repository's leaderboard beside ours",
-        "",
-        "Written by `tsadbench reproduce`, not by hand. Protocol `skab`: each of the 34 files trains a detector on its "
-        "first 400 rows and is tested on the rest, 23,801 rows, 12,771 of them anomalous; counts are pooled over the "
-        "files. Ours are mean(std) over seeds, with the threshold by Peaks-over-Threshold on the training scores; the "
-        "repository sets each method's threshold by a factor of its own that no validation set explains.",
-        "",
-        f"Flagging every row has F1 {_mean_std(floor, 'f1')}: what is below that has shown nothing by F1.",
-        "",
-        "`other/2` is anomalous from row 104 on: 296 of the 400 rows that it trains on. It is in all these figures, "
-        "theirs and ours.",
-        "",
-    ]
     header = ["detector", *(f"{metric.upper()}, {whose}" for metric in _METRICS for whose in ("theirs", "ours"))]
     table = []
     for theirs in repository_rows():
@@ -87,10 +72,13 @@ def repository_page(rows: Rows) -> str:
             cells = [cell for metric in _METRICS for cell in ("-", _mean_std(row, metric))]
             mark = " (floor)" if row.floor else ""
             table.append([f"`{label}`{mark}", *cells, _mean_std(row, "auroc")])
-    lines += table_lines([*header, "AUROC, ours"], table)
-    lines += ["", "What was found to be wrong in how the repository's figures came about:", ""]
-    lines += [f"- **{theirs.name}**: {theirs.fault}" for theirs in repository_rows()]
-    return "\n".join(lines) + "\n"
+    faults = [f"- **{theirs.name}**: {theirs.fault}" for theirs in repository_rows()]
+    template = (files(__package__) / "repository.md").read_text(encoding="utf-8")
+    return template.format(
+        flag_all=_mean_std(rows.get(("all-positive", "overall")), "f1"),
+        table="\n".join(table_lines([*header, "AUROC, ours"], table)),
+        faults="\n".join(faults),
+    )
 
 
 def _mean_std(row: Row | None, metric: str) -> str:
