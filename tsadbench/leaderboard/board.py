@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 
 SCHEMA = 1
+_TABLE = ["dataset", "protocol", "split"]
 
 
 class Leaderboard:
@@ -100,20 +99,16 @@ class Leaderboard:
 
         Over several tables the columns data set, protocol and split come first.
         """
-        several = len(self.tables()) > 1
-        records = [{**(_table(row) if several else {}), **_flat(row)} for row in self.rows]
-        columns = list(dict.fromkeys(column for record in records for column in record))
+        frame = self.to_frame()
+        columns = [str(column) for column in frame if len(self.tables()) > 1 or column not in _TABLE]
         tail = ["fit_seconds", "score_seconds", "peak_memory_mib"]
         tail += [column for column in columns if column.startswith("diagnostic_")]
-        text = io.StringIO()
-        writer = csv.DictWriter(text, [*(c for c in columns if c not in tail), *tail], restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return text.getvalue()
+        frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
+        return frame.to_csv(index=False, lineterminator="\n")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per detector and split, columns as in the CSV."""
-        return pd.DataFrame.from_records([{**_table(row), **_flat(row)} for row in self.rows])
+        return pd.DataFrame.from_records([_flat(row) for row in self.rows])
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; return the files.
@@ -158,6 +153,7 @@ class Leaderboard:
 
 def _flat(row: Row) -> dict[str, str | int | float]:
     flat: dict[str, str | int | float | None] = {
+        **dict(zip(_TABLE, (row.dataset, row.protocol, row.split), strict=True)),
         "detector": row.label,
         "family": row.first.family,
         "seeds": len(row.seeds),
@@ -178,10 +174,6 @@ def _flat(row: Row) -> dict[str, str | int | float]:
         flat[f"diagnostic_{name}_mean"] = summary.mean
         flat[f"diagnostic_{name}_std"] = summary.std
     return {name: "" if value is None else value for name, value in flat.items()}
-
-
-def _table(row: Row) -> dict[str, str | int | float]:
-    return {"dataset": row.dataset, "protocol": row.protocol, "split": row.split}
 
 
 def _row_key(record: Record) -> tuple[str, str, str]:

@@ -201,13 +201,12 @@ def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
 
 def _leading_floors(rows: Sequence[Row], metric: Metric) -> set[str]:
     """Return the floors that no detector beats in a metric."""
-    values = list(_ranked_means(rows, metric).values())
-    floors = _ranked_means(rows, metric, floors=True)
+    values = _ranked_means(rows, metric).values()
     if metric.better is None or not values:
         return set()
-    if metric.better == "higher":
-        return {label for label, value in floors.items() if value >= max(values)}
-    return {label for label, value in floors.items() if value <= min(values)}
+    sign = 1 if metric.better == "higher" else -1
+    best = max(sign * value for value in values)
+    return {label for label, value in _ranked_means(rows, metric, floors=True).items() if sign * value >= best}
 
 
 def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:

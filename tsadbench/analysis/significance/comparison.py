@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -98,16 +96,11 @@ class Comparison:
 
     def to_csv(self) -> str:
         """Return the pairs as CSV, full precision, empty where undefined."""
-        text = io.StringIO()
-        records = self._records()
-        writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return text.getvalue()
+        return self.to_frame().to_csv(index=False, lineterminator="\n")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per pair, columns as in the CSV."""
-        return pd.DataFrame.from_records(self._records())
+        return pd.DataFrame.from_records([_flat(pair) for pair in self.inference.pairs])
 
     def to_markdown(self) -> str:
         """Return the tables, the conclusions and the notes as Markdown."""
@@ -138,9 +131,6 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
-
-    def _records(self) -> list[dict[str, str | int | float | None]]:
-        return [_flat(pair) for pair in self.inference.pairs]
 
 
 def _flat(pair: Pair) -> dict[str, str | int | float | None]:
