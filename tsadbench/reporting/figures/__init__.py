@@ -1,8 +1,8 @@
 """Figures of stored trials with matplotlib, for papers and notebooks; `tsadbench plot` writes them to files.
 
-A function that draws one panel takes and returns matplotlib axes, one that draws several takes a figure, or a part of
-one, and returns its axes; where none is given it makes one with pyplot, which a notebook shows. ``with style():`` gives
-what is drawn in it the project's look.
+A function that draws one panel takes and returns matplotlib axes; one that draws several takes a figure, or a part of
+one, and returns its axes. If none is given, it creates one with pyplot, which a notebook shows. ``with style():``
+applies the project's style to everything drawn in the block.
 
 Examples
 --------
@@ -15,12 +15,10 @@ Examples
 
 from __future__ import annotations
 
-from tsadbench.errors import MissingExtraError
+from tsadbench.utils.extras import extra
 
-try:
-    import matplotlib  # noqa: F401 - the one place that looks whether it is here
-except ImportError as error:
-    raise MissingExtraError("figures", "report") from error
+with extra("figures", "report"):  # for all modules of this package, which import matplotlib at their top
+    import matplotlib  # noqa: F401
 
 from tsadbench.reporting.figures.curves import precision_recall, roc
 from tsadbench.reporting.figures.densities import densities, density

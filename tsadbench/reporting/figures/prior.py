@@ -5,28 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from tsadbench.base.prior import Prior
+from tsadbench.reporting.figures.graph import prior as draw_prior
+from tsadbench.reporting.figures.style import check_ending, new_page, save, style
 
 
 def draw(prior: Prior, file: Path) -> None:
-    """Draw a prior (`tsadbench.reporting.figures.prior`).
+    """Write a prior as a figure (`tsadbench.reporting.figures.prior`).
 
     Parameters
     ----------
     prior
         The prior.
     file
-        Where to: .svg, .png or .pdf.
+        Its ending decides the format: .svg, .png or .pdf.
 
     Raises
     ------
     UsageError
         If the ending is another, or the file cannot be written.
-    MissingExtraError
-        If matplotlib is not installed.
     """
-    from tsadbench.reporting.figures.graph import prior as draw_prior
-    from tsadbench.reporting.figures.style import check_ending, new_page, save, style
-
     check_ending(file)
     with style():
         page = new_page()

@@ -1,4 +1,4 @@
-"""What all figures share: type, colours that the colour-blind tell apart, files that do not change from run to run."""
+"""Style of all figures: type, colours for the colour-blind, and files that are the same from run to run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import matplotlib as mpl
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from tsadbench.errors import UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-# Okabe and Ito's palette, which the colour-blind tell apart; yellow is left out, white paper swallows it.
+# Okabe and Ito's palette, which colour-blind readers can distinguish; without yellow, which is faint on white paper.
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY, BLACK, GREY = "#e69f00", "#56b4e9", "#000000", "#8c8c8c"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
@@ -33,7 +34,7 @@ _DASHES: tuple[Dashes, ...] = ("-", "-.", ":")
 
 
 class Look(NamedTuple):
-    """How one detector is drawn, in every panel of a figure alike."""
+    """Style of one detector, the same in every panel of a figure."""
 
     colour: str
     marker: str
@@ -42,12 +43,12 @@ class Look(NamedTuple):
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw the figures of the block in the project's style; outside it, functions keep the caller's own style."""
+    """Apply the project's style inside the block; outside it, functions keep the caller's own."""
     with mpl.rc_context(
         {
             "font.family": ["sans-serif"],
-            # The first ships with matplotlib, so that a figure is laid out the same everywhere; the others are for
-            # whoever opens an SVG without it.
+            # The first ships with matplotlib, so the layout is the same everywhere; the others are for readers who
+            # open an SVG without it.
             "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
             "font.size": 8.0,
             "axes.titlesize": 8.5,
@@ -78,12 +79,12 @@ def style() -> Iterator[None]:
 
 
 def looks(floors: Sequence[bool]) -> list[Look]:
-    """Return a look for each detector, in order; the floors are dashed and grey or black.
+    """Return the style of each detector, in order; floors are dashed and grey or black.
 
     Parameters
     ----------
     floors
-        Whether each of them is a floor.
+        Whether each detector is a floor.
     """
     detectors = (
         Look(colour, marker, dashes)
@@ -100,44 +101,41 @@ def looks(floors: Sequence[bool]) -> list[Look]:
 
 
 def plain(text: str, limit: int = 34) -> str:
-    """Return a name as matplotlib shows it unchanged: no formulas, on one line, cut in the middle where it is long."""
+    """Return a name that matplotlib shows unchanged: no formulas, one line, shortened in the middle if it is long."""
     one_line = " ".join(text.split()) or " "
     if len(one_line) > limit:
         head = (limit - 1) * 2 // 3
         one_line = f"{one_line[:head]}…{one_line[len(one_line) - (limit - 1 - head) :]}"
-    # A legend leaves out what begins with an underscore.
+    # A legend omits labels that begin with an underscore.
     return one_line.replace("$", r"\$") if not one_line.startswith("_") else f" {one_line}".replace("$", r"\$")
 
 
 def own_axes(axes: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
     """Return the given axes, or those of a new figure, which a notebook shows by itself."""
-    if axes is not None:
-        return axes
-    from matplotlib import pyplot
-
-    with style():
-        return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
+    return axes if axes is not None else _new_figure(width, height).add_subplot()
 
 
 def own_figure(figure: FigureBase | None, width: float, height: float) -> FigureBase:
     """Return the given figure or part of one, or a new figure, which a notebook shows by itself."""
-    if figure is not None:
-        if isinstance(figure, Figure) and not figure.axes:
-            figure.set_size_inches(width, height)
-        return figure
-    from matplotlib import pyplot
+    if figure is None:
+        return _new_figure(width, height)
+    if isinstance(figure, Figure) and not figure.axes:
+        figure.set_size_inches(width, height)
+    return figure
 
+
+def _new_figure(width: float, height: float) -> Figure:
     with style():
         return pyplot.figure(figsize=(width, height), layout="constrained")
 
 
 def new_page() -> Figure:
-    """Return an empty figure that no window and no notebook shows; to be called inside `style`."""
+    """Return an empty figure that no window or notebook shows; call it inside `style`."""
     return Figure(layout="constrained")
 
 
 def blank(axes: Axes, reason: str) -> None:
-    """Say in a panel why there is nothing to draw."""
+    """Write in a panel why there is nothing to draw."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, reason, ha="center", va="center", transform=axes.transAxes, color="0.35", wrap=True)
 
@@ -152,7 +150,7 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     file
         Its ending decides the format: .svg, .png or .pdf.
     salt
-        What the ids in an SVG are made from.
+        Seed of the ids in an SVG.
 
     Raises
     ------
@@ -171,6 +169,6 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
 
 
 def check_ending(file: Path) -> None:
-    """Raise a UsageError where a file's ending is no format of a figure."""
+    """Raise a UsageError if a file's ending is not a figure format."""
     if file.suffix.lower() not in ENDINGS:
         raise UsageError(f"{file}: expected a name that ends in {', '.join(ENDINGS)}")

@@ -1,4 +1,4 @@
-"""The page itself: template, styles, scripts and content in one file that asks nobody for anything."""
+"""The page itself: template, styles, scripts and content in one file that makes no requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from importlib.resources import files
 
-from tsadbench.errors import MissingExtraError
+from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
 # In the order in which the page needs them.
@@ -19,17 +19,15 @@ def render(content: Mapping[str, JsonValue]) -> str:
     Parameters
     ----------
     content
-        What `build.report_content` gathers. Whatever its texts hold, they cannot end the script element they stand in.
+        What `build.report_content` gathers. Its texts are escaped: none can end the script element that holds them.
 
     Raises
     ------
     MissingExtraError
         If plotly is not installed.
     """
-    try:
+    with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingExtraError("a report", "report") from error
     assets = files(__package__) / "assets"
     parts = {
         "style": (assets / "report.css").read_text(encoding="utf-8"),
@@ -38,7 +36,7 @@ def render(content: Mapping[str, JsonValue]) -> str:
         "content": _embedded(content),
     }
     html = (assets / "index.html").read_text(encoding="utf-8")
-    # One pass: what is put in must not be searched again for places.
+    # One pass, so that inserted text is not searched for placeholders.
     pieces = html.split("%%")
     return "".join(piece if i % 2 == 0 else parts[piece] for i, piece in enumerate(pieces))
 
