@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
+.PHONY: run test quick chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -77,6 +77,10 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# The tables and figures in README.md, from the committed leaderboards, the pages in docs/ and the list of commands.
+readme: $(STAMP)
+	$(BIN)/python docs/readme.py --write
 
 # The screenshots in README.md and docs/report.md: trials that keep contributions, which the leaderboards' do not.
 screenshots: $(STAMP) chromium

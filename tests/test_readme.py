@@ -1,90 +1,70 @@
-"""README's table is the emitted leaderboard's: nobody types a number."""
+"""README.md says what is committed: its generated parts are current, its commands exist, its links lead somewhere."""
 
 from __future__ import annotations
 
 import csv
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from tsadbench.cli import app
 
 ROOT = Path(__file__).parent.parent
-COLUMNS = ("auroc", "auprc", "bf_f1", "prac_f1", "mcc", "flagged")
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 
 
-PARAGRAPH = r"^\* \*\*No detector of PyOD or scikit-learn.*?(?=^\* )"
+def readme(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "docs/readme.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def text(value: str) -> str:
-    return re.sub(r"^(-?)0\.", r"\1.", f"{float(value):.4f}")
+def commands_of(page: str) -> list[str]:
+    """The page's lines that call tsadbench, without comments and pipes."""
+    blocks = re.findall(r"^```(?:console|sh|bash)?\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.removeprefix("$ ") for line in lines if re.match(r"(\$ )?tsadbench ", line)]
 
 
-def test_the_table_is_the_leaderboards():
-    shown = {
-        found[1]: [cell.strip() for cell in found[2].split("|")]
-        for found in re.finditer(r"^\| `([^`]+)`(?: \(floor\))? \| (.+) \|$", (ROOT / "README.md").read_text(), re.M)
-    }
+def test_generated_parts_are_current():
+    checked = readme("--check")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_a_changed_figure_and_a_changed_row_are_found_and_mended(tmp_path):
+    """An independent look at one cell of a committed table, in a sentence and in the table."""
     with (ROOT / "leaderboards/skab/published/overall.csv").open() as file:
-        rows = {row["detector"]: row for row in csv.DictReader(file)}
-    assert list(shown) == list(rows)
-    for label, row in rows.items():
-        cells = [
-            text(row[f"{name}_mean"]) + (f"({text(row[f'{name}_std'])})" if row[f"{name}_std"] else "")
-            for name in COLUMNS
-        ]
-        assert shown[label] == cells, label
+        mean = next(row["auroc_mean"] for row in csv.DictReader(file) if row["detector"] == "dprgm")
+    figure = f"{float(mean):.4f}".removeprefix("0")
+    text = (ROOT / "README.md").read_text()
+    assert text.count(figure) == 2
+    file = tmp_path / "README.md"
+    file.write_text(text.replace(figure, ".9999"))
+    checked = readme("--check", "--file", file)
+    assert checked.returncode == 1
+    assert checked.stderr.count(f"{figure}(") == checked.stderr.count(".9999(") == 2
+    assert readme("--write", "--file", file).returncode == 0
+    assert file.read_text() == text
 
 
-def test_what_it_says_of_pyods_and_scikit_learns_detectors():
-    with (ROOT / "leaderboards/pyod/skab/strict/overall.csv").open() as file:
-        rows = {row["detector"]: row for row in csv.DictReader(file)}
-    theirs = {label: row for label, row in rows.items() if ":" in label}
-    floors = [row for label, row in rows.items() if label not in theirs]
-
-    def better(metric: str) -> list[str]:
-        best = max(float(row[f"{metric}_mean"]) for row in floors)
-        return sorted(label for label, row in theirs.items() if float(row[f"{metric}_mean"]) > best)
-
-    assert better("auroc") == better("auprc") == []
-    best = max(theirs, key=lambda label: float(theirs[label]["auprc_mean"]))
-    (said,) = re.findall(PARAGRAPH, (ROOT / "README.md").read_text(), re.M | re.S)
-    assert f"{len(theirs)} rows" in said
-    assert f"the best, `{best}`, has an AUPRC of {text(theirs[best]['auprc_mean'])}" in said
-    for floor in ("max-z", "sensor-range"):
-        assert re.search(rf"`{floor}`\s+{re.escape(text(rows[floor]['auprc_mean']))}", said), floor
-    assert better("prac_f1") == sorted(re.findall(r"`([^`]+)`", said.partition("Robust")[2]))
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_and_options_exist(page):
+    for line in commands_of(page):
+        command = get_command(app)
+        words = shlex.split(line, comments=True)[1:]
+        options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+            options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert used <= {*options, "--help"}, line
 
 
-def test_what_it_says_of_tuning():
-    page = (ROOT / "docs/tuning.md").read_text()
-    found = {
-        objective: (better, cases, worse)
-        for objective, cases, better, worse in re.findall(
-            r"^- `(\w+)`: of (\d+) cases better than the defaults in (\d+), worse in (\d+)", page, re.M
-        )
-    }
-    said = (ROOT / "README.md").read_text().partition("**Tuning without labels**")[2]
-    told = re.findall(
-        r"better\s+(?:on the test than the defaults\s+)?in (\d+) of (\d+)(?: cases)? and worse in (\d+)", said
-    )
-    assert told == [found["injection"], found["heldout"]]
-
-
-def test_what_it_says_of_dprgm_tuned():
-    page = (ROOT / "docs/tuning-dprgm.md").read_text()
-    assert "`injection`: of 3 cases better than the defaults in 3," in page
-    rows = [line.split(" | ") for line in page.partition("## skab")[2].partition("## tep")[0].splitlines()]
-    defaults, tuned = (next(row for row in rows if len(row) > 1 and row[1] == by) for by in ("defaults", "injection"))
-    with (ROOT / "leaderboards/skab/strict/overall.csv").open() as file:
-        floor = next(row["auprc_mean"] for row in csv.DictReader(file) if row["detector"] == "sensor-range")
-    before, after = (row[5].partition("(")[0] for row in (defaults, tuned))
-    assert float(after) > float(floor)
-    said = " ".join((ROOT / "README.md").read_text().split())
-    assert f"its AUPRC goes from {before} to {after}, which is above `sensor-range` ({text(floor)})" in said
-    assert f"(rank correlation {tuned[3]})" in said
-
-
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     path = ROOT / page
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
