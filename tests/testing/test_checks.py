@@ -12,10 +12,10 @@ import pytest
 from tests.helpers import cheats
 from tsadbench import UsageError
 from tsadbench.registry import entries, load_detector
-from tsadbench.testing import all_checks
-from tsadbench.testing.detector_contract import (
+from tsadbench.testing import (
     CheckFailedError,
     DetectorContract,
+    all_checks,
     check_detector,
     parametrize_with_checks,
 )

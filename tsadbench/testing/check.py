@@ -1,4 +1,4 @@
-"""What a check is, how it fails or skips, and what it leaves."""
+"""Checks: how one is defined, fails or is skipped, and its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Evidence: TypeAlias = dict[str, JsonValue]
 
 
 class Failed(Exception):  # noqa: N818 - a verdict
-    """A promise is not kept.
+    """The detector breaks a promise.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Failed(Exception):  # noqa: N818 - a verdict
 
 
 class Skipped(Exception):  # noqa: N818 - a verdict
-    """A check does not apply, and why."""
+    """A check does not apply; the message says why."""
 
 
 def require_equal(found: FloatArray, expected: FloatArray, reason: str, *, exact: bool = True) -> None:
@@ -51,13 +51,13 @@ class Check:
     id
         Stable: scripts and expected failures name it.
     group
-        What kind of promise it is about.
+        The kind of promise that it verifies.
     sentence
-        What a pass shows.
+        What passing shows.
     run
         Raises `Failed` or `Skipped`; any other exception is a failure too.
     compares
-        What it compares: scores, or fits as well. Where those do not even repeat, it is skipped.
+        What it compares: scores, or fits as well. If those do not even repeat, it is skipped.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Check:
     compares: Literal["nothing", "scores", "fits"] = "nothing"
 
     def require_repetition(self, subject: DetectorUnderTest) -> None:
-        """Raise `Skipped` where what it compares does not even repeat."""
+        """Raise `Skipped` if what it compares does not even repeat."""
         if self.compares != "nothing" and not subject.repeats_scores:
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
         if self.compares == "fits" and not subject.repeats_fits:
@@ -76,16 +76,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found.
+    """The result of a check.
 
     Parameters
     ----------
     id, group, sentence
         The check's.
     status
-        "pass", "fail", "skip", or "expected-failure": a failure that the table of expected failures explains.
+        "pass", "fail", "skip", or "expected-failure": a failure that was declared, with its reason.
     reason
-        Why, where it is not a pass.
+        Why, unless it is a pass.
     evidence
         Numbers behind a failure.
     """
@@ -99,12 +99,12 @@ class CheckResult:
 
     @property
     def good(self) -> bool:
-        """Whether it does not speak against the detector."""
+        """Whether it is not a failure."""
         return self.status != "fail"
 
 
 class Group:
-    """Collects the checks of one kind, in order of definition.
+    """Collects the checks of one kind, in the order of their definition.
 
     Parameters
     ----------

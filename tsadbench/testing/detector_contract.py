@@ -1,4 +1,4 @@
-"""For the tests of plugin authors: the checks of ``tsadbench check`` from Python and as pytest tests."""
+"""The checks of ``tsadbench check`` from Python and as pytest tests, for authors of plugins."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ from tsadbench.base.detector import Detector
 from tsadbench.testing.check import CheckResult
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.testing.suite import all_checks, run_checks
-from tsadbench.testing.synthetic import normal, with_fault
 from tsadbench.utils.parameters import parameters_of
 
 if TYPE_CHECKING:
     import pytest
-
-__all__ = [
-    "CheckFailedError",
-    "CheckResult",
-    "DetectorContract",
-    "check_detector",
-    "normal",
-    "parametrize_with_checks",
-    "with_fault",
-]
 
 T = TypeVar("T")
 
@@ -32,22 +21,14 @@ class CheckFailedError(AssertionError):
     """A detector failed checks; the message lists them."""
 
 
-def subject_of(detector: Detector | type[Detector], *, full: bool = False) -> DetectorUnderTest:
-    """Return the detector with its parameters as the checks want it.
-
-    Parameters
-    ----------
-    detector
-        A detector, or its class; its `test_params` make it cheap, unless ``full`` or where it sets another value.
-    full
-        Whether to use its own parameters and more rows.
-    """
+def _under_test(detector: Detector | type[Detector], *, full: bool = False) -> DetectorUnderTest:
+    """Return the detector, or its class, with `test_params`, except for those that it sets itself; none if ``full``."""
     if isinstance(detector, type):
         return DetectorUnderTest(detector, {} if full else detector.test_params(), full=full)
-    given = cast("Detector", detector)  # mypy loses it: Detector's base has no types
-    cls = type(given)
+    instance = cast("Detector", detector)  # mypy loses it: Detector's base has no types
+    cls = type(instance)
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
-    own = {name: value for name, value in given.get_params(deep=False).items() if value is not defaults[name]}
+    own = {name: value for name, value in instance.get_params(deep=False).items() if value is not defaults[name]}
     return DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full)
 
 
@@ -68,7 +49,7 @@ def check_detector(
     full
         Whether to use its own parameters and more rows instead of its `test_params`.
     only
-        Ids of the checks to run; none given: all.
+        Ids of the checks to run; empty: all.
     expected_failures
         Reason by id, for known failures besides those that the detector declares itself.
     on_fail
@@ -87,7 +68,7 @@ def check_detector(
     >>> {result.status for result in check_detector(MaxZ, only=["prefix", "fault"])}
     {'pass'}
     """
-    subject = subject_of(detector, full=full)
+    subject = _under_test(detector, full=full)
     results = run_checks(subject, only=only, expected_failures=expected_failures)
     failures = [f"{result.id}: {result.reason} {result.evidence}" for result in results if not result.good]
     if failures and on_fail == "raise":
@@ -98,14 +79,14 @@ def check_detector(
 def parametrize_with_checks(
     detectors: Sequence[Detector | type[Detector]],
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a pytest decorator for a test that takes ``detector`` and ``check_id``: one test a detector and check.
+    """Return a pytest decorator for a test of ``detector`` and ``check_id``: one test per detector and check.
 
     Parameters
     ----------
     detectors
         Detectors, or their classes.
     """
-    import pytest
+    import pytest  # not a dependency: whoever calls this runs pytest
 
     cases = [
         pytest.param(detector, check.id, id=f"{_name(detector)}-{check.id}")
@@ -133,7 +114,7 @@ class DetectorContract:
 
     def test_check(self, check_id: str) -> None:
         """Run one check."""
-        import pytest
+        import pytest  # not a dependency: it runs this
 
         results = check_detector(self.detector, only=[check_id], expected_failures=self.expected_failures)
         (result,) = (result for result in results if result.id == check_id)
@@ -143,7 +124,7 @@ class DetectorContract:
             pytest.xfail(result.reason)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Make one test a check."""
+        """Make one test per check."""
         metafunc.parametrize("check_id", [check.id for check in all_checks()])
 
 

@@ -1,4 +1,4 @@
-"""The detector under check: constructed and fitted as often as a check needs, but not more often."""
+"""The detector that is checked: constructed and fitted as often as a check needs, and no more often."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DetectorUnderTest:
 
     @property
     def traits(self) -> Traits:
-        """What the detector promises with these parameters."""
+        """The traits that the detector declares with these parameters."""
         return self.make().declared_traits()
 
     @property
@@ -51,11 +51,11 @@ class DetectorUnderTest:
         return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
 
     def train(self, seed: int = 1) -> tuple[Recording, Recording]:
-        """Return two normal recordings, fresh copies at each call."""
+        """Return two normal recordings, new copies at each call."""
         return material.normal(self._n_rows, seed), material.normal(self._n_rows, seed + 100)
 
     def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
-        """Return a normal recording that no fit has seen, a fresh copy at each call."""
+        """Return a normal recording that no fit has seen, a new copy at each call."""
         return material.normal(n_rows, seed + 1000)
 
     def make(self, **changes: object) -> Detector:
@@ -71,32 +71,32 @@ class DetectorUnderTest:
         """A detector fitted on `train`; a copy, so that a check cannot spoil another's."""
         try:
             return copy.deepcopy(self._fitted)
-        except Exception:  # the check of copies says so; the others go on
+        except Exception:  # the check `copies` reports it; the others go on
             return self.make().fit(self.train())
 
     def score(self, recording: Recording) -> FloatArray:
-        """Return the scores of a copy of the recording, by a copy of the detector: no check can spoil another's."""
+        """Return the scores of a copy of the recording by a copy of the detector, so that no check spoils another."""
         return self.fitted.score(material.changed(recording, np.copy))
 
     @cached_property
     def repeats_scores(self) -> bool:
-        """Whether it gives the same scores twice; where it does not, comparing scores says nothing."""
+        """Whether it gives the same scores twice; if not, comparing scores means nothing."""
         return difference(self.score(self.test()), self.score(self.test()), exact=True)[0] is None
 
     @cached_property
     def repeats_fits(self) -> bool:
-        """Whether two fits give the same scores; where they do not, comparing fits says nothing."""
+        """Whether two fits give the same scores; if not, comparing fits means nothing."""
         again = self.make().fit(self.train()).score(self.test())
         return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
 
     @cached_property
     def boxed_scores(self) -> FloatArray:
-        """Scores of `test` from a real box, in which folders that hold data sets are forbidden.
+        """Scores of `test` from a real box, in which the folders that hold data sets are forbidden.
 
         Raises
         ------
         BoxFailure
-            If the detector reaches for one of them, or breaks down.
+            If the detector opens something in one of them, or fails.
         """
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
@@ -107,12 +107,12 @@ class DetectorUnderTest:
 
     @cached_property
     def warm_up(self) -> int:
-        """How many rows at a recording's start it leaves unscored."""
+        """Number of rows at a recording's start without a score."""
         return int(np.isnan(self.score(self.test())).cumprod().sum())
 
     @cached_property
     def constant(self) -> bool:
-        """Whether it gives every row the same score, be it faulty or not."""
+        """Whether it gives every row the same score, even in a fault."""
         faulty, _ = material.with_fault(self.test(), 120, 160)
         scores = self.score(faulty)
         present = scores[np.isfinite(scores)]

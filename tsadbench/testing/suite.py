@@ -1,4 +1,4 @@
-"""Runs the checks on a detector, and holds what failed against what was expected to fail."""
+"""Runs the checks on a detector, and compares failures with those expected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.threads import limit_threads
 
-# Leakage last: its last check runs a box, whose server imports in the meantime.
+# Leakage last: its last checks run a box, whose server imports in the meantime.
 _GROUPS = (contract.group, reproducibility.group, robustness.group, learning.group, position.group, leakage.group)
 
 
@@ -32,7 +32,7 @@ def run_checks(
     subject
         The detector and the data.
     only
-        Ids of the checks to run; none given: all.
+        Ids of the checks to run; empty: all.
     expected_failures
         Reason by id, besides those that the detector declares itself (`Detector.expected_check_failures`). Such a
         check must fail: one that passes is a failure, so that no reason outlives its cause.
@@ -69,7 +69,7 @@ def _run(check: Check, subject: DetectorUnderTest, expected: str | None) -> Chec
         return result("skip", str(skipped))
     except Failed as failure:
         return result(failed, expected or failure.reason, dict(failure.evidence))
-    except Exception as error:  # whatever a detector raises speaks against it
+    except Exception as error:  # any error of the detector is a failure
         where = traceback.extract_tb(error.__traceback__)[-1]
         evidence = {"raised_in": f"{where.filename}:{where.lineno}"}
         return result(failed, expected or f"{type(error).__name__}: {error}", dict(evidence))

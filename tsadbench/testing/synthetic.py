@@ -1,4 +1,4 @@
-"""Small data with known answers: a stable system of four coupled sensors, and what can be done to it."""
+"""Small data with known answers: a stable system of four coupled sensors, and faults in it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.scores import comparable
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-# Changes values [n_rows, n_sensors] in place, or returns others.
+# Changes values [n_rows, n_sensors] in place, or returns new ones.
 Change: TypeAlias = Callable[[FloatArray], FloatArray | None]
 
 SENSORS = ("drive", "flow", "pressure", "heat")
-# What drives what in `normal`: a detector that needs a prior gets this one.
+# The couplings of `normal`: the prior for detectors that need one.
 PRIOR = Prior((Edge("drive", "flow"), Edge("pressure", "heat"), Edge("flow", "heat")), origin="the checks' system")
 MEAN = np.array([10.0, 3.0, -2.0, 50.0])
 SCALE = np.array([1.0, 0.5, 2.0, 5.0])
@@ -65,7 +65,7 @@ def with_fault(original: Recording, start: int, stop: int) -> tuple[Recording, B
 
 
 def periodic(n_periods: int, seed: int) -> tuple[Recording, int]:
-    """Return a recording that repeats the same rows over and over, and how many rows a period has."""
+    """Return a recording that repeats the same rows, and the number of rows of a period."""
     block = normal(20, seed).values
     return recording(np.tile(block, (n_periods, 1))), len(block)
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.registry import load_detector, load_library
-from tsadbench.testing.detector_contract import check_detector, normal, with_fault
+from tsadbench.testing import check_detector, normal, with_fault
 from tsadbench_detectors.adapters.known import Known
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN

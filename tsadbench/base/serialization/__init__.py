@@ -1,1 +1,1 @@
-"""Learned state as plain parts, without pickling: what crosses from the box into a model file."""
+"""Learned state as plain parts, without pickling: they cross from the box into a model file."""

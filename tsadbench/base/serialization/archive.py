@@ -1,4 +1,4 @@
-"""One file of several parts: a zip archive, not compressed, whose comment is the checksum of all bytes before it."""
+"""One file of several parts: an uncompressed zip archive whose comment is the checksum of all bytes before it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAGIC = b"PK\x03\x04"
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:
-    """Return the parts as one file's content; the same parts give the same bytes."""
+    """Return the content of one file with these parts; equal parts give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -33,7 +33,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
     Raises
     ------
     ModelFileError
-        If it is something else, was cut off, or was changed.
+        If it is another kind of file, is truncated, or was changed.
     """
     if not content.startswith(_MAGIC):
         raise ModelFileError("it is no model: expected a file that tsadbench fit has written")
@@ -48,10 +48,10 @@ def unpack(content: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            # Not compressed, so that no part can be larger than the file.
-            if any(one.compress_type != zipfile.ZIP_STORED or one.file_size > len(content) for one in members):
+            # Uncompressed, so that no part can be larger than the file.
+            if any(member.compress_type != zipfile.ZIP_STORED or member.file_size > len(content) for member in members):
                 raise ModelFileError("it is no model: expected parts that are not compressed")
-            return {one.filename: archive.read(one) for one in members}
+            return {member.filename: archive.read(member) for member in members}
     except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         if isinstance(error, ModelFileError):
             raise

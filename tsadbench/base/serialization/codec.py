@@ -1,7 +1,7 @@
-"""What a detector has learned as JSON, arrays and scikit-learn's estimators, and back. Nothing of it is ever executed.
+"""Encodes what a detector has learned as JSON, arrays and scikit-learn estimators. Decoding executes no stored code.
 
-JSON holds None, booleans, integers, finite floats, texts and lists as they are; everything else is an object with one
-of the keys below.
+JSON holds None, booleans, integers, finite floats, strings and lists as they are; everything else is an object with one
+of the keys in `_Decoder.decode`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _CORE = "tsadbench"
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A value taken apart.
+    """An encoded value.
 
     Parameters
     ----------
     tree
-        The value as JSON, with names in the place of what follows.
+        The value as JSON, with names instead of arrays and estimators.
     arrays
         By the value's path, for instance ``standardiser_.mean``.
     estimators
-        What skops makes of scikit-learn's estimators, by their path.
+        scikit-learn's estimators as skops writes them, by the value's path.
     """
 
     tree: JsonValue
@@ -49,20 +49,20 @@ class Encoded:
 
 
 def encode(value: object, owner: type) -> Encoded:
-    """Take a value apart.
+    """Encode a value.
 
     Parameters
     ----------
     value
-        None, booleans, integers, floats, texts, numpy's arrays and numbers, scikit-learn's estimators; tuples, lists,
+        None, booleans, integers, floats, strings, numpy arrays and numbers, scikit-learn estimators; tuples, lists,
         dictionaries and dataclasses of these.
     owner
-        The detector's class. Dataclasses may be of its package, or of tsadbench.
+        The detector's class. Dataclasses must belong to its package or to tsadbench.
 
     Raises
     ------
     ModelFileError
-        If there is anything else; the message names its path.
+        If the value holds anything else; the message names its path.
     """
     encoder = _Encoder(owner)
     try:
@@ -73,25 +73,25 @@ def encode(value: object, owner: type) -> Encoded:
 
 
 def decode(encoded: Encoded, owner: type) -> object:
-    """Put a value together again.
+    """Decode a value.
 
     Parameters
     ----------
     encoded
-        What `encode` gave.
+        What `encode` returned.
     owner
         The detector's class, imported with everything that its dataclasses need.
 
     Raises
     ------
     ModelFileError
-        If it is not what `encode` gives for this class.
+        If `encode` returns nothing like it for this class.
     """
     try:
         return _Decoder(encoded, owner).decode(encoded.tree)
     except (ModelFileError, MissingExtraError):
         raise
-    except Exception as error:  # dataclasses may look at their fields in any way
+    except Exception as error:  # a dataclass may validate its fields with any error
         raise ModelFileError(f"it holds what no {owner.__name__} has learned ({error})") from error
 
 
@@ -114,7 +114,7 @@ class _Encoder:
             return {"tuple": self._items(list(cast("tuple[object, ...]", value)), path)}
         if kind is dict:
             pairs = cast("dict[object, object]", value).items()
-            return {"dict": [[self.encode(key, path), self.encode(one, _below(path, key))] for key, one in pairs]}
+            return {"dict": [[self.encode(key, path), self.encode(item, _below(path, key))] for key, item in pairs]}
         if kind is np.ndarray or isinstance(value, np.generic):
             return self._array(cast("NDArray[np.generic]", value), path)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -136,7 +136,7 @@ class _Encoder:
         self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
         if isinstance(value, np.generic):
             return {"number": name}
-        # Rows and columns may be summed in the order in which they lie: the layout belongs to the value.
+        # The memory layout belongs to the value: numpy may sum rows and columns in the order of memory.
         by_column = value.flags.f_contiguous and not value.flags.c_contiguous
         return {"array": name, "order": "F" if by_column else "C"}
 
@@ -145,9 +145,9 @@ class _Encoder:
         if _find_dataclass(_reference(cls, self._owner), self._owner) is not cls:
             raise self._cannot(path, f"a {cls.__qualname__}, a dataclass of another package or inside a function")
         fields = {
-            one.name: self.encode(getattr(value, one.name), _below(path, one.name))
-            for one in dataclasses.fields(cast("Any", value))
-            if one.init
+            field_.name: self.encode(getattr(value, field_.name), _below(path, field_.name))
+            for field_ in dataclasses.fields(cast("Any", value))
+            if field_.init
         }
         return {"dataclass": _reference(cls, self._owner), "fields": fields}
 
@@ -178,7 +178,7 @@ class _Decoder:
         if kind == "dict":
             return {self.decode(key): self.decode(value) for key, value in content}
         if kind == "array":
-            # A copy: what safetensors gives may lie anywhere in the file's bytes, and sums hang on where it lies.
+            # A copy: safetensors returns views of the file's bytes, and the last bits of sums depend on alignment.
             return np.array(self._encoded.arrays[content], order="F" if tree["order"] == "F" else "C")
         if kind == "number":
             return self._encoded.arrays[content][()]
@@ -186,7 +186,7 @@ class _Decoder:
             return load_estimator(self._encoded.estimators[content])
         if kind == "dataclass":
             return self._dataclass(content, cast("Mapping[str, JsonValue]", tree["fields"]))
-        raise ModelFileError(f"it holds a value of a kind that is not known here, {kind!r}")
+        raise ModelFileError(f"it holds a value of an unknown kind, {kind!r}")
 
     def _dataclass(self, reference: str, fields: Mapping[str, JsonValue]) -> object:
         cls = _find_dataclass(reference, self._owner)
@@ -200,17 +200,17 @@ def _below(path: str, key: object) -> str:
 
 
 def _reference(cls: type, owner: type) -> str:
-    """Return ``module:Class``; the module of the detector itself, whose name may differ elsewhere, is left out."""
+    """Return ``module:Class``, without the module if it is the detector's own: its name may differ elsewhere."""
     module = "" if cls.__module__ == owner.__module__ else cls.__module__
     return f"{module}:{cls.__qualname__}"
 
 
 def _find_dataclass(reference: str, owner: type) -> Any:  # the class, whose fields only itself knows
-    """Return a dataclass of the detector's package or of tsadbench that is loaded already; nothing is imported."""
+    """Return a loaded dataclass of the detector's package or of tsadbench; nothing is imported."""
     module, _, name = reference.partition(":")
     module = module or owner.__module__
     package = module.partition(".")[0]
     if package not in (owner.__module__.partition(".")[0], _CORE) or module not in sys.modules:
         return None
-    found = getattr(sys.modules[module], name, None)
-    return found if isinstance(found, type) and dataclasses.is_dataclass(found) else None
+    cls = getattr(sys.modules[module], name, None)
+    return cls if isinstance(cls, type) and dataclasses.is_dataclass(cls) else None

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import IsolationForest
 from sklearn.tree import BaseDecisionTree
 
-from tsadbench.errors import MissingExtraError, ModelFileError
+from tsadbench.errors import ModelFileError
+from tsadbench.utils.extras import extra
 
-# skops does not trust it because its nodes point to each other unchecked: `_check_tree` checks them.
+# skops does not trust trees because their nodes point to each other unchecked: `_check_tree` checks them.
 _TREE = "sklearn.tree._tree.Tree"
 _LEAF = -1
 
@@ -22,9 +23,9 @@ def dump_estimator(estimator: BaseEstimator, what: str) -> bytes:
     Parameters
     ----------
     estimator
-        A fitted one.
+        A fitted estimator.
     what
-        What messages call it.
+        Its name in messages.
 
     Raises
     ------
@@ -49,13 +50,13 @@ def load_estimator(data: bytes) -> BaseEstimator:
     Raises
     ------
     ModelFileError
-        If it is none, or holds types that are not trusted, or trees whose nodes lead nowhere.
+        If the bytes hold no estimator, types that are not trusted, or trees with invalid nodes.
     MissingExtraError
         If skops is not installed.
     """
     skops = _skops()
     try:
-        # Types that are not trusted are refused before anything is constructed, trees alone are looked at afterwards.
+        # Untrusted types are refused before anything is constructed; only trees are checked afterwards.
         estimator: object = skops.loads(data, trusted=[_TREE])
         untrusted = _untrusted(data, estimator)
         if untrusted:
@@ -64,20 +65,20 @@ def load_estimator(data: bytes) -> BaseEstimator:
             raise ValueError(f"found a {type(estimator).__name__}")
         if isinstance(estimator, IsolationForest):
             _check_forest(estimator)
-    except Exception as error:  # skops lets through whatever the classes that it constructs raise
+    except Exception as error:  # skops passes on whatever error a constructed class raises
         reason = " ".join(str(error).split())[:200]
         raise ModelFileError(f"an estimator of scikit-learn in it cannot be read: {reason}") from error
     return estimator
 
 
 def _untrusted(data: bytes, estimator: object) -> list[str]:
-    """Return the types that may not be constructed; trees may, where they are an isolation forest's."""
+    """Return the types that may not be constructed; an isolation forest's trees may."""
     trusted = [_TREE] if type(estimator) is IsolationForest else []
     return [name for name in _skops().get_untrusted_types(data=data) if name not in trusted]
 
 
 def _check_forest(forest: IsolationForest) -> None:
-    """Raise a ValueError unless every tree's nodes lead on to later ones, and ask for features that exist."""
+    """Raise a ValueError unless every tree's nodes lead to later ones and use features that exist."""
     for member, features in zip(forest.estimators_, forest.estimators_features_, strict=True):
         if not isinstance(member, BaseDecisionTree) or not _within(np.asarray(features), forest.n_features_in_):
             raise ValueError("a member of the forest is no tree over its features")
@@ -87,13 +88,13 @@ def _check_forest(forest: IsolationForest) -> None:
 def _check_tree(tree: Any, n_features: int) -> None:  # scikit-learn's compiled class has no types
     if tree.node_count > tree.capacity:
         raise ValueError("a tree has fewer nodes than it counts")
-    places = np.arange(tree.node_count)
+    numbers = np.arange(tree.node_count)
     inner = tree.children_left != _LEAF
     for children in (tree.children_left, tree.children_right):
-        if (children[inner] <= places[inner]).any() or not _within(children[inner], tree.node_count):
-            raise ValueError("a tree's nodes do not lead on to later ones")
+        if (children[inner] <= numbers[inner]).any() or not _within(children[inner], tree.node_count):
+            raise ValueError("a tree's nodes do not lead to later ones")
     if not _within(tree.feature[inner], min(n_features, tree.n_features)):
-        raise ValueError("a tree asks for features that do not exist")
+        raise ValueError("a tree uses features that do not exist")
 
 
 def _within(numbers: Any, end: int) -> bool:
@@ -101,8 +102,6 @@ def _within(numbers: Any, end: int) -> bool:
 
 
 def _skops() -> Any:
-    try:
+    with extra("keeping scikit-learn's estimators in a file", "models"):
         import skops.io
-    except ImportError as error:
-        raise MissingExtraError("keeping scikit-learn's estimators in a file", "models") from error
     return skops.io

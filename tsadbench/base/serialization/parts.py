@@ -8,18 +8,19 @@ from typing import Any, cast
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.serialization.codec import Encoded, decode, encode
-from tsadbench.errors import MissingExtraError, ModelFileError, TsadbenchError
+from tsadbench.errors import ModelFileError, TsadbenchError
+from tsadbench.utils.extras import extra
 
 _TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
 
 
 def to_parts(detector: Detector) -> dict[str, bytes]:
-    """Return a fitted detector as parts, by name: its parameters and what it has learned.
+    """Return a fitted detector's parameters and learned state as parts, by name.
 
     Raises
     ------
     ModelFileError
-        If it holds what cannot be kept.
+        If it has learned something that a file cannot hold.
     MissingExtraError
         If safetensors or skops is not installed.
     """
@@ -33,16 +34,16 @@ def to_parts(detector: Detector) -> dict[str, bytes]:
 
 
 def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
-    """Return the fitted detector again.
+    """Restore a fitted detector.
 
     Parameters
     ----------
     cls
         Its class.
     parts
-        What `to_parts` gave.
+        What `to_parts` returned.
     changes
-        Parameters that are other ones here: the device.
+        Parameters to replace, for instance the device.
 
     Raises
     ------
@@ -63,13 +64,13 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
         return detector.restore(learned)
     except TsadbenchError:
         raise
-    except Exception as error:  # a detector takes back only what it has learned itself, and says so in any way
+    except Exception as error:  # a detector may refuse state that is not its own with any error
         reason = " ".join(str(error).split())[:200]
         raise ModelFileError(f"it holds no fitted {cls.__name__}: {reason}") from error
 
 
 def require_packages() -> None:
-    """Raise a MissingExtraError where a model could not be written in the end."""
+    """Raise a MissingExtraError now if a model could not be written after its fit."""
     _safetensors()
 
 
@@ -77,7 +78,7 @@ def _encoded(parts: Mapping[str, bytes]) -> Encoded:
     safetensors = _safetensors()
     try:
         tree, arrays = json.loads(parts[_TREE]), safetensors.load(parts[_ARRAYS])
-    except Exception as error:  # safetensors has an error of its own for what is none of its files
+    except Exception as error:  # safetensors has its own error for a file that it cannot read
         raise ModelFileError(f"its parts cannot be read ({error})") from error
     estimators = {
         name.removeprefix(_ESTIMATORS).removesuffix(".skops"): data
@@ -88,7 +89,7 @@ def _encoded(parts: Mapping[str, bytes]) -> Encoded:
 
 
 def _check_names(cls: type[Detector], learned: Mapping[str, object]) -> None:
-    """Raise a ValueError where what was learned would take the place of what the class does."""
+    """Raise a ValueError if a learned attribute would replace one of the class's methods or properties."""
     for name in learned:
         own = getattr(cls, name, None)
         if not name.isidentifier() or name.startswith("__") or callable(own) or isinstance(own, property):
@@ -96,8 +97,6 @@ def _check_names(cls: type[Detector], learned: Mapping[str, object]) -> None:
 
 
 def _safetensors() -> Any:
-    try:
+    with extra("a model file", "models"):
         import safetensors.numpy
-    except ImportError as error:
-        raise MissingExtraError("a model file", "models") from error
     return safetensors.numpy
