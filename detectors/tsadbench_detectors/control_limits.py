@@ -34,13 +34,13 @@ def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:
 def q_limit(residual_variances: FloatArray, confidence: float) -> float:
     """Return the limit of Q, the squared length of what the principal components leave of a row.
 
-    Jackson and Mudholkar's approximation; where its exponent h0 is not positive, it does not hold, and the scaled
-    chi-squared distribution with the same mean and variance takes its place.
+    Jackson and Mudholkar's approximation. It does not hold if its exponent h0 is not positive; then the limit is
+    that of the scaled chi-squared distribution with the same mean and variance.
 
     Parameters
     ----------
     residual_variances
-        [n_residual], positive: the variances of the components that were not kept. Where there are none, nothing is
+        [n_residual], positive: the variances of the components that were not kept. If there are none, nothing is
         left of a row and the limit is infinite.
     confidence
         Share of normal rows below the limit, at least 0.5.

@@ -17,7 +17,7 @@ _KERNEL = 7
 
 
 class ConvAE(Reconstructor):
-    """Scores how far a window's last row is from what a convolutional autoencoder makes of it.
+    """Scores how far a window's last row is from its reconstruction by a convolutional autoencoder.
 
     Convolutions over time (kernel 7, stride 2, ReLU) with 32 and 16 channels, then their transposes; dropout between.
     The loss is the mean squared error, the score the sum of the absolute errors of the last row.
@@ -29,10 +29,10 @@ class ConvAE(Reconstructor):
     window
         Rows that it sees at once.
     shared_output
-        Whether one output channel stands for all sensors, as in the SKAB benchmark's network (an oversight there): it
-        learns one common curve, and its score is how far the sensors lie from it.
+        Whether all sensors share one output channel, as in the SKAB benchmark's network (an oversight there): it learns
+        one common curve, and the score is the distance of the sensors from it.
     dropout
-        Share of the activations that training leaves out.
+        Share of the activations that are dropped in training.
 
     References
     ----------

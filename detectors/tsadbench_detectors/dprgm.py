@@ -1,7 +1,7 @@
 """DPR-GM: forecasts each sensor from its own past and from the sensors that physically drive it.
 
 A language model reads the system's documentation and lists directed couplings; how sensors correlate weighs them.
-What the forecasts miss, on the sensors that run steadily in normal operation above all, is the score.
+The score is how far the forecasts miss, above all on the sensors that run steadily in normal operation.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class DPRGM(Forecaster):
     edge_weights
         Whether an edge from i to j weighs 0.5 + 0.5 * correlation(i, j) instead of 1.
     edge_votes
-        Whether an edge of the prior weighs its share of votes besides; needs graph "domain" and a prior with votes.
+        Whether the weight of an edge is multiplied by its share of votes; needs graph "domain" and a prior with votes.
     node_weights
-        Whether a sensor weighs the more in the score, the less it varies in the training rows; else all weigh 1/N.
+        Whether sensors that vary less in the training rows weigh more in the score; otherwise all weigh 1/N.
     graph
         Where edges come from: "domain" (the prior), "none", "complete", "random" (as many as in the prior, drawn by
         the seed), "correlation" (the complete graph; needs edge_weights).
     prior
-        Directed physical couplings between sensors; needed where graph is "domain" or "random".
+        Directed physical couplings between sensors; needed if graph is "domain" or "random".
     window
         Rows that a forecast sees.
     horizon
@@ -67,7 +67,7 @@ class DPRGM(Forecaster):
     layers
         Graph layers.
     embedding_size
-        Width of what is learned of each sensor's identity.
+        Width of each sensor's learned identity.
     alpha
         Share of the largest contribution in the score, the rest being their mean; 0 to 1.
     """
@@ -225,7 +225,7 @@ class DPRGM(Forecaster):
         return sensor_graph.weighted(couplings, sensor_graph.correlations(standardiser, pooled_rows(recordings)))
 
     def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return D [n_sensors, n_sensors], zeros and ones; shares of votes in the place of ones where asked for."""
+        """Return D [n_sensors, n_sensors], zeros and ones; with ``edge_votes``, shares of votes instead of ones."""
         if self.graph == "domain":
             prior = self._known_prior()
             return prior.votes(sensors) if self.edge_votes else prior.matrix(sensors)
@@ -258,7 +258,7 @@ class Network(nn.Module):
     Parameters
     ----------
     adjacency
-        A [n_sensors, n_sensors]; messages go from sensor j to sensor i where A[j, i] > 0.
+        A [n_sensors, n_sensors]; messages go from sensor j to sensor i if A[j, i] > 0.
     backbone, horizon, hidden_size, layers, embedding_size
         As for `DPRGM`.
     """

@@ -28,7 +28,7 @@ class GDN(Forecaster):
 
     With ``e_i(t)`` the absolute error of sensor i's forecast, ``a_i = (e_i - median_i) / (IQR_i + eps)``, the score is
     the largest over the sensors of a_i's mean over the last ``smoothing`` rows. Median and inter-quartile range are
-    those of the training rows held out from training (all training rows where none are), eps is .01 of the sensors'
+    those of the training rows held out from training (of all training rows if none are), eps is .01 of the sensors'
     median inter-quartile range. Contributions are the smoothed a_i.
 
     The reference takes median and inter-quartile range from the very rows that it scores: that is ``quirks``.
@@ -40,7 +40,7 @@ class GDN(Forecaster):
     window
         Rows that a forecast sees.
     embedding_size
-        Width of a sensor's learned identity, and of what is known of its window.
+        Width of a sensor's learned identity, and of the features of its window.
     top_k
         Neighbours of a sensor, itself included.
     smoothing
@@ -49,7 +49,7 @@ class GDN(Forecaster):
         Whether to normalise as the reference does: by the statistics of the recording that is scored (a leak), with
         eps = .01, and 0 for the first ``smoothing - 1`` scored rows.
     dropout
-        Share of the activations before the last layer that training leaves out.
+        Share of the activations before the last layer that are dropped in training.
 
     References
     ----------
@@ -187,8 +187,8 @@ class Network(nn.Module):
         nn.init.kaiming_uniform_(self.identity, a=5**0.5)
         self.features = nn.Linear(window, embedding_size, bias=False)
         self.bias = nn.Parameter(torch.zeros(embedding_size))
-        # What the attention's logit of a pair takes from its target and from its source: of their windows and, from
-        # zero on, of their identities.
+        # The parts of a pair's attention logit that come from its target and from its source: from their windows and,
+        # starting at zero, from their identities.
         self.of_target = nn.Linear(embedding_size, 1, bias=False)
         self.of_source = nn.Linear(embedding_size, 1, bias=False)
         self.of_target_identity = nn.Parameter(torch.zeros(embedding_size))

@@ -22,7 +22,7 @@ with extra("grelen", "deep"):
 
 Statistic: TypeAlias = Literal["difference", "deviation", "reconstruction"]
 
-# Types of relation from one sensor to another, the first of them none at all, and how probable they are beforehand.
+# Prior probabilities of the types of relation from one sensor to another; the first type is "none".
 _PRIOR = (0.91, 0.03, 0.03, 0.03)
 # Widths of the graph learner.
 _FEATURES, _KEY = 64, 32
@@ -54,14 +54,14 @@ class GReLeN(NetworkDetector):
     hidden_size
         Width of the recurrent layers.
     diffusion_steps
-        How many relations in a row the state travels, with and against their direction, in one step.
+        Number of relations along which the state travels in one step, with and against their direction.
     temperature
         Of the Gumbel-softmax: the smaller, the less smooth.
     statistic
         "difference": ``|m_i(t) - m_i(t - 1)| / 2``, the published distance from the moving average over two windows,
         without its sign; it needs one row more. "deviation": how many standard deviations of the training windows
         m_i is from their mean. "reconstruction": squared error of the last row's forecast, with the probabilities
-        themselves in the place of drawn relations.
+        themselves instead of drawn relations.
 
     References
     ----------
@@ -290,7 +290,7 @@ class Network(nn.Module):
 
 
 class GraphLearner(nn.Module):
-    """Infers relations from a window: one perceptron for all sensors, then a query and a key a type for each.
+    """Infers relations from a window: one perceptron for all sensors, then a query and a key per sensor and type.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _by_type(features: Tensor) -> Tensor:
 class Decoder(nn.Module):
     """Forecasts each next row: for each type of relation a gated recurrent unit whose maps are diffusion convolutions.
 
-    A diffusion convolution maps what arrives at a sensor by each of the `random_walks`, together. The types' units are
+    A diffusion convolution maps together what arrives at a sensor by each of the `random_walks`. The types' units are
     computed at once; their states' mean gives the forecast.
 
     Parameters

@@ -15,17 +15,17 @@ from tsadbench_detectors.standardise import Standardiser, pooled_rows
 class IsolationForest(Detector):
     """scikit-learn's isolation forest over single rows, by default with its defaults: 100 trees of at most 256 rows.
 
-    The score is the paper's anomaly score in (0, 1], ``2^(-E[path length] / c(rows))``. Where the forest's own
-    threshold (``contamination``) would lie plays no part: thresholds are the protocol's.
+    The score is the paper's anomaly score in (0, 1], ``2^(-E[path length] / c(rows))``. The forest's own
+    threshold (``contamination``) plays no part: thresholds are the protocol's.
 
     Parameters
     ----------
     n_estimators
         Trees, at least 1.
     max_samples
-        Rows that each tree is grown from, at least 1; all of them where there are fewer.
+        Rows from which each tree is grown, at least 1; all of them if there are fewer.
     seed
-        Of the rows and the cuts that the trees draw, at least 0.
+        Decides the rows and the cuts that the trees draw, at least 0.
 
     References
     ----------

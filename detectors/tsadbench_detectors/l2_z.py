@@ -11,7 +11,7 @@ from tsadbench_detectors.standardise import Standardiser
 
 
 class L2Z(Detector):
-    """Euclidean distance of a row to the training mean, each sensor in training standard deviations.
+    """Euclidean distance of a row to the training mean, in each sensor's training standard deviations.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
     squared z-scores; the score is the root of their sum.

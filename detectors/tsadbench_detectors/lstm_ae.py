@@ -1,4 +1,4 @@
-"""LSTM autoencoder: one recurrent layer reads the window, another writes it again from the last state."""
+"""LSTM autoencoder: one recurrent layer reads the window, another reconstructs it from the last state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ with extra("lstm-ae", "deep"):
 
 
 class LSTMAE(Reconstructor):
-    """Scores how far a window's last row is from what an LSTM encoder and decoder make of it.
+    """Scores how far a window's last row is from its reconstruction by an LSTM encoder and decoder.
 
     The encoder's last state is the decoder's input at every step. The loss is the mean absolute error, the score the
     sum of the absolute errors of the last row. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
@@ -27,7 +27,7 @@ class LSTMAE(Reconstructor):
     window
         Rows that it sees at once.
     hidden_size
-        Width of both layers, and of what is known of the window between them.
+        Width of both layers, and of the summary of the window between them.
 
     References
     ----------

@@ -16,8 +16,8 @@ with extra("lstm-vae", "deep"):
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector
 
-# exp(-6) of a standardised sensor's variance: a decoder that is surer than that of a sensor that hardly moves would
-# make the loss run away.
+# exp(-6) of a standardised sensor's variance. A decoder that is more certain than that of a sensor that hardly moves
+# would make the loss diverge.
 _SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE = -6.0, 6.0
 
 
@@ -46,9 +46,9 @@ class LSTMVAE(NetworkDetector):
     References
     ----------
     D. Park, Y. Hoshi and C. Kemp, A multimodal anomaly detector for robot-assisted feeding using an LSTM-based
-    variational autoencoder, RA-L 2018. Width as the SKAB benchmark has it. That one draws z with the logarithm of the
-    variance for its deviation, has more latent variables than inputs, and a tanh output that no z-score above 1 can
-    be reached with; this one has none of that.
+    variational autoencoder, RA-L 2018. Width as the SKAB benchmark has it. That network uses the
+    logarithm of the variance as the deviation of z, has more latent variables than inputs, and a tanh output, which no
+    z-score above 1 can reach; this one has none of these faults.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -108,7 +108,7 @@ class LSTMVAE(NetworkDetector):
     def _loss(self, windows: Tensor) -> Tensor:
         mean, log_variance = self.network_.encode(windows)  # type: ignore[operator]
         if not self.network_.training:
-            # What is watched is the bound itself, at z's mean, whatever weight the divergence has in this epoch.
+            # The held-out loss is the bound itself, at z's mean, whatever the weight of the divergence in this epoch.
             return (self._surprise(windows, mean).sum((1, 2)) + divergence(mean, log_variance)).mean()
         latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
         weight = min(1.0, (len(self.losses_) + 1) / self.warm_up)

@@ -18,7 +18,7 @@ with extra("mscred", "deep"):
 
 
 class MSCRED(NetworkDetector):
-    """Scores how far the sensors' signature matrices are from what a convolutional recurrent autoencoder gives back.
+    """Scores how far the sensors' signature matrices are from their reconstruction by a convolutional LSTM autoencoder.
 
     Entry (i, j) of a signature matrix is the mean of x_i * x_j over the last 5, 10 or 20 rows: the three matrices are
     one image with three channels. From five images, two rows apart, the network reconstructs the last, which ends with
@@ -41,12 +41,12 @@ class MSCRED(NetworkDetector):
     References
     ----------
     C. Zhang et al., A deep neural network for unsupervised anomaly detection and diagnosis in multivariate time series
-    data, AAAI 2019. Otherwise than there, the scales are not 10, 30 and 60 rows, 10 rows apart: a score sees 28 rows,
+    data, AAAI 2019. Unlike there, the scales are not 10, 30 and 60 rows, 10 rows apart: a score sees 28 rows,
     as other detectors here see 30. Rows are scaled by mean and standard deviation of the training rows, never by the
-    range of the scored ones. The last layer is linear, for SELU would bound what it can give back from below. The score
-    is the mean of the squared errors, not the number of those above a limit that each data set would need anew.
-    For cost, channels are a quarter of the authors', every fourth window is trained on, next to the same as the three
-    windows beside it, for 12 epochs, and Adam's learning rate is 3e-3 in place of 2e-4.
+    range of the scored ones. The last layer is linear, because SELU would bound its output from below. The score
+    is the mean of the squared errors, not the number of those above a limit, which each data set would need anew.
+    For cost, channels are a quarter of the authors', only every fourth window is trained on (its
+    neighbours are nearly the same), for 12 epochs, and Adam's learning rate is 3e-3 instead of 2e-4.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -131,8 +131,8 @@ class MSCRED(NetworkDetector):
     def _images(self, windows: Tensor) -> Tensor:
         """Return the signature matrices [batch, steps, scales, n_sensors, n_sensors] of scaled rows.
 
-        Each is summed from its own rows: from sums over a whole recording, which are faster, one extreme row would
-        take the precision of all rows after it.
+        Each is summed from its own rows. Sums over a whole recording would be faster, but after one extreme row all
+        later ones would lose precision.
         """
         last = range(self.window - (self.steps - 1) * self.gap, self.window + 1, self.gap)
         return torch.stack(
@@ -144,7 +144,7 @@ class MSCRED(NetworkDetector):
         contributions = np.full(recording.values.shape, np.nan)
         for first, windows in self._scored_windows(recording, self.window):
             images = self._images(windows)
-            # In double precision, for the square of a far outlier's product is no float32.
+            # In double precision: the square of a far outlier's product exceeds the range of float32.
             errors = (images[:, -1] - self.network_(images)).double().square().mean(dim=1) / recording.n_sensors**2
             contributions[self.window - 1 + first] = ((errors.sum(dim=1) + errors.sum(dim=2)) / 2).cpu().numpy()
         return contributions

@@ -18,20 +18,20 @@ from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 Residual: TypeAlias = Literal["standardised", "raw"]
 
-# Rows estimated at once: their similarities to the memory are what takes room.
+# Rows estimated at once: their similarities to the memory take most of the memory used.
 _ROWS_AT_ONCE = 10_000
 _BLOCKS = 5
 
 
 class MSET(Detector):
-    """Multivariate state estimation technique: how far a row is from what remembered rows make of it.
+    """Multivariate state estimation technique: how far a row is from its estimate from remembered rows.
 
     With D the memory, one remembered row a column, and ``a # b = 1 - |a - b| / (|a| + |b|)`` the similarity of two
     rows, the estimate of a row x is ``D (D' # D)^-1 (D' # x)``; rows are z-scores. The score is the length of
     ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
 
-    Remembered are, of rows that differ, those with each sensor's smallest and largest value, then rows evenly spaced in
-    the order of their length, up to ``memory_rows`` (more where the extremes alone are more).
+    Of the distinct rows it remembers those with each sensor's smallest and largest value, then rows evenly spaced in
+    the order of their length, up to ``memory_rows`` (more if the extremes alone are more).
 
     A remembered row has no residual, so training scores are held out: each recording is cut into five blocks, and each
     block is scored with a memory chosen from the others.
@@ -41,10 +41,10 @@ class MSET(Detector):
     memory_rows
         Rows that it remembers, at least 1.
     ridge
-        Added to the diagonal of the memory's similarities, which rows that are all but equal make singular.
+        Added to the diagonal of the memory's similarities, which nearly equal rows make singular.
     residual
-        "standardised": in z-scores, every sensor counting alike; "raw": ``|x - estimate| / |estimate|`` in the sensors'
-        own units, as the SKAB benchmark has it, in which only sensors with large numbers are seen.
+        "standardised": in z-scores, so that all sensors count alike; "raw": ``|x - estimate| / |estimate|`` in the
+        sensors' own units, as in the SKAB benchmark, so that only sensors with large values matter.
     smoothing
         Rows of the trailing mean over the score, at least 1 (= no smoothing).
 
@@ -104,7 +104,7 @@ class MSET(Detector):
         self.memory_ = self._remember(self.standardiser_.z_scores(rows))
 
     def _remember(self, z_scores: FloatArray) -> Memory:
-        # A system at rest repeats its rows: the memory is for rows that differ.
+        # A system at rest repeats its rows; the memory holds distinct ones.
         distinct = np.unique(z_scores, axis=0)
         return Memory.of(distinct[chosen_rows(distinct, self.memory_rows)], self.ridge)
 
@@ -115,7 +115,7 @@ class MSET(Detector):
         return self._squares(recording, self.memory_)
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean squared residual in z-scores, whatever ``residual`` is: the score's scale depends on that."""
+        """Return the mean squared residual in z-scores, whatever ``residual`` is, because that changes the unit."""
         rows = np.concatenate([recording.values[first:] for recording in recordings])
         z = self.standardiser_.z_scores(rows)
         return float(np.mean((z - self.memory_.estimate(z)) ** 2))
@@ -172,7 +172,7 @@ class Memory:
         return cls(rows, factors, np.asarray(pivots, dtype=np.int64))
 
     def estimate(self, rows: FloatArray) -> FloatArray:
-        """Return what the memory makes of rows [n_rows, n_sensors]."""
+        """Return the estimates of rows [n_rows, n_sensors]."""
         weights = lu_solve((self.factors, self.pivots), similarities(self.rows, rows))
         return np.asarray(weights.T @ self.rows, dtype=np.float64)
 
@@ -184,14 +184,14 @@ def similarities(some: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def chosen_rows(rows: FloatArray, at_most: int) -> IntArray:
-    """Return the places of the rows to remember, in order: extremes, then evenly spaced by length.
+    """Return the indices of the rows to remember, sorted: extremes, and others evenly spaced by length.
 
     Parameters
     ----------
     rows
         [n_rows, n_sensors].
     at_most
-        How many; the extremes are in whatever their number.
+        How many; the extremes are always included.
     """
     if len(rows) <= at_most:
         return np.arange(len(rows), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""MTAD-GAT: attention over sensors and over time; then forecast the next row, and give the window back."""
+"""MTAD-GAT: attention over sensors and over time, then forecast and reconstruction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ with extra("mtad-gat", "deep"):
 _KERNEL = 7
 _FORECAST_LAYERS = 3
 _LEAK = 0.2
-# The root's gradient at 0 is infinite: sensors that never move are forecast without any error.
+# Keeps the gradient of the root finite: sensors that never move are forecast without any error.
 _SMALLEST_LOSS = 1e-12
 
 
@@ -47,7 +47,7 @@ class MTADGAT(NetworkDetector):
     gamma
         Weight of the reconstruction in the score.
     dropout
-        Share of the attention and of the forecast's activations that training leaves out.
+        Share of the attention and of the forecast's activations that are dropped in training.
 
     References
     ----------
@@ -161,7 +161,7 @@ class Attention(nn.Module):
     n_nodes, n_features
         Nodes, and the width of their vectors.
     dropout
-        Share of A that training leaves out.
+        Share of A that is dropped in training.
     """
 
     def __init__(self, n_nodes: int, n_features: int, dropout: float) -> None:

@@ -17,7 +17,7 @@ class NearestNeighbour(Detector):
     """Euclidean distance, in z-scores, of a row to the nearest of the training rows that it remembers.
 
     It remembers all of them, or ``max_rows`` evenly spaced ones. The training score of a row is its distance to the
-    nearest *other* row in the memory: itself is left out by its place and not by its distance, so that a row that
+    nearest *other* row in the memory: the row itself is left out by its index, not by its distance, so that a row that
     occurs twice scores 0. A sensor that is constant over the training rows counts in its own unit (`Standardiser`).
     Contributions are the squared differences to the nearest row; the score is the root of their sum.
 
@@ -57,7 +57,7 @@ class NearestNeighbour(Detector):
 
     def _grown_tree(self) -> cKDTree:
         # Exact distances, row by row: scikit-learn's brute force gives two equal rows a distance of about 1e-8. An
-        # unbalanced tree, because a balanced one is slow to build where many rows are equal.
+        # unbalanced tree, because a balanced one is slow to build if many rows are equal.
         return cKDTree(self.memory_, balanced_tree=False)
 
     def _learned(self) -> dict[str, object]:
@@ -79,7 +79,7 @@ class NearestNeighbour(Detector):
                 f"{self.n_training_rows_} rows, found {len(rows)}"
             )
         distances, neighbours = map(np.asarray, self.tree_.query(self.standardiser_.z_scores(rows), k=2))
-        # Where a remembered row is not the first that the tree finds, that first one is another row, equal to it.
+        # If a remembered row is not the first that the tree finds, the first one is another row, equal to it.
         itself_first = self.remembered_[neighbours[:, 0]] == np.arange(len(rows))
         nearest_other = np.where(itself_first, distances[:, 1], distances[:, 0])
         borders = np.cumsum([recording.n_rows for recording in recordings])[:-1]
@@ -92,6 +92,6 @@ class NearestNeighbour(Detector):
 
 
 def _evenly_spaced(n_rows: int, at_most: int) -> IntArray:
-    """Return the places of all rows, or of ``at_most`` evenly spaced ones from the first on."""
+    """Return the indices of all rows, or of ``at_most`` evenly spaced ones from the first on."""
     count = min(n_rows, at_most)
     return np.arange(count, dtype=np.int64) * n_rows // count

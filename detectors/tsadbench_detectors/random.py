@@ -15,12 +15,12 @@ class Random(Detector):
     """A uniform random number in [0, 1) for every row: what ranking is worth without any skill.
 
     The numbers follow from the seed and the recording's first row, so that scoring is repeatable and two recordings
-    do not share their numbers. All of a recording's scores hang on its first row: the memory is unlimited.
+    do not share their numbers. All of a recording's scores depend on its first row: the memory is unlimited.
 
     Parameters
     ----------
     seed
-        Of the random numbers, at least 0.
+        Decides the random numbers, at least 0.
     """
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=None, stochastic=True)

@@ -1,4 +1,4 @@
-"""Graphs over sensors: who drives whom, how strongly, and how far each sensor can be trusted.
+"""Graphs over sensors: which sensor drives which, how strongly, and how far each can be trusted.
 
 A graph is a matrix [n_sensors, n_sensors] whose entry [i, j] belongs to the edge from sensor i to sensor j.
 """
@@ -20,12 +20,12 @@ def complete_graph(n_sensors: int) -> FloatArray:
 
 
 def random_graph(n_sensors: int, n_edges: int, seed: int) -> FloatArray:
-    """Return a graph with so many edges, drawn by the seed; no sensor has an edge to itself.
+    """Return a graph with ``n_edges`` edges, drawn by the seed; no sensor has an edge to itself.
 
     Raises
     ------
     ValueError
-        If there are not so many pairs of sensors.
+        If there are fewer pairs of sensors.
     """
     pairs = np.argwhere(complete_graph(n_sensors))
     sources, targets = np.random.default_rng(seed).choice(pairs, size=n_edges, replace=False).T
@@ -70,7 +70,7 @@ def node_weights(standardiser: Standardiser) -> FloatArray:
 
     The weight follows the inverse of the coefficient of variation in percent over the raw training rows,
     ``CV = sigma / (|mu| + eps) * 100``, ``r = 1 / (CV + eps)``, ``w = r / sum(r)``, eps = 1e-8. A constant sensor
-    weighs nothing; where all are constant, all weigh the same.
+    weighs nothing; if all are constant, all weigh the same.
     """
     variation = standardiser.scale / (np.abs(standardiser.mean) + _EPSILON) * 100.0
     reliability = np.where(standardiser.varies, 1.0 / (variation + _EPSILON), 0.0)

@@ -13,7 +13,7 @@ from tsadbench_detectors.standardise import Standardiser, pooled_rows
 class SensorRange(Detector):
     """The largest excess of a row beyond a sensor's training minimum or maximum, in training standard deviations.
 
-    0 where every sensor is inside its range, so all training rows score 0. A sensor that is constant over the
+    0 if every sensor is inside its range, so all training rows score 0. A sensor that is constant over the
     training rows counts in its own unit (`Standardiser`). Contributions are the excesses of all sensors.
 
     Examples

@@ -1,4 +1,4 @@
-"""Scale rows by the training rows: what every detector here that is not scale-free starts from."""
+"""Scaling by the training rows, with which every detector here that is not scale-free starts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Scaler(Protocol):
 class Standardiser:
     """Mean and standard deviation (ddof 0) of each sensor over the pooled training rows.
 
-    A sensor that is constant there (it varies by no more than rounding) has no standard deviation. Its scale is 1:
-    where it moves in a test row, its z-score is the distance moved in the sensor's own unit.
+    A sensor that is constant there (it varies by no more than rounding) has no standard deviation. Its scale is 1: if
+    it moves in a test row, its z-score is the distance moved in the sensor's own unit.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Standardiser:
         return cls(mean=np.where(varies, mean, rows[0]), scale=np.where(varies, deviation, 1.0), varies=varies)
 
     def scaled(self, values: FloatArray) -> FloatArray:
-        """Return the z-scores: the name that every scaler has."""
+        """Return the z-scores, under the name that every scaler has."""
         return self.z_scores(values)
 
     def z_scores(self, values: FloatArray) -> FloatArray:
@@ -76,7 +76,7 @@ class Standardiser:
         return by_sensor
 
     def require_variation(self, detector: str) -> None:
-        """Raise a DataError where no sensor varies over the training rows."""
+        """Raise a DataError if no sensor varies over the training rows."""
         if not self.varies.any():
             raise DataError(
                 f"{detector}: expected training rows in which at least one sensor varies, found all "
@@ -86,7 +86,7 @@ class Standardiser:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitRange:
-    """Smallest value and range of each sensor over the training rows, which it maps to 0 to 1; other rows may leave it.
+    """Smallest value and range of each sensor over the training rows, mapped to [0, 1]; other rows may leave it.
 
     A sensor that is constant over the training rows has the range 1, as for `Standardiser`.
 

@@ -20,12 +20,12 @@ NEGLIGIBLE_VARIANCE = 1e-12
 class T2(Detector):
     """T-squared of a row: ``z' S^+ z``, z its z-scores, S their covariance (ddof 1) over the training rows.
 
-    Sensors that are constant over the training rows are left out. Where the others are collinear, S has no inverse
-    and the pseudo-inverse takes its place: T-squared is then measured in the directions in which the training rows
-    vary, and does not see a row that breaks the collinearity (`T2Q` does).
+    Sensors that are constant over the training rows are left out. If the others are collinear, S has no inverse and the
+    pseudo-inverse is used: T-squared is then measured in the directions in which the training rows vary, and misses a
+    row that breaks the collinearity (`T2Q` does not).
 
-    Contributions split a row's own T-squared, before smoothing: ``z_i (S^+ z)_i``. They sum to it; one of them is
-    negative where a sensor's deviation is what the other sensors' deviations lead to expect.
+    Contributions split a row's own T-squared, before smoothing: ``z_i (S^+ z)_i``. They sum to it; one is negative if
+    the sensor's deviation is what the other sensors' deviations predict.
 
     Parameters
     ----------
@@ -77,6 +77,6 @@ class T2(Detector):
 
     def _by_varying_sensor(self, recording: Recording) -> FloatArray:
         z = self.standardiser_.varying_z_scores(recording.values)
-        # einsum and not @: a row's last bits must not hang on how many rows are scored with it.
+        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
         split: FloatArray = z * np.einsum("ri,ij->rj", z, self.precision_)
         return split

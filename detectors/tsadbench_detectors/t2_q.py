@@ -19,12 +19,12 @@ class T2Q(Detector):
     """The larger of T-squared and Q of a principal component analysis, each divided by its control limit.
 
     T-squared is measured on the scores of the first k components, the fewest that hold the share ``variance`` of the
-    variance; Q is the squared length of what they leave of a row. A score above 1 is what process monitoring alarms
-    on. Sensors that are constant over the training rows are left out. Smoothing is applied to T-squared and to Q,
+    variance; Q is the squared length of what they leave of a row. Process monitoring raises an alarm at scores above
+    1. Sensors that are constant over the training rows are left out. Smoothing is applied to T-squared and to Q,
     before the larger one is taken.
 
     A direction in which the training rows do not vary at all (collinear sensors) counts with 1e-12 of the largest
-    variance: a row that breaks the collinearity scores very high. Where all components are kept, Q is 0.
+    variance: a row that breaks the collinearity scores very high. If all components are kept, Q is 0.
 
     Contributions split the statistic that is the larger one in a row, before smoothing, divided by its limit:
     ``z_i (P L^-1 P' z)_i`` of T-squared (P the components, L their variances; one may be negative), the squared
@@ -98,7 +98,7 @@ class T2Q(Detector):
     def _statistics(self, recording: Recording) -> tuple[FloatArray, FloatArray]:
         """Return T-squared and Q, divided by their limits and split by sensor, [n_rows, n_varying] each."""
         z = self.standardiser_.varying_z_scores(recording.values)
-        # einsum and not @: a row's last bits must not hang on how many rows are scored with it.
+        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
         scores = np.einsum("ri,ik->rk", z, self.components_)
         distances = np.einsum("rk,ik->ri", scores / self.component_variances_, self.components_)
         residuals = z - np.einsum("rk,ik->ri", scores, self.components_)

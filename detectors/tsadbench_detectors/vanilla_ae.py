@@ -19,14 +19,14 @@ _BOTTLENECK = 2
 
 
 class VanillaAE(Reconstructor):
-    """Scores how far a row is from what a dense autoencoder makes of it: the sum of the absolute errors.
+    """Scores how far a row is from its reconstruction by a dense autoencoder: the sum of the absolute errors.
 
     The layers' widths are n, 5, 4, 2, 4, 5, n for rows of n sensors; each but the bottleneck and the last is followed
     by batch normalisation and a ReLU. The loss is the mean absolute error. Like the SKAB benchmark's, it sees single
     rows; with ``window`` above 1 the rows of a window side by side.
 
-    Batch normalisation follows its running moments by 0.1 a step: the reference's 0.01 has not settled when training
-    ends there, and scoring goes by those moments.
+    The running moments of batch normalisation, which scoring uses, move by 0.1 per step: with the reference's 0.01,
+    they have not settled when training ends.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 

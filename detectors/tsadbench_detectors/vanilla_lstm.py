@@ -16,7 +16,7 @@ with extra("vanilla-lstm", "deep"):
 
 
 class VanillaLSTM(Forecaster):
-    """Scores how far a row is from what two LSTM layers forecast of it: the sum of the absolute errors.
+    """Scores how far a row is from its forecast by two LSTM layers: the sum of the absolute errors.
 
     The loss is the mean absolute error. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
     unstable; this one has the tanh, and shuffles its training windows, which the benchmark does not.

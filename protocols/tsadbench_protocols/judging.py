@@ -120,7 +120,7 @@ class Evaluated:
     Parameters
     ----------
     scores
-        [n_evaluated], NaN where the detector could not score.
+        [n_evaluated], NaN if the detector could not score the row.
     anomalous
         [n_evaluated], the truth.
     """

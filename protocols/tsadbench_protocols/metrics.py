@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict[str, float | None]:
-    """Return every metric by name, in the order of `METRICS`; None where undefined.
+    """Return every metric by name, in the order of `METRICS`; None if undefined.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
     anomalous
         [n_rows] the truth.
     threshold
-        A row is flagged where its score is greater.
+        A row is flagged if its score is greater.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def by_name(confusion: Confusion, ranking: Ranking) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How many rows are flagged rightly, flagged wrongly, missed, and left alone rightly."""
+    """Numbers of true positives, false positives, false negatives and true negatives."""
 
     tp: int
     fp: int
@@ -113,22 +113,22 @@ class Confusion:
 
     @property
     def precision(self) -> float:
-        """Share of the flagged rows that are anomalous; 0 where none is flagged."""
+        """Share of the flagged rows that are anomalous; 0 if none is flagged."""
         return self.tp / max(self.tp + self.fp, 1)
 
     @property
     def recall(self) -> float | None:
-        """Share of the anomalous rows that are flagged; None where none is anomalous."""
+        """Share of the anomalous rows that are flagged; None if none is anomalous."""
         return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall; None where no row is anomalous."""
+        """Harmonic mean of precision and recall; None if no row is anomalous."""
         return 2 * self.tp / (2 * self.tp + self.fp + self.fn) if self.tp + self.fn else None
 
     @property
     def mcc(self) -> float | None:
-        """Matthews correlation coefficient; 0 where all rows are flagged or none, None where labels have one class."""
+        """Matthews correlation coefficient; 0 if all rows are flagged or none, None if labels have one class."""
         if not (self.tp + self.fn and self.tn + self.fp):
             return None
         # Python's integers do not overflow: the product passes 2**63 at some 10^5 rows.
@@ -142,18 +142,18 @@ class Confusion:
 
     @property
     def false_alarm_rate(self) -> float | None:
-        """Share of the normal rows that are flagged; None where no row is normal."""
+        """Share of the normal rows that are flagged; None if no row is normal."""
         return self.fp / (self.fp + self.tn) if self.fp + self.tn else None
 
     @property
     def missed_alarm_rate(self) -> float | None:
-        """Share of the anomalous rows that are not flagged; None where no row is anomalous."""
+        """Share of the anomalous rows that are not flagged; None if no row is anomalous."""
         return self.fn / (self.tp + self.fn) if self.tp + self.fn else None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What an order of the rows is worth over all thresholds.
+    """The metrics of a ranking of rows, over all thresholds.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ class Ranking:
         Area under the receiver operating characteristic; a tie counts half.
     auprc
         Average precision: sum of (R_k - R_{k-1}) P_k over the distinct scores. No interpolation, which would be
-        optimistic where scores tie.
+        optimistic if scores tie.
     bf_f1
-        Best F1 over all thresholds: an oracle, as no user knows that threshold.
+        Best F1 over all thresholds: an oracle, because no user knows that threshold.
     """
 
     auroc: float | None
@@ -172,7 +172,7 @@ class Ranking:
 
     @classmethod
     def mean(cls, rankings: Iterable[Ranking]) -> Ranking:
-        """Return the mean over those that are defined; where none is, all are None."""
+        """Return the mean over those that are defined; if none is, all are None."""
         defined = [(ranking.auroc, ranking.auprc, ranking.bf_f1) for ranking in rankings if ranking.auroc is not None]
         if not defined:
             return cls(None, None, None)
@@ -182,7 +182,7 @@ class Ranking:
 def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:
     """Return the metrics over all thresholds, [n_rows] each; one sort gives them all.
 
-    A NaN ranks below every other score. All are None where the rows are of one class.
+    A NaN ranks below every other score. All are None if the rows are of one class.
     """
     positives = int(np.count_nonzero(anomalous))
     negatives = len(anomalous) - positives

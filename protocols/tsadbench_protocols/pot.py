@@ -45,7 +45,7 @@ def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     - ties at ``t`` leave at most the share ``q`` of the scores above it: ``t``, status "quantile". It already is
       an empirical (1 - q) quantile, and the GPD's would lie below it;
     - else the quantile of the GPD fitted by maximum likelihood, gamma in [-0.5, 1]: status "ok", or "clamped"
-      where gamma lies at a bound.
+      if gamma lies at a bound.
 
     The value is never below ``t``, never rises with ``q``, does not depend on the order of the scores, and follows
     their scale and origin.
@@ -160,8 +160,8 @@ def fit_excesses(excesses: FloatArray) -> TailFit:
     """Return the generalised Pareto distribution that makes these excesses most likely, gamma in [-0.5, 1].
 
     With x = gamma / sigma, the best gamma for a given x is mean(log(1 + x y)), so the likelihood is searched in x
-    alone ([2]_): on a grid, then around its best point. Where that leads to a bound of gamma, gamma stays there and
-    sigma alone is fitted. Excesses are divided by their mean first, so that no constant in here has a unit.
+    alone ([2]_): on a grid, then around its best point. If that leads to a bound of gamma, gamma stays there and
+    only sigma is fitted. Excesses are divided by their mean first, so that no constant in here has a unit.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Published(OneFitProtocol):
         self.q = q
 
     def check(self) -> None:
-        """Raise a UsageError where a parameter is out of range."""
+        """Raise a UsageError if a parameter is out of range."""
         self._require_integer("window", least=1)
         self._require_integer("horizon", least=1)
         super().check()
@@ -79,5 +79,5 @@ class Published(OneFitProtocol):
             start += n
 
     def calibration(self, n_rows: int) -> slice:
-        """Return the rows that are evaluated in a series of so many rows."""
+        """Return the rows that are evaluated in a series with ``n_rows`` rows."""
         return slice(self.window, max(0, n_rows - self.horizon + 1))

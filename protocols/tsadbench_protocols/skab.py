@@ -24,17 +24,17 @@ from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, by_name, ra
 
 
 class Skab(PotProtocol):
-    """The SKAB repository's own leaderboard: every file trains a detector on its beginning. Not the paper's.
+    """The SKAB repository's own leaderboard: the beginning of every file trains a detector. Not the paper's.
 
-    1. *Training.* One fit a test recording, on its first ``train_rows`` rows; the training recordings are not used.
+    1. *Training.* One fit per test recording, on its first ``train_rows`` rows; the training recordings are not used.
     2. *Scoring.* The whole recording, so that windows reach back into the training rows.
     3. *Evaluated rows.* ``train_rows`` to ``n - 1`` of each recording; a recording that has no more takes no part. On
        SKAB: 23,801 rows.
-    4. *Threshold.* Peaks-over-Threshold on all training scores of the episode: one threshold a recording. The
+    4. *Threshold.* Peaks-over-Threshold on all training scores of the episode: one threshold per recording. The
        repository sets one by hand for each method, with factors that no validation set explains.
-    5. *Metrics.* Point-wise, no point adjustment. Whatever needs a threshold is counted over all rows of a split,
-       each recording's flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings
-       that have rows of both classes, for scores of two fits share no scale.
+    5. *Metrics.* Point-wise, no point adjustment. Metrics at a threshold are counted over all rows of a split, each
+       recording flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings that have
+       rows of both classes, because scores of two fits share no scale.
 
     A recording whose first rows are anomalous trains on what it holds; the tables say so.
 
@@ -60,12 +60,12 @@ class Skab(PotProtocol):
         self.q = q
 
     def check(self) -> None:
-        """Raise a UsageError where a parameter is out of range."""
+        """Raise a UsageError if a parameter is out of range."""
         self._require_integer("train_rows", least=1)
         super().check()
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
-        """Yield one fit a test recording: its first rows to train on, the whole of it to be scored.
+        """Yield one fit per test recording: trained on its first rows, scored on the whole of it.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Skab(PotProtocol):
 
 
 class _File:
-    """One recording's evaluated rows and what the judge found on them."""
+    """The judgement of one recording's evaluated rows."""
 
     def __init__(self, name: str, rows: Evaluated, threshold: Threshold) -> None:
         self.threshold = EpisodeThreshold(name, threshold)

@@ -13,9 +13,9 @@ from tsadbench_protocols.overlap import without_shared_rows
 class Strict(OneFitProtocol):
     """The default protocol. It is not the paper's: that one is `published`.
 
-    1. *Training.* On the training recordings, less every row that also occurs in a test recording: same time and same
-       values (SKAB has such rows). What remains keeps its order and is cut into recordings at the gaps. A row without
-       time is never taken for another one: a system at rest repeats its values honestly.
+    1. *Training.* On the training recordings without the rows that also occur in a test recording, with the same time
+       and values (SKAB has such rows). What remains keeps its order and is cut into recordings at the gaps. A row
+       without time equals no other: a system at rest repeats its values.
     2. *Scoring.* Each test recording by itself.
     3. *Evaluated rows.* ``warm_up`` to ``n - 1`` of each test recording, whatever the detector. A recording that is no
        longer than the warm-up is an error.
@@ -39,7 +39,7 @@ class Strict(OneFitProtocol):
         self.q = q
 
     def check(self) -> None:
-        """Raise a UsageError where a parameter is out of range."""
+        """Raise a UsageError if a parameter is out of range."""
         self._require_integer("warm_up", least=0)
         super().check()
 

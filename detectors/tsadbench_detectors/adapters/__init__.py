@@ -1,1 +1,1 @@
-"""Detectors of other libraries under our contract: a class for each of theirs, made when it is asked for."""
+"""Detectors of other libraries under our contract: a class for each of theirs, created on demand."""

@@ -1,8 +1,8 @@
-"""A constructor for the detector made of another library's class: the parameters that it offers, with their types.
+"""The constructor of a detector that wraps another library's class: the parameters that it offers, with their types.
 
 The libraries' signatures have no annotations. A parameter's types are that of its default and those that the class's
-numpydoc text names; a set of texts in braces is a choice. What no text can say (an estimator, a callable, an array, a
-dictionary) is not offered and keeps its default.
+numpydoc text names; a set of strings in braces is a choice. What no text can express (an estimator, a callable, an
+array, a dictionary) is not offered and keeps its default.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import reduce
 from operator import or_
 from typing import Literal
 
-# Of the harness, or of no use here: thresholds are the protocol's, threads the trial's, chance the seed's.
+# Decided elsewhere or of no use here: thresholds by the protocol, threads by the trial, randomness by the seed.
 WITHHELD = frozenset(
     {
         *("contamination", "novelty", "n_jobs", "parallel_execution", "device", "verbose", "random_state"),
@@ -41,7 +41,7 @@ _SEED = """seed
 
 
 def seed_name(foreign: type) -> str | None:
-    """Return what a class calls the parameter that seeds it; None where it has none."""
+    """Return the name of the parameter that seeds a class; None if it has none."""
     parameters = inspect.signature(foreign).parameters
     return next((name for name in _SEEDS if name in parameters), None)
 
@@ -77,7 +77,7 @@ def constructor(foreign: type, *, seeded: bool, withheld: Collection[str] = ()) 
 
 
 def documentation(foreign: type, *, seeded: bool) -> str:
-    """Return the class's own numpydoc text, the parameters that are ours in front of its own."""
+    """Return the class's own numpydoc text, with our parameters before its own."""
     text = inspect.getdoc(foreign) or ""
     own = _OWN.format(seed=_SEED if seeded else "")
     before, *rest = re.split(r"^Parameters\n-+\n", text, maxsplit=1, flags=re.MULTILINE)
@@ -95,13 +95,13 @@ def _offered(foreign: type, withheld: Collection[str]) -> Iterator[inspect.Param
 
 
 def _declared(name: str, text: str) -> str:
-    """Return what the class's text says of a parameter's type, defaults and remarks left out."""
+    """Return the type that the class's text declares for a parameter, without defaults and remarks."""
     line = re.search(rf"^\s*{name}\s*:\s*(.*)$", text, re.MULTILINE)
     return re.split(r",?\s*(?:\(?default|optional)", line.group(1), maxsplit=1)[0] if line else ""
 
 
 def _annotation(default: object, declared: str) -> object:
-    """Return the type, or the union of types, that a value may have; None where no text can say a value."""
+    """Return the type, or the union of types, that a value may have; None if no text can express a value."""
     words = set(re.findall(r"[a-z]+", declared.lower()))
     types = {_TYPES[word] for word in words if word in _TYPES} | ({type(default)} & set(_TYPES.values()))
     members: list[object] = [number for number in (bool, int, float) if number in types]
@@ -120,6 +120,6 @@ def _annotation(default: object, declared: str) -> object:
 
 
 def _choices(declared: str) -> tuple[str, ...]:
-    """Return the texts that stand in braces, in the order in which they stand there."""
+    """Return the strings in braces, in their order."""
     braces = re.search(r"\{([^}]*)\}", declared)
     return tuple(re.findall(r"['\"]([^'\"]+)['\"]", braces.group(1))) if braces else ()

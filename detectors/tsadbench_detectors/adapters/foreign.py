@@ -1,4 +1,4 @@
-"""What every detector of another library has in common here: rows or windows in, scores of rows out."""
+"""The base of all detectors that wrap another library's class: rows or windows in, scores of rows out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.surroundings import contained
 from tsadbench_detectors.standardise import Standardiser
 
-# What makes a class cheap enough for the checks, where it has a parameter of the name.
+# Values that make a class cheap enough for the checks, if it has a parameter of the name.
 _CHEAP = {
     **dict.fromkeys(("epochs", "epoch_num", "n_epochs"), 3),
     "epochs_query": 1,
@@ -35,17 +35,17 @@ class ForeignDetector(AdaptedDetector):
     A sensor's mean and standard deviation (ddof 0) are those of the training rows; one that is constant there has the
     scale 1. A window is its rows one after another, oldest first; its score goes to its last row, and a recording's
     first ``window - 1`` rows have none. Windows cross no recording's border. Training scores are the library's own
-    where it has them.
+    if it has them.
 
-    A model file keeps the training rows, and whoever reads it fits again: an object of the library could be kept only
-    by what executes code when it is read.
+    A model file keeps the training rows, and reading it fits the detector again: an object of the library could be
+    stored only in a format that executes code when it is read.
 
     Attributes
     ----------
     foreign
         The library's class.
     known
-        What is known of it.
+        How it behaves under the checks.
     """
 
     foreign: ClassVar[type]
@@ -97,7 +97,7 @@ class ForeignDetector(AdaptedDetector):
         windows = self._windows(recording)
         scores = np.full(recording.n_rows, np.nan)
         if len(windows):
-            # A copy of the model: many of them write what they have scored into themselves.
+            # A copy of the model: many of them store what they have scored.
             with contained(self._seed):
                 scores[self.window - 1 :] = self._scores_of(copy.deepcopy(self.model_), windows)
         return scores
@@ -124,7 +124,7 @@ class ForeignDetector(AdaptedDetector):
         return getattr(self, "seed", 0)
 
     def _construct(self, n_features: int) -> Any:
-        """Return the library's detector with these parameters, for rows of so many features."""
+        """Return the library's detector with these parameters, for rows of ``n_features`` features."""
         takes = inspect.signature(self.foreign).parameters
         own = {name: copy.copy(value) for name, value in self.get_params(deep=False).items() if name in takes}
         ours = {"device": "cpu", "novelty": True, "n_features": n_features, seed_name(self.foreign) or "": self._seed}
@@ -144,4 +144,4 @@ class ForeignDetector(AdaptedDetector):
 
     @abstractmethod
     def _own_training_scores(self) -> FloatArray | None:
-        """Return the scores that the library itself gave the windows it was fitted on; None where it gives none."""
+        """Return the library's own scores of the windows it was fitted on; None if it has none."""

@@ -1,4 +1,4 @@
-"""What is known of a class of another library, beyond what its signature tells."""
+"""What is known of another library's class, beyond its signature."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tsadbench.base import FloatArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """One class, as it behaves under ``tsadbench check``. All defaults: it passes, and there is nothing to say.
+    """How one class behaves under ``tsadbench check``. With all defaults, it passes and needs no remark.
 
     Parameters
     ----------
@@ -19,17 +19,16 @@ class Known:
     fails
         Reasons, by the ids of the checks that it fails with its default parameters.
     note
-        What else whoever reads its scores has to know.
+        What else readers of its scores need to know.
     alone
-        Where it measures the rows that it is handed against each other as well as against the training rows: what it
-        gives each of many rows that is handed in alone, from the training rows and these.
+        If it compares scored rows with each other as well as with the training rows: a function that returns, from the
+        training rows and the scored ones, the score that each row would get alone.
     turned
-        Whether its scores fall where rows are anomalous, and have to be turned.
+        Whether its scores fall in anomalous rows, so that their sign must be turned.
     global_chance
         Whether it draws from the global random generators and has no parameter that seeds it.
     chance_with
-        Parameters that bring chance in where they are not at their defaults; none given: there is chance wherever
-        there is a seed.
+        Parameters whose values other than the default make it stochastic; empty: it is stochastic if it has a seed.
     """
 
     refusal: str = ""
@@ -42,7 +41,7 @@ class Known:
 
     @property
     def summary(self) -> str:
-        """What tables and lists say of it."""
+        """The remark of tables and lists."""
         failures = [f"fails the check {check}: {reason}" for check, reason in self.fails]
         return "; ".join([self.note, *failures] if self.note else failures)
 

@@ -1,4 +1,4 @@
-"""A family whose detectors are the classes of an installed library."""
+"""Makes detectors of the classes of an installed library."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.sources import classes_derived_from
 from tsadbench_detectors.adapters.surroundings import contained
 
-# What the extra "deep" brings; whatever else a class needs, the user has to install by its own name.
+# Installed by the extra "deep"; any other package that a class needs must be installed by its own name.
 _DEEP = frozenset({"torch", "torch_geometric"})
 
 
 class InstalledLibrary(DetectorLibrary):
-    """The public classes of a library that derive from some of its bases, each made a detector when it is asked for.
+    """The public classes of a library that derive from given bases, each turned into a detector on demand.
 
     Parameters
     ----------
     name
-        Of the family: what stands before the colon.
+        The library's name, which stands before the colon.
     description
-        What it is.
+        The text of ``tsadbench info``.
     package
-        Where in the library its classes are looked for.
+        The package in which its classes are searched for.
     bases
-        Names of the base classes of its detectors; they are no members themselves.
+        Names of the base classes of its detectors; they are not detectors themselves.
     adapter
-        What makes detectors of its classes. They become attributes of the module that this one stands in.
+        The base class of the detectors, which become attributes of its module.
     known
         What is known of its classes, by name.
     extra
@@ -88,19 +88,19 @@ class InstalledLibrary(DetectorLibrary):
         return self._made[name]
 
     def attribute(self, name: str) -> type[ForeignDetector]:
-        """Return a detector class as the ``__getattr__`` of the adapter's module has to.
+        """Return a detector class for the ``__getattr__`` of the adapter's module.
 
         Raises
         ------
         AttributeError
-            If there is no such member.
+            If there is no such class.
         """
         if name.startswith("_") or name not in self.modules or self.known.get(name, UNKNOWN).refusal:
             raise AttributeError(f"module {self.adapter.__module__!r} has no attribute {name!r}")
         return self.load(name)
 
     def _imported(self, name: str) -> type:
-        """Import the library's class; what its module prints, and what it does to chance, stays inside."""
+        """Import the library's class, without its output and its effects on random generators."""
         try:
             with contained(0), contextlib.redirect_stdout(io.StringIO()):
                 foreign: type = getattr(importlib.import_module(self.modules[name]), name)

@@ -1,6 +1,6 @@
 """The table of PyOD's classes: which pass the checks, which fail one and why, which cannot be run and why.
 
-As of PyOD 3.6.7; `tests/detectors/adapters` holds the library that is installed against it.
+As of PyOD 3.6.7; `tests/detectors/adapters` compares it with the installed library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which classes a library has, read from its source: importing all of them would take seconds and more extras."""
+"""Finds a library's classes in its source: importing all of them would take seconds and need more extras."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def classes_derived_from(bases: frozenset[str], package: str) -> dict[str, str]:
     bases
         Names of base classes.
     package
-        The package to be read, which is not imported; tests in it are left out.
+        The package to read, without importing it; its tests are left out.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def classes_derived_from(bases: frozenset[str], package: str) -> dict[str, str]:
 
 
 def _folder(package: str) -> Path:
-    """Return where a package lies; nothing of it is imported."""
+    """Return the folder of a package, without importing it."""
     folders: list[str] | None = None
     for depth, part in enumerate(parts := package.split(".")):
         name = ".".join(parts[: depth + 1])

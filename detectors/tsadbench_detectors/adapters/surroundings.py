@@ -1,4 +1,4 @@
-"""Keeps what another library does to the process it runs in to itself: chance, printing, the GPU."""
+"""Contains the effects of another library on its process: random generators, printing, the GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 @contextmanager
 def contained(seed: int) -> Iterator[None]:
-    """Let what runs inside depend on the seed alone, compute on the CPU, and leave no trace outside.
+    """Make what runs inside depend on the seed alone, compute on the CPU, and leave no trace outside.
 
     The global random generators are seeded for the length of the block, and then as they were before. What the
     library prints goes to standard error. PyTorch finds no GPU: not every class has a parameter for the device, and

@@ -1,9 +1,9 @@
-"""What PyOD's ECOD and COPOD give a row that they are handed alone, for many rows at once.
+"""The scores that PyOD's ECOD and COPOD give a row that is passed alone, for many rows at once.
 
-Both rank the rows of a call among these rows and the training rows together, so that a row's score depends on its
-company. Handed in alone, a row has the training rows for company and nothing else: that is the score here. PyOD would
+Both rank the rows of a call among these rows and the training rows together, so that a row's score depends on the
+others. A row passed alone is compared with nothing but the training rows: that is the score here. PyOD would
 sort all training rows anew for each, which takes 20 ms a row on SKAB; in closed form it takes microseconds. The tests
-hold it against PyOD, row by row.
+compare it with PyOD, row by row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def copod(train: FloatArray, rows: FloatArray) -> FloatArray:
 def _tails(train: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``-log`` of each value's left and right tail probability, and of that on the side of the longer tail.
 
-    Where a sensor is not skewed, the third is the sum of the other two, as PyOD has it.
+    If a sensor is not skewed, the third is the sum of the other two, as in PyOD.
     """
     n = len(train) + 1
     ordered = np.sort(train, axis=0)

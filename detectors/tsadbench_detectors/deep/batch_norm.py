@@ -1,4 +1,4 @@
-"""Batch normalisation that any batch will do for."""
+"""Batch normalisation that accepts batches of a single row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """`torch.nn.BatchNorm1d` that, given a single row in training, goes by its running moments: one has no variance.
+    """`torch.nn.BatchNorm1d` that uses its running moments for a single row in training, which has no variance.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ class ConvLSTM(nn.Module):
 
 
 def _step(gates: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the state and the cell after a step; the cell before it is 0 where there is none yet."""
+    """Return the state and the cell after a step; the cell before the first step is 0."""
     write, keep, candidate, read = gates.chunk(4, dim=1)
     written = write.sigmoid() * candidate.tanh()
     cell = written if cell is None else keep.sigmoid() * cell + written

@@ -1,4 +1,4 @@
-"""Where a network computes."""
+"""The device on which a network computes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def find_device(name: str) -> torch.device:
     Parameters
     ----------
     name
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU where there is one, else the CPU.
+        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one, else the CPU.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Forecaster(NetworkDetector):
         self._require_integer("horizon", at_least=1)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        """Return the mean squared error, where a subclass does not override it."""
+        """Return the mean squared error, unless a subclass overrides it."""
         past, future = self._past_and_future(windows)
         return nn.functional.mse_loss(self.network_(past), future)
 
@@ -38,8 +38,8 @@ class Forecaster(NetworkDetector):
         """Return each sensor's mean squared error, [n_rows, n_sensors], in scaled units.
 
         Row t holds the error of the forecast made from the ``window`` rows before it, over the rows t to
-        t + horizon - 1, or to the recording's end where that comes first. No forecast meets the first ``window``
-        rows: they are NaN.
+        t + horizon - 1, or to the recording's end if that comes first. The first ``window`` rows have no
+        forecast: they are NaN.
         """
         errors = np.full(recording.values.shape, np.nan)
         for first, windows in self._scored_windows(recording, self.window + self.horizon, missing=self.horizon - 1):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 with warnings.catch_warnings():
-    # It still uses parts of PyTorch that are deprecated; whoever imports a detector can do nothing about that.
+    # It uses deprecated parts of PyTorch, and users of a detector can do nothing about that.
     warnings.simplefilter("ignore", DeprecationWarning)
     from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
 
@@ -22,7 +22,7 @@ _WITH_EDGE_WEIGHTS = ("sage", "gcn")
 
 
 class GraphLayer(nn.Module):
-    """One graph layer, without an activation. A message goes from sensor j to sensor i where ``A[j, i] > 0``.
+    """One graph layer, without an activation. A message goes from sensor j to sensor i if ``A[j, i] > 0``.
 
     Parameters
     ----------
@@ -58,6 +58,6 @@ class GraphLayer(nn.Module):
 
 
 def repeated(edges: Tensor, n_nodes: int, times: int) -> Tensor:
-    """Return the edges of so many copies of a graph, [2, times * n_edges], nodes numbered copy after copy."""
+    """Return the edges of ``times`` copies of a graph, [2, times * n_edges], nodes numbered copy after copy."""
     offsets = n_nodes * torch.arange(times, device=edges.device)
     return (offsets[:, None] + edges[:, None]).flatten(1)

@@ -27,8 +27,8 @@ from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.windows import Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser
 
-# Windows at once when scoring, without influence on the scores: with some 2,000 sequences (of 8 sensors) a recurrent
-# layer's step still fits a core's cache.
+# Windows scored at once. It does not change the scores; with about 2,000 sequences (of 8 sensors), a recurrent layer's
+# step still fits in a core's cache.
 _WINDOWS_AT_ONCE = 256
 # Far outside any sensor's range, and its square is still a float32.
 _LARGEST_SCALED = 1e15
@@ -79,7 +79,7 @@ class NetworkDetector(Detector):
     scaler_: Scaler
     network_: nn.Module
     device_: torch.device
-    # After each epoch: the training windows' mean loss in it, and the held-out windows' (NaN where there are none).
+    # After each epoch: the training windows' mean loss in it, and the held-out windows' (NaN if there are none).
     losses_: list[tuple[float, float]]
 
     @abstractmethod
@@ -88,7 +88,7 @@ class NetworkDetector(Detector):
 
     @abstractmethod
     def _loss(self, windows: Tensor) -> Tensor:
-        """Return what training makes small, for scaled rows [batch, window + horizon, n_sensors]."""
+        """Return the loss to minimise, for scaled rows [batch, window + horizon, n_sensors]."""
 
     def declared_traits(self) -> Traits:
         """Return the traits: a score depends on the window and, if the network forecasts, on all of the horizon."""
@@ -99,11 +99,11 @@ class NetworkDetector(Detector):
         return np.asarray(self._contributions(recording).sum(axis=1))
 
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        """Return what scales the rows."""
+        """Return the scaler of the rows."""
         return Standardiser.of(recordings)
 
     def _rebuilt_network(self) -> nn.Module:
-        """Return a network for a model file's weights; overridden where `_build_network` looks at training rows."""
+        """Return a network for a model file's weights; override it if `_build_network` uses training rows."""
         return self._build_network([Recording("none", np.zeros((1, len(self.sensors_))), self.sensors_)])
 
     def _learned(self) -> dict[str, object]:
@@ -117,7 +117,7 @@ class NetworkDetector(Detector):
         self.device_ = find_device(self.device)
         with self._own_randomness():  # initial weights are drawn
             self.network_ = self._rebuilt_network()
-        # Assigned, not copied: a detector may have given some of its weights more digits than they began with.
+        # Assigned, not copied: a detector may have changed some of its weights to double precision.
         self.network_.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
         self.network_.to(self.device_).eval()
 
@@ -146,7 +146,7 @@ class NetworkDetector(Detector):
         DataError
             If no recording holds a window with its full horizon.
         UsageError
-            If the loss runs away.
+            If the loss is not finite.
         """
         length = self.window + self.horizon
         longest = max(recording.n_rows for recording in recordings)
@@ -165,7 +165,7 @@ class NetworkDetector(Detector):
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
-        """Let whatever draws inside depend on the seed alone, and nothing outside depend on that."""
+        """Make random numbers drawn inside depend on the seed alone, without touching the generators outside."""
         on_gpu = self.device_.type == "cuda"
         with torch.random.fork_rng(devices=[self.device_] if on_gpu else []):
             torch.default_generator.manual_seed(self.seed)
@@ -180,7 +180,7 @@ class NetworkDetector(Detector):
         return Windows(rows, self.window + self.horizon, self.stride)
 
     def _run_epochs(self, windows: Windows) -> None:
-        """Train ``network_``; the one place for whatever decides when training ends."""
+        """Train ``network_`` until the last epoch, or until the held-out loss stops falling."""
         optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
         order = torch.Generator().manual_seed(self.seed)
         training, held_out = windows.hold_out(self.held_out)
@@ -221,7 +221,7 @@ class NetworkDetector(Detector):
         return loss.item()
 
     def _mean_loss(self, windows: Windows, numbers: Tensor) -> float:
-        """Return the mean loss of the windows of these numbers, as the network scores; NaN where there are none."""
+        """Return the mean loss of the windows of these numbers, in scoring mode; NaN if there are none."""
         if len(numbers) == 0:
             return math.nan
         self.network_.eval()
@@ -230,9 +230,9 @@ class NetworkDetector(Detector):
             return sum(self._loss(windows[batch]).item() * len(batch) for batch in batches) / len(numbers)
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean loss, as the network scores, of the windows whose forecast starts at ``first`` or later.
+        """Return the mean loss, in scoring mode, of the windows whose forecast starts at ``first`` or later.
 
-        So windows of two lengths are measured on the same forecasts.
+        Thus windows of different lengths are measured on the same forecasts.
         """
         parts = [recording.rows(max(0, first - self.window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
@@ -244,9 +244,9 @@ class NetworkDetector(Detector):
         return self._mean_loss(windows, torch.arange(len(windows)))
 
     def _scored_windows(self, recording: Recording, length: int, missing: int = 0) -> Iterator[tuple[IntArray, Tensor]]:
-        """Yield the first rows' places [batch] of a recording's windows, and the windows [batch, length, n_sensors].
+        """Yield batches of a recording's windows: the first rows' indices [batch], and [batch, length, n_sensors].
 
-        In inference mode, by the batch. ``missing`` rows of NaN stand after the recording's end.
+        In inference mode. ``missing`` rows of NaN follow the recording's end.
         """
         windows = Windows([self._rows(recording, missing)], length)
         with torch.inference_mode():
@@ -255,7 +255,7 @@ class NetworkDetector(Detector):
                 yield batch.numpy(), windows[batch]
 
     def _rows(self, recording: Recording, missing: int = 0) -> Tensor:
-        """Return a recording's scaled rows, and so many missing ones (NaN) after them."""
+        """Return a recording's scaled rows, and ``missing`` rows of NaN after them."""
         rows = torch.full((recording.n_rows + missing, recording.n_sensors), torch.nan)
         with np.errstate(over="ignore"):
             scaled = self.scaler_.scaled(recording.values)

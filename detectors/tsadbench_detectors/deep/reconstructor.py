@@ -1,4 +1,4 @@
-"""The base of detectors that train a network to give a window of rows back through a bottleneck."""
+"""The base of detectors that train a network to reconstruct a window of rows through a bottleneck."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 
 class Reconstructor(NetworkDetector):
-    """A detector whose network gives ``window`` rows back; a row is scored by the window that ends with it.
+    """A detector whose network reconstructs ``window`` rows; a row is scored by the window that ends with it.
 
     The network maps scaled rows [batch, window, n_sensors] to their reconstruction of the same shape. The score is the
     sum over the sensors of the absolute error of the window's last row; each sensor's term is its contribution. The
@@ -18,7 +18,7 @@ class Reconstructor(NetworkDetector):
     """
 
     def _loss(self, windows: Tensor) -> Tensor:
-        """Return the mean squared error, where a subclass does not override it."""
+        """Return the mean squared error, unless a subclass overrides it."""
         return nn.functional.mse_loss(self.network_(windows), windows)
 
     def _contributions(self, recording: Recording) -> FloatArray:
