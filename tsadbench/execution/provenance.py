@@ -19,9 +19,9 @@ from tsadbench._version import __version__
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
-from tsadbench.execution.plan import Plan, Trial
+from tsadbench.execution.plan import Contender, Plan, Trial
 from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
-from tsadbench.utils.parameters import JsonValue, as_json
+from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
@@ -98,6 +98,16 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
             "fixed_threshold": fixed_threshold,
         }
     )
+
+
+def parameter_values(contender: Contender) -> dict[str, JsonValue]:
+    """Return all parameters of a detector but its seed, as records hold them."""
+    construction = contender.construction
+    return {
+        parameter.name: as_json(construction.arguments.get(parameter.name, parameter.default))
+        for parameter in parameters_of(construction.cls)
+        if parameter.name != "seed"
+    }
 
 
 def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = ()) -> dict[str, JsonValue]:

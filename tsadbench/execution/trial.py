@@ -14,12 +14,12 @@ from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.provenance import identity, manifest
+from tsadbench.execution.provenance import identity, manifest, parameter_values
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.score_arrays import contribution_name, named_scores
 from tsadbench.sandbox import Box, BoxFailure, Costs, Limits
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
+from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 
 
@@ -182,11 +182,7 @@ def _record(
         detector=contender.name,
         label=contender.label,
         family=contender.traits.family,
-        parameters={
-            parameter.name: as_json(contender.construction.arguments.get(parameter.name, parameter.default))
-            for parameter in parameters_of(cls)
-            if parameter.name != "seed"
-        },
+        parameters=parameter_values(contender),
         floor=contender.floor,
         look_ahead=contender.traits.look_ahead,
         dataset=plan.data.dataset.name,

@@ -1,0 +1,170 @@
+"""Carry the committed records over to today's identities, without running their trials again.
+
+A record's ``trial``, ``scoring`` and ``judging`` and its manifest's ``code_hash`` become those of the code here now;
+everything else stays as it is, to the byte. This is right only if today's code gives what the record says: ``--check``
+takes run stores in which trials were fitted again, and compares every metric, count and threshold to the bit.
+
+A record is refused, and its file left alone, if today's code plans no such trial (another label, other parameters),
+if the data, the labels or a library's version are others than those it was made with, or if it was fitted again with
+another result.
+
+    python leaderboards/carry_over.py                          # what would be written
+    python leaderboards/carry_over.py --check runs/* --write   # check against stores, then write
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tsadbench.errors import TsadbenchError
+from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
+from tsadbench.execution.provenance import (
+    Identity,
+    adapted_versions,
+    identity,
+    library_versions,
+    parameter_values,
+)
+from tsadbench.execution.record import Record
+from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.request import RunRequest
+from tsadbench.execution.run_store import Store
+from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.parameters import parse_label
+
+HERE = Path(__file__).parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry over, and return the exit code: 1 if a record was refused."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
+    parser.add_argument("--check", type=Path, nargs="*", default=[], metavar="STORE", help="stores of refitted trials")
+    parser.add_argument("--write", action="store_true", help="write the files (default: only report)")
+    options = parser.parse_args(arguments)
+    refitted = [record for store in options.check for record in Store.open(store).records()]
+    n_refused = 0
+    for file in sorted(options.tables.rglob(RECORDS)):
+        table = str(file.parent.relative_to(options.tables))
+        lines, refusals = [], []
+        for line, record, trial, plan in planned(file):
+            reason = trial if isinstance(trial, str) else refused(record, trial, plan)
+            names = None if isinstance(trial, str) else identity(trial, plan)
+            if names is not None and not reason:
+                reason = compared(table, record, names, refitted)
+            if names is None or reason:
+                refusals.append(f"{table}, {record.label}, seed {record.seed}: refused: {reason}")
+                continue
+            lines.append(carried(line, record, names, code_fingerprint(trial.contender.construction.cls)))
+        print(f"{table}: {len(lines)} records carried over, {len(refusals)} refused", *refusals, sep="\n  ")
+        n_refused += len(refusals)
+        if options.write and not refusals:
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return 1 if n_refused else 0
+
+
+def planned(file: Path) -> Iterator[tuple[str, Record, Trial | str, Plan]]:
+    """Yield each line of a file with its record, the trial that today's code plans (or why none), and the plan."""
+    plans: dict[tuple[str, str], Plan] = {}
+    contenders: dict[tuple[str, str], Contender | str] = {}
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for line, record in zip(lines, read_records(file), strict=True):
+        table = record.dataset, record.protocol
+        if table not in plans:
+            plans[table] = plan_of(record)
+        key = record.dataset, record.label
+        if key not in contenders:
+            try:
+                contenders[key] = contender_from_label(record.label, plans[table].data.dataset)
+            except TsadbenchError as error:
+                contenders[key] = str(error)
+        contender = contenders[key]
+        trial = contender if isinstance(contender, str) else Trial(contender, record.seed, record.threads)
+        yield line, record, trial, plans[table]
+
+
+def plan_of(record: Record) -> Plan:
+    """Return a plan of the record's data set and protocol; its trials do not matter."""
+    label = parse_label(record.protocol)
+    settings = [f"{label.target}.{key}={value}" for key, value in label.arguments.items()]
+    return make_plan(
+        RunRequest(
+            detectors=["all-positive"],
+            datasets=[record.dataset],
+            protocols=[label.target],
+            settings=settings,
+            floors=False,
+        )
+    )
+
+
+def refused(record: Record, trial: Trial, plan: Plan) -> str:
+    """Return why today's trial is not the recorded one; empty if it is."""
+    contender, manifest = trial.contender, record.manifest
+    versions = manifest.get("versions")
+    here = parameter_values(contender)
+    pairs: dict[str, tuple[object, object]] = {
+        "label": (record.label, contender.label),
+        "protocol": (record.protocol, plan.protocol_label),
+        # A parameter that came later has its default value, or it would be in the label.
+        "parameters": (dict(record.parameters), {name: here.get(name) for name in record.parameters}),
+        "data": (manifest.get("data_hash"), plan.data.dataset.content_hash),
+        "labels": (manifest.get("labels_hash"), plan.data.labels.content_hash),
+        "versions": (
+            {name: version for name, version in versions.items() if name != "python"}
+            if isinstance(versions, dict)
+            else None,
+            library_versions(),
+        ),
+        "adapted": (manifest.get("adapted", {}), adapted_versions(contender.construction.cls)),
+        "status": (record.status, "ok"),
+    }
+    differing = (f"{name}: recorded {then}, here {now}" for name, (then, now) in pairs.items() if then != now)
+    return next(differing, "")
+
+
+def compared(table: str, record: Record, names: Identity, refitted: Sequence[Record]) -> str:
+    """Print how a record and the same trial, fitted again, compare; return the first difference."""
+    for again in refitted:
+        if (again.trial, again.scoring) != (names.trial, names.scoring) or again.seed != record.seed:
+            continue
+        difference = first_difference(record, again)
+        print(f"{table}, {record.label}, seed {record.seed}: {difference or 'equal to the bit'}")
+        if difference:
+            return f"fitted again it gives another result: {difference}"
+    return ""
+
+
+def first_difference(recorded: Record, again: Record) -> str:
+    """Return the first metric, count or threshold that differs; empty if none does."""
+    if again.status != recorded.status:
+        return f"status {again.status}: {again.reason}"
+    if list(again.splits) != list(recorded.splits):
+        return f"splits {list(again.splits)}, recorded {list(recorded.splits)}"
+    for split, before in recorded.splits.items():
+        now = again.splits[split]
+        values = {**before.metrics, "rows": before.n_rows, "anomalous": before.n_anomalous, "coverage": before.coverage}
+        here = {**now.metrics, "rows": now.n_rows, "anomalous": now.n_anomalous, "coverage": now.coverage}
+        for name in dict.fromkeys([*values, *here]):
+            if values.get(name) != here.get(name):
+                return f"{name} on {split}: {here.get(name)!r}, recorded {values.get(name)!r}"
+    for before, now in zip(recorded.thresholds, again.thresholds, strict=True):
+        if before != now:
+            return f"threshold of {before.episode}: {now.threshold}, recorded {before.threshold}"
+    return ""
+
+
+def carried(line: str, record: Record, names: Identity, code: str) -> str:
+    """Return a record's line under today's identity."""
+    line = line.replace(f'"trial":"{record.trial}"', f'"trial":"{names.trial}"', 1)
+    line = re.sub(r'"code_hash":"[0-9a-f]*"', f'"code_hash":"{code}"', line, count=1)
+    line = re.sub(r',"scoring":"[^"]*","judging":"[^"]*"\}$', "}", line)
+    return f'{line[:-1]},"scoring":"{names.scoring}","judging":"{names.judging}"}}'
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Committed records are carried over to today's identities, and nothing else of them changes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.plans import make_plan
+from tsadbench.execution.records_file import RECORDS
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+
+SCRIPT = Path(__file__).parents[2] / "leaderboards" / "carry_over.py"
+
+
+@pytest.fixture(scope="module")
+def carry_over():
+    spec = importlib.util.spec_from_file_location("carry_over", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return lambda *arguments: module.main([str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store, and the lines of its records as today's code writes them."""
+    store = Store.create(tmp_path_factory.mktemp("made") / "runs")
+    plan = make_plan(["t2", "random", "max-z"], dataset="pumploop", floors=False, seeds=2, contributions=False)
+    return store.path, [record.to_json(indent=None) for record in run_plan(plan, store)]
+
+
+def old(line: str) -> str:
+    """Return a record's line as it was before: under other hashes."""
+    line = re.sub(r'"(trial|code_hash)":"[0-9a-f]+"', r'"\1":"0123"', line)
+    return re.sub(r',"scoring":"\w+","judging":"\w+"\}$', "}", line)
+
+
+@pytest.fixture
+def tables(made, tmp_path):
+    _, lines = made
+    file = tmp_path / "pumploop" / "strict" / RECORDS
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f"{old(line)}\n" for line in lines))
+    return file
+
+
+def test_the_hashes_become_todays_and_nothing_else_changes(made, tables, tmp_path, carry_over, capsys):
+    store, lines = made
+    before = tables.read_text()
+    assert carry_over("--tables", tmp_path, "--check", store) == 0
+    assert tables.read_text() == before, "without --write nothing is written"
+    assert carry_over("--tables", tmp_path, "--check", store, "--write") == 0
+    assert tables.read_text() == "".join(f"{line}\n" for line in lines)
+    assert carry_over("--tables", tmp_path, "--write") == 0
+    assert tables.read_text() == "".join(f"{line}\n" for line in lines)
+    printed = capsys.readouterr().out
+    assert "pumploop/strict, random, seed 1: equal to the bit" in printed
+    assert "pumploop/strict: 4 records carried over, 0 refused" in printed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "reason"),
+    [
+        (r'"auroc":0\.(\d)', r'"auroc":0.1\1', "fitted again it gives another result: auroc on"),
+        (r'"value":(\d)', r'"value":1\1', "fitted again it gives another result: threshold of all"),
+        (r'"label":"t2"', '"label":"t3"', "there is no detector 't3'"),
+        (r'"smoothing":1', '"smoothing":2', "parameters: recorded"),
+        (r'"data_hash":"\w', '"data_hash":"x', "data: recorded"),
+        (r'"numpy":"', '"numpy":"0', "versions: recorded"),
+        (r'"status":"ok","reason":null', '"status":"error","reason":"no"', "status: recorded error"),
+    ],
+)
+def test_a_record_of_another_trial_or_result_is_refused(
+    made, tables, tmp_path, carry_over, capsys, pattern, replacement, reason
+):
+    store, _ = made
+    before = tables.read_text()
+    first, *rest = before.splitlines(keepends=True)
+    changed = re.sub(pattern, replacement, first, count=1)
+    assert changed != first
+    tables.write_text(changed + "".join(rest))
+    assert carry_over("--tables", tmp_path, "--check", store, "--write") == 1
+    assert reason in capsys.readouterr().out
+    assert tables.read_text() == changed + "".join(rest)
