@@ -12,78 +12,46 @@ from tsadbench.utils.moved_modules import MovedModules
 sys.meta_path.append(MovedModules)
 
 # Loaded on first use (PEP 562): `tsadbench --help` must not wait for scikit-learn.
-_PLACES = {
-    "Dataset": "tsadbench.base.dataset",
-    "Labels": "tsadbench.base.dataset",
-    "Detector": "tsadbench.base.detector",
-    "Traits": "tsadbench.base.detector",
-    "Episode": "tsadbench.base.protocol",
-    "Protocol": "tsadbench.base.protocol",
-    "Scored": "tsadbench.base.protocol",
-    "Prior": "tsadbench.base.prior",
-    "Recording": "tsadbench.base.recording",
-    "Leaderboard": "tsadbench.leaderboard.board",
-    "Record": "tsadbench.execution.record",
-    "compare": "tsadbench.analysis.significance.compare",
-    "progress": "tsadbench.utils.progress",
-    "run": "tsadbench.api",
-    "fit_model": "tsadbench.serving",
-    "load_model": "tsadbench.serving",
-    **dict.fromkeys(
-        (
-            "ContractError",
-            "DataError",
-            "DataNotFoundError",
-            "MissingExtraError",
-            "ModelFileError",
-            "NotFittedError",
-            "PluginError",
-            "StoreError",
-            "TsadbenchError",
-            "UsageError",
-        ),
-        "tsadbench.errors",
+_MODULES = {
+    "tsadbench.analysis.significance.compare": ("compare",),
+    "tsadbench.api": ("run",),
+    "tsadbench.base": (
+        "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
+        "Traits",
     ),
-}
+    "tsadbench.errors": (
+        "ContractError", "DataError", "DataNotFoundError", "MissingExtraError", "ModelFileError", "NotFittedError",
+        "PluginError", "StoreError", "TsadbenchError", "UsageError",
+    ),
+    "tsadbench.execution.record": ("Record",),
+    "tsadbench.leaderboard.board": ("Leaderboard",),
+    "tsadbench.serving": ("fit_model", "load_model"),
+    "tsadbench.utils.progress": ("progress",),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "ContractError",
-    "DataError",
-    "DataNotFoundError",
-    "Dataset",
-    "Detector",
-    "Episode",
-    "Labels",
-    "Leaderboard",
-    "MissingExtraError",
-    "ModelFileError",
-    "NotFittedError",
-    "PluginError",
-    "Prior",
-    "Protocol",
-    "Record",
-    "Recording",
-    "Scored",
-    "StoreError",
-    "Traits",
-    "TsadbenchError",
-    "UsageError",
-    "__version__",
-    "compare",
-    "fit_model",
-    "load_model",
-    "progress",
-    "run",
-]
+    "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels",
+    "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior", "Protocol",
+    "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError", "__version__", "compare",
+    "fit_model", "load_model", "progress", "run",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.api import run
-    from tsadbench.base.dataset import Dataset, Labels
-    from tsadbench.base.detector import Detector, Traits
-    from tsadbench.base.prior import Prior
-    from tsadbench.base.protocol import Episode, Protocol, Scored
-    from tsadbench.base.recording import Recording
+    from tsadbench.base import (
+        Dataset,
+        Detector,
+        Episode,
+        LabelledDataset,
+        Labels,
+        Prior,
+        Protocol,
+        Recording,
+        Scored,
+        Traits,
+    )  # fmt: skip
     from tsadbench.errors import (
         ContractError,
         DataError,
@@ -95,7 +63,7 @@ if TYPE_CHECKING:
         StoreError,
         TsadbenchError,
         UsageError,
-    )
+    )  # fmt: skip
     from tsadbench.execution.record import Record
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.serving import fit_model, load_model
@@ -103,12 +71,12 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_PLACES[name]), name)
+    value: object = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *_MODULE_OF})

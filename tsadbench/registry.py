@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
-    from tsadbench.base.detector import Detector
-    from tsadbench.base.detector_library import DetectorLibrary
-    from tsadbench.base.protocol import Protocol
+    from tsadbench.base import Detector, DetectorLibrary, Protocol
 
 _Loaded = TypeVar("_Loaded")
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
@@ -73,8 +71,6 @@ def load_detector(target: str) -> type[Detector]:
     PluginError
         If the plugin cannot be imported, or two packages claim the name.
     """
-    from tsadbench.base.detector import Detector
-
     prefix, colon, name = target.partition(":")
     if not colon:
         loaded = load_entry("detectors", target)
@@ -82,29 +78,25 @@ def load_detector(target: str) -> type[Detector]:
         loaded = _load_member(prefix, name)
     else:
         loaded = _load_reference(target)
-    if not (isinstance(loaded, type) and issubclass(loaded, Detector)):
+    if not _keeps_contract(loaded, "detectors"):
         raise UsageError(f"{target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}")
-    return loaded
+    return cast("type[Detector]", loaded)
 
 
 def load_library(name: str) -> DetectorLibrary:
     """Return the detector library that is registered under this name; errors as for `load_detector`."""
-    from tsadbench.base.detector_library import DetectorLibrary
-
     loaded = load_entry("families", name)
-    if not isinstance(loaded, DetectorLibrary):
+    if not _keeps_contract(loaded, "families"):
         raise PluginError(f"family {name!r}: expected a DetectorLibrary (tsadbench.base), found {loaded!r}")
-    return loaded
+    return cast("DetectorLibrary", loaded)
 
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as for `load_detector`."""
-    from tsadbench.base.protocol import Protocol
-
     loaded = load_entry("protocols", name)
-    if not (isinstance(loaded, type) and issubclass(loaded, Protocol)):
+    if not _keeps_contract(loaded, "protocols"):
         raise PluginError(f"protocol {name!r}: expected a subclass of tsadbench.Protocol, found {loaded!r}")
-    return loaded
+    return cast("type[Protocol]", loaded)
 
 
 def load_entry(kind: Kind, name: str) -> object:
@@ -146,6 +138,15 @@ def _points(kind: Kind) -> Sequence[EntryPoint]:
 
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "?"
+
+
+def _keeps_contract(loaded: object, kind: Kind) -> bool:
+    """Whether what a plugin registered is what its kind asks for."""
+    from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import scikit-learn
+
+    if kind == "families":
+        return isinstance(loaded, base.DetectorLibrary)
+    return isinstance(loaded, type) and issubclass(loaded, base.Detector if kind == "detectors" else base.Protocol)
 
 
 def _load_member(library_name: str, name: str) -> object:

@@ -15,7 +15,7 @@ _NEXT = """
 What next:
   tsadbench list                                             every detector, protocol and data set
   tsadbench run -d YOURS.py:Class --against published        your detector among rows that nobody runs again
-  tsadbench check YOURS.py:Class                             is it honest? 39 checks
+  tsadbench check YOURS.py:Class                             is it honest? {n_checks} checks
   tsadbench data audit {dataset:<38} what the data set itself gives away"""
 
 
@@ -26,25 +26,35 @@ def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStor
     """
     from tsadbench.cli.actions.board import show
     from tsadbench.cli.actions.run import run_watched
-    from tsadbench.execution.plan import make_plan
+    from tsadbench.execution.plan import Plan, make_plan
     from tsadbench.execution.request import RunRequest
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.testing.suite import all_checks
 
-    request = RunRequest(
-        detectors=list(DETECTORS), splits=["overall"], seeds=1, threads=threads, data=data, contributions=False
-    )
+    def plan_on(dataset: str, folder: Path | None = None) -> Plan:
+        request = RunRequest(
+            detectors=list(DETECTORS),
+            datasets=[dataset],
+            splits=["overall"],
+            seeds=1,
+            threads=threads,
+            data=folder,
+            contributions=False,
+        )
+        return make_plan(request)
+
     try:
         with progress_bar("Reading skab"):
-            plan = make_plan(request)
+            plan = plan_on("skab", data)
     except DataNotFoundError as error:
         typer.echo(
             f"SKAB is not available ({error}).\nThis table is over pumploop instead: simulated data, not SKAB.",
             err=True,
         )
-        plan = make_plan(request.model_copy(update={"datasets": ["pumploop"]}))
+        plan = plan_on("pumploop")
     (records,), _ = run_watched([plan], Store.create(out))
     show(Leaderboard.from_records(records, plan.splits), "table")
-    typer.echo(_NEXT.format(dataset=plan.data.dataset.name), err=True)
+    typer.echo(_NEXT.format(dataset=plan.data.dataset.name, n_checks=len(all_checks())), err=True)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)

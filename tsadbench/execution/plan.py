@@ -35,7 +35,7 @@ class Contender:
     name, label
         As registered; with the parameters that differ from their defaults.
     construction
-        How to construct it, seed left out.
+        How to construct it, without a seed.
     traits
         What it promises with these parameters.
     scoring
@@ -57,7 +57,7 @@ class Contender:
         return self.traits.floor
 
     def seeded(self, seed: int) -> Construction:
-        """Return its construction with this seed, where it takes one."""
+        """Return its construction with this seed, if it takes one."""
         if not any(parameter.name == "seed" for parameter in parameters_of(self.construction.cls)):
             return self.construction
         return replace(self.construction, arguments={**self.construction.arguments, "seed": seed})
@@ -92,18 +92,17 @@ class Plan:
     episodes
         The protocol's, for this data set: each trial fits once for each of them.
     trials
-        In the order in which they are done.
+        In the order in which they start.
     splits
         The splits that tables show, in order.
     timeout, memory_mib
-        What one trial may use: wall-clock seconds, resident MiB; None does not limit it.
+        What one trial may use: wall-clock seconds, resident MiB; None: no limit.
     contributions
         Whether to ask detectors that offer them for each sensor's contribution.
     source
-        The name of the data set, or its card, and where it was looked for; None where the data were given in Python.
+        The name of the data set, or its card, and where to look for its files; None for data given in Python.
     config_hash, tuning
-        SHA-256 of the configuration file that asked for it, and how ``tsadbench tune`` came to its settings, where
-        there are such; records keep both.
+        SHA-256 of the configuration file, if any, and how ``tsadbench tune`` came to its settings; records keep both.
     """
 
     data: LabelledDataset
