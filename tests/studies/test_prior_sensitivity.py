@@ -78,4 +78,4 @@ def test_a_wrong_number_of_jobs_is_refused_before_anything_runs(tsadbench, tmp_p
         "prior", "sensitivity", "--dataset", "pumploop", "--jobs", 0, "--out", tmp_path, "--write", tmp_path / "page.md"
     )  # fmt: skip
     assert done.code == 2
-    assert "--jobs must be at least 1, found 0" in done.err
+    assert "jobs: expected a number greater than or equal to 1, found 0" in done.err

@@ -65,7 +65,7 @@ def run_plan(
         If the user interrupts: trials in flight are ended, those that had ended are kept.
     """
     if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, found {jobs}")
+        raise UsageError(f"jobs: expected a number greater than or equal to 1, found {jobs}")
     watching = observer or Silent()
     identities = [identity(trial, plan) for trial in plan.trials]
     records = {} if "ok" in rerun else {record.trial: record for record in done if record.status == "ok"}
