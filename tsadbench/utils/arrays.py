@@ -1,4 +1,4 @@
-"""The array types that cross the package's borders."""
+"""Array types for the interfaces between modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """Return the array as one that nobody can write to: itself where it is so already, else a copy."""
+    """Return the array if it is read-only and C-contiguous, or else a read-only copy."""
     if array.flags.writeable or not array.flags.c_contiguous:
         array = np.array(array, order="C", copy=True)
         array.flags.writeable = False

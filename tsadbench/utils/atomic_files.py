@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and where they cannot be, a message."""
+"""Write files completely or not at all, and report those that cannot be written."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tsadbench.errors import UsageError
 
 
 def write_file(file: Path, content: str | bytes) -> Path:
-    """Write a file and return it; its folder is made, and what was there stays until the new content is on the disk.
+    """Write a file and return it. Its folder is created; the former content stays until the new one is on the disk.
 
     Parameters
     ----------
     file
-        A link is followed. What is no regular file (``/dev/stdout``, a pipe) is written to and stays what it is.
+        A link is followed. What is not a regular file (``/dev/stdout``, a pipe) is written to and stays what it is.
     content
         Text is written as UTF-8, its line ends as they are.
 
@@ -30,7 +30,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
         If it cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with _told(file):
+    with _reported(file):
         _make_folder(file.parent)
         if file.exists() and not file.is_file():
             with file.open("wb") as special:
@@ -41,8 +41,8 @@ def write_file(file: Path, content: str | bytes) -> Path:
 
 
 def require_writable(file: Path) -> None:
-    """Raise a UsageError before long work where its result could not be written; the file's folder is made."""
-    with _told(file):
+    """Raise a UsageError before long work if its result could not be written; the file's folder is created."""
+    with _reported(file):
         _make_folder(file.parent)
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -51,34 +51,34 @@ def require_writable(file: Path) -> None:
 
 
 def open_text(file: Path) -> TextIO:
-    """Open a file that is written line by line, as UTF-8 with its line ends as they are; its folder is made.
+    """Open a file to write line by line, as UTF-8 with its line ends unchanged; its folder is created.
 
     Raises
     ------
     UsageError
         If it cannot be written.
     """
-    with _told(file):
+    with _reported(file):
         _make_folder(file.parent)
         return file.open("w", encoding="utf-8", newline="")
 
 
 def append_text(file: Path, text: str) -> None:
-    """Add text to the end of a file, which others may add to as well; it is made where there is none.
+    """Append text to a file that others may append to as well; it is created if necessary.
 
     Raises
     ------
     UsageError
         If it cannot be written.
     """
-    with _told(file):
+    with _reported(file):
         _make_folder(file.parent)
         with file.open("a", encoding="utf-8") as stream:
             stream.write(text)
 
 
 @contextmanager
-def _told(file: Path) -> Iterator[None]:
+def _reported(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Where packages lie that are not imported yet."""
+"""Find packages that have not been imported."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from importlib.machinery import ModuleSpec
 
 
 def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec | None:
-    """Return where another process with the same import path would find a module; None where it would not.
+    """Return where another process with the same import path would find a module; None if it would not.
 
-    Unlike `importlib.util.find_spec` it does not count what is loaded here already, and imports nothing. Packages that
-    are installed for editing are found by a finder of their own, so that all finders are asked.
+    Unlike `importlib.util.find_spec`, it ignores what has been loaded in this process, and imports nothing. It asks all
+    finders, because editable installations bring their own.
 
     Parameters
     ----------
     name
         The module's full name.
     places
-        Folders of the package that holds it; None for one that lies in no other.
+        Folders of the parent package; None for a top-level module.
     """
     specs = (finder.find_spec(name, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)

@@ -1,4 +1,4 @@
-"""Runs of rows: where a mask is True without a break."""
+"""Runs of rows in which a mask is True."""
 
 from __future__ import annotations
 

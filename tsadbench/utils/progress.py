@@ -1,4 +1,4 @@
-"""How a detector tells how far its fit has come, without knowing who listens."""
+"""Progress reports of a detector's fit, without knowing who receives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _listener: ContextVar[Listener | None] = ContextVar("tsadbench_progress", defaul
 
 
 def progress(done: int, total: int, note: str = "") -> None:
-    """Report that ``done`` of ``total`` steps are done; nothing happens where nobody listens.
+    """Report that ``done`` of ``total`` steps are done; ignored if nobody listens.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def progress(done: int, total: int, note: str = "") -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send every report made inside the block to ``listener(done, total, note)``."""
+    """Send every report from inside the block to ``listener(done, total, note)``."""
     token = _listener.set(listener)
     try:
         yield

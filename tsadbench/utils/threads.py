@@ -9,7 +9,7 @@ from typing import Any
 
 
 def limit_threads(threads: int) -> None:
-    """Let every library that is loaded use this many threads; an environment variable comes too late for those."""
+    """Set the number of threads of every loaded library; environment variables come too late for these."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=threads)
@@ -20,7 +20,7 @@ def limit_threads(threads: int) -> None:
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Limit them for the length of a block: what is loaded when it begins."""
+    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
     from threadpoolctl import threadpool_limits
 
     torch: Any = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""A first card for a folder of files: what its columns and files seem to be, to be looked over by a person."""
+"""Draft a card for a folder of files: a guess at its columns and files, for a person to review."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ _TIME_FORMATS = (
 
 @dataclass(slots=True)
 class _Look:
-    """What a look at one file found.
+    """What one file seems to hold.
 
     Parameters
     ----------
     file, file_format, table
-        The file, and how it is read.
+        The file, its likely format, and how it is read.
     roles
-        Of each column that is no sensor: "time", "label", "counter", "text" or "empty".
+        For each column that is not a sensor: "time", "label", "counter", "text" or "empty".
     time_format
-        How its times are written.
+        The format of its times.
     labels
-        The values of its label, in the order in which they come, and the first row of each.
+        The first row of each value of its label, in order of appearance.
     missing
-        How many values of sensors are missing in its first rows.
+        How many sensor values are missing in its first rows.
     """
 
     file: File
@@ -70,7 +70,7 @@ class _Look:
     missing: int = 0
 
     def of_role(self, role: str) -> list[str]:
-        return [name for name, found in self.roles.items() if found == role]
+        return [name for name, other in self.roles.items() if other == role]
 
     @property
     def n_sensors(self) -> int:
@@ -88,7 +88,7 @@ def draft_card(folder: Path) -> str:
         If a file cannot be read, or none is a table of numbers.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: expected a folder with CSV or Parquet files; there is none")
+        raise UsageError(f"{folder}: expected a folder with CSV or Parquet files; there is no such folder")
     paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     names = [
         path.as_posix()
@@ -119,7 +119,7 @@ def _look(file: File) -> _Look:
 
 
 def _opened(file: File) -> tuple[FileFormat, Table]:
-    """Return how a file seems to be written; a text file that is no table has no column."""
+    """Return the likely format of a file, and the file; a text file that is not a table has no columns."""
     if file.is_parquet:
         return FileFormat(), open_parquet(file.path, FileFormat())
     file_format = sniff(file.path)
@@ -131,7 +131,7 @@ def _opened(file: File) -> tuple[FileFormat, Table]:
 
 
 def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
-    """Tell what each column is from its name and its first rows."""
+    """Guess what each column is from its name and its first rows."""
     for place, name in enumerate(look.table.header):
         cells = rows[place]
         numeric = pd.api.types.is_numeric_dtype(cells.dtype)
@@ -150,7 +150,7 @@ def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
 
 
 def _time_format(name: str, cells: pd.Series) -> str | None:
-    """Return how a column's times are written, or None where it seems to hold none."""
+    """Return the format of a column's times, or None if it seems to hold none."""
     filled = cells.dropna().head(1000)
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return "ISO8601"
@@ -163,7 +163,7 @@ def _time_format(name: str, cells: pd.Series) -> str | None:
 
 
 def _find_labels(look: _Look) -> None:
-    """Read the label, all of it: a fault may begin with the last row."""
+    """Read the whole label: a fault may begin with the last row."""
     label = _label(look)
     if label is None:
         return
@@ -176,10 +176,10 @@ def _find_labels(look: _Look) -> None:
 
 
 def _label(look: _Look) -> str | None:
-    """Return the column that most seems to be the label: one whose very name says so before others."""
-    found = look.of_role("label")
+    """Return the most likely label column: one with a common name for labels before others."""
+    candidates = look.of_role("label")
     order = ("anomaly", "label", "is_anomaly", "attack", "fault")
-    return min(found, key=lambda name: order.index(name.lower()) if name.lower() in order else 9, default=None)
+    return min(candidates, key=lambda name: order.index(name.lower()) if name.lower() in order else 9, default=None)
 
 
 def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Iterable[str]:
@@ -237,7 +237,7 @@ def _parts(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
 
 def _columns(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
     first = tables[0]
-    label = next((found for look in tables if (found := _label(look)) is not None), None)
+    label = next((name for look in tables if (name := _label(look)) is not None), None)
     sensors = [name for name in first.table.header if name not in first.roles]
     roles = {name: role for look in tables for name, role in look.roles.items()}
     ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
@@ -290,13 +290,13 @@ def _splits(tables: Sequence[_Look], normal: str | None) -> Iterable[str]:
 
 
 def _is_training(look: _Look, normal: str | None) -> bool:
-    """Whether a file seems to be for training: its name says so or it has no label, and no row is anomalous."""
+    """Whether a file seems to be for training: by its name or for lack of a label, and without anomalous rows."""
     sound = not any(value != normal for value in look.labels)
     return sound and (bool(_TRAINING.search(look.file.name)) or not look.labels)
 
 
 def _normal_value(tables: Sequence[_Look]) -> str | None:
-    """Return the label of normal rows: one that is called so, else the one with which most files begin."""
+    """Return the label of normal rows: one with a common name for them, or else the one that most files begin with."""
     values = list(dict.fromkeys(value for look in tables for value in look.labels))
     called = [value for name in _NORMAL for value in values if value.lower() == name]
     begin = [next(iter(look.labels)) for look in tables if look.labels]
@@ -308,14 +308,14 @@ def _first_anomaly(look: _Look, normal: str | None) -> int:
 
 
 def _patterns(looks: Sequence[_Look], all_looks: Sequence[_Look]) -> list[str]:
-    """Return patterns that name these files and no others; where a folder holds both kinds, the files themselves."""
+    """Return patterns that match these files and no others, or the files themselves if a folder holds both kinds."""
     patterns: dict[str, None] = {}
     chosen = {look.file.name for look in looks}
     for look in looks:
         path = PurePosixPath(look.file.name)
         pattern = path.with_name(f"*{path.suffix}").as_posix()
-        named = {one.file.name for one in all_looks if PurePosixPath(one.file.name).match(pattern)}
-        same_depth = {name for name in named if name.count("/") == look.file.name.count("/")}
+        matching = {other.file.name for other in all_looks if PurePosixPath(other.file.name).match(pattern)}
+        same_depth = {name for name in matching if name.count("/") == look.file.name.count("/")}
         patterns[pattern if same_depth <= chosen and len(same_depth) > 1 else look.file.name] = None
     return list(patterns)
 

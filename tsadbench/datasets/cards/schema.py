@@ -1,4 +1,4 @@
-"""The card itself: the keys that it may have, and reading it."""
+"""The card itself: its keys, and how it is read."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class WrittenAs(_Table):
     Parameters
     ----------
     separator
-        The character between two cells; a comma.
+        The character between two cells; by default a comma.
     decimal
-        The decimal mark; a point.
+        The decimal mark; by default a point.
     encoding
-        As Python names it; UTF-8.
+        As Python names it; by default UTF-8.
     header_line
-        Number of the line that names the columns, counted from 1, or "search": the first of ten that has them all; 1.
+        Number of the line that names the columns, counted from 1 (the default), or "search" for the first of ten that
+        has them all.
     remove_prefix
-        Text that is taken off the front of columns' names.
+        Text to remove from the front of column names.
     """
 
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
@@ -93,17 +94,17 @@ class Columns(_Table):
     Parameters
     ----------
     sensors
-        Names or patterns; by default every column that has no other use.
+        Names or patterns; by default every column without another use.
     ignore
-        Names or patterns of columns that are no sensors.
+        Names or patterns of columns that are not sensors.
     time
-        Name of the column with the times, or of several whose texts make up a time; None: rows have no time.
+        Name of the column with the times, or of several whose texts make up a time; None if rows have no time.
     time_format
-        "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`, of which one must fit a whole file.
+        "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`; one of them must fit a whole file.
     period
-        Seconds from row to row, where no column holds times.
+        Seconds from row to row if no column holds times.
     label
-        Name of the column that tells anomalous rows.
+        Name of the column that marks anomalous rows.
     anomalous, normal
         The values it has in anomalous and in normal rows.
     """
@@ -121,7 +122,8 @@ class Columns(_Table):
     def _consistent(self) -> Columns:
         if self.time is not None and self.period is not None:
             raise ValueError("give time or period, not both: period is for rows without a time")
-        both = [value for value in self.anomalous if canonical(value) in {canonical(one) for one in self.normal}]
+        normal = {canonical(value) for value in self.normal}
+        both = [value for value in self.anomalous if canonical(value) in normal]
         if both:
             raise ValueError(f"a value cannot be both anomalous and normal: {both}")
         return self
@@ -140,16 +142,16 @@ class Columns(_Table):
 
 
 class Missing(_Table):
-    """What to do about missing values; nothing is ever filled unasked or unsaid.
+    """What to do about missing values. Nothing is filled unless the card says so, and every table reports it.
 
     Parameters
     ----------
     policy
         "error", or "forward-fill": the sensor's last value in the same recording, never a later one.
     at_most
-        The longest run of missing values of a sensor that may be filled, in rows; None: any.
+        The longest run of missing values of a sensor that may be filled, in rows; None for any.
     values
-        Further texts that mean a missing value ("Bad Input"), beside the empty cell, NaN, NA, NULL and the like.
+        Texts that mean a missing value ("Bad Input"), in addition to the empty cell, NaN, NA, NULL and the like.
     """
 
     policy: Literal["error", "forward-fill"] = "error"
@@ -171,7 +173,7 @@ class Card(_Table):
     train, test
         Which files are for training and which for testing.
     single
-        In their place: files that hold both.
+        Files that hold both, instead of the two.
     columns, missing
         What the columns are; what to do about missing values.
     splits
@@ -179,7 +181,7 @@ class Card(_Table):
     description, prior
         Files, relative to the card's folder: the system in words (Markdown or text), its couplings (JSON).
     citation, licence
-        Whom to cite, what one may do with it.
+        Whom to cite, and the terms of use.
     """
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
@@ -234,7 +236,7 @@ def read_card(path: Path) -> tuple[Card | None, list[Issue]]:
 
 
 def canonical(value: object) -> str:
-    """Return a label's value as text under which equal ones are equal: 1, 1.0, true and " 1" are the same.
+    """Return a label's value as text in which equal values are equal: 1, 1.0, true and " 1" are the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a CSV file seems to be written, from its first lines."""
+"""Guess the format of a CSV file from its first lines."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.text import SEARCHED_LINES, first_lines, split
 
 _SAMPLED_LINES = 200
-# A comma last: with a decimal comma, it is in every line as well.
+# The comma comes last: with a decimal comma, every line holds it as well.
 _SEPARATORS = (";", "\t", "|", ",")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
 def sniff(path: Path) -> FileFormat:
-    """Return how a CSV file seems to be written.
+    """Return the likely format of a CSV file.
 
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     encoding = "utf-8"
     try:
@@ -32,7 +32,7 @@ def sniff(path: Path) -> FileFormat:
         encoding = "cp1252"
         lines = first_lines(path, "latin-1", _SAMPLED_LINES)
     lines = [line for line in lines if line.strip()]
-    separator = max(_SEPARATORS, key=lambda one: _consistency(lines, one))
+    separator = max(_SEPARATORS, key=lambda candidate: _consistency(lines, candidate))
     rows = [split(line, separator) for line in lines]
     cells = Counter(len(row) for row in rows).most_common(1)[0][0] if rows else 1
     header_line = next(
@@ -48,7 +48,7 @@ def sniff(path: Path) -> FileFormat:
 
 
 def _consistency(lines: Sequence[str], separator: str) -> tuple[float, int]:
-    """Return how well a separator explains the lines: the share that have as many of it as most, if any."""
+    """Return how well a separator explains the lines: the share of lines with the most common number of cells."""
     counts = Counter(len(split(line, separator)) for line in lines)
     if not counts:
         return (0.0, 0)
