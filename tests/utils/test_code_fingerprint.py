@@ -20,7 +20,7 @@ from tsadbench import Prior, Recording
 from tsadbench.base.prior import Edge
 from tsadbench.base.protocol import Scored
 from tsadbench.registry import entries, load_detector, load_protocol
-from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages, reached
+from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages, module_fingerprint, reached
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = {
@@ -582,3 +582,26 @@ class TestOfWhatShips:
     def test_packages_that_the_own_files_import(self):
         assert imported_packages(load_detector("dprgm")) == {"numpy", "torch", "torch_geometric"}
         assert imported_packages(load_detector("max-z")) == {"numpy"}
+
+
+def test_a_modules_fingerprint_is_what_its_code_does(tmp_path):
+    source = (
+        'import numpy as np\nLIMIT = 3\n\ndef f(x: int) -> int:\n    """Return it."""\n    return np.add(x, LIMIT)\n'
+    )
+    changed = {
+        source.replace('"""Return it."""', '"""Return the sum."""  # better'): True,
+        source.replace("x: int", "x"): True,
+        source.replace("3", "4"): False,
+        source.replace("np.add", "np.subtract"): False,
+        source.replace("import numpy as np", "import scipy as np"): False,
+    }
+
+    def fingerprint(text: str) -> str:
+        file = tmp_path / "some.py"
+        file.write_text(text)
+        module = types.ModuleType("some")
+        module.__file__ = str(file)
+        return module_fingerprint(module)
+
+    for text, same in changed.items():
+        assert (fingerprint(text) == fingerprint(source)) is same, text

@@ -17,14 +17,16 @@ from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction
+from tsadbench.tuning import faults, folds, objective
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
-from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
 from tsadbench.utils.parameters import parameters_of
 
 # The user decides these, for a run; they are not part of a detector's design.
 _NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
-_CODE = ("faults.py", "folds.py", "objective.py")
+# A point's value depends on what these do.
+_CODE = (faults, folds, objective)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,11 +270,10 @@ def _study_name(
 ) -> str:
     """Return the detector, data set and objective, with a hash of everything that a point's value depends on."""
     construction = contender.construction
-    code = hashlib.sha256(b"".join((Path(__file__).parent / name).read_bytes() for name in _CODE))
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
-        "code": [code_fingerprint(construction.cls), code.hexdigest()],
+        "code": [code_fingerprint(construction.cls), *map(module_fingerprint, _CODE)],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash(train),

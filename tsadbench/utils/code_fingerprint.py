@@ -64,6 +64,16 @@ def code_fingerprint(cls: type) -> str:
         return _random(cls)
 
 
+def module_fingerprint(module: types.ModuleType) -> str:
+    """Return the fingerprint of what a module's own code does, 64 hex digits; what it imports counts by its name."""
+    own = OwnModules([])
+    source = own.of(module)
+    if source.tree is None:
+        return hashlib.sha256(source.content).hexdigest()
+    tokens = Writer(source, own, source.tree, whole=True).statements(source.tree.body)
+    return hashlib.sha256("\n".join(map(str, tokens)).encode()).hexdigest()
+
+
 def reached(cls: type) -> frozenset[Reached]:
     """Return the pieces of source that the fingerprint of a class covers, data files left out."""
     return frozenset(_parts(cls).pieces())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.stats import kendalltau
@@ -61,11 +61,11 @@ def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
 
 def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
     """Return for each floor metric the best floor and its value."""
-    floors = [row for (_, where), row in rows.items() if where == split and row.floor and row.ok]
+    floors = [row for (_, row_split), row in rows.items() if row_split == split and row.floor and row.ok]
     return {
         metric: (best.label, _value(best, metric))
         for metric in FLOOR_METRICS
-        if (best := max(floors, key=_by(metric), default=None)) is not None
+        if (best := max(floors, key=lambda row: _value(row, metric), default=None)) is not None
     }
 
 
@@ -81,14 +81,19 @@ def rank_changes(published: Rows, strict: Rows, split: str, labels: Sequence[str
     ]
     if len(both) < 2:
         return None
-    values = [[_value(rows[label, split], "auprc") for label in both] for rows in (published, strict)]
-    ranks = [{label: rank for rank, label in enumerate(_by_value(both, of), start=1)} for of in values]
-    lines = []
-    for label in sorted(both, key=ranks[0].__getitem__):
-        place = both.index(label)
-        lines.append([f"`{label}`", *(str(of[label]) for of in ranks), *(number(of[place], 4) for of in values)])
+    values = [{label: _value(rows[label, split], "auprc") for label in both} for rows in (published, strict)]
+    ranks = [
+        {label: rank for rank, label in enumerate(sorted(auprc, key=auprc.__getitem__, reverse=True), start=1)}
+        for auprc in values
+    ]
+    lines = [
+        [f"`{label}`", *(str(rank[label]) for rank in ranks), *(number(auprc[label], 4) for auprc in values)]
+        for label in ranks[0]
+    ]
     header = ["detector", "published", "strict", "AUPRC published", "AUPRC strict"]
-    return "\n".join(table_lines(header, lines)), float(kendalltau(values[0], values[1]).statistic)
+    return "\n".join(table_lines(header, lines)), float(
+        kendalltau(*(list(auprc.values()) for auprc in values)).statistic
+    )
 
 
 def costs(row: Row) -> Costs | None:
@@ -104,20 +109,12 @@ def costs_table(rows: Rows, split: str, labels: Sequence[str]) -> str:
     """Return the wall-clock and CPU seconds per seed of each row, as Markdown."""
     lines = []
     for row in of_split(rows, split, labels):
-        found = costs(row)
-        seconds = ["-", "-"] if found is None else [f"{found.wall:.1f}", f"{found.cpu:.1f}"]
+        cost = costs(row)
+        seconds = ["-", "-"] if cost is None else [f"{cost.wall:.1f}", f"{cost.cpu:.1f}"]
         shared = row.records[0].manifest.get("fit_shared_with") or []
         names = ", ".join(f"`{label}`" for label in shared) if isinstance(shared, list) else ""
         lines.append([f"`{row.label}`", *seconds, str(len(row.seeds)), names or "-"])
     return "\n".join(table_lines(["detector", "wall clock, s", "CPU, s", "seeds", "fit shared with"], lines))
-
-
-def _by(metric: str) -> Callable[[Row], float]:
-    return lambda row: _value(row, metric)
-
-
-def _by_value(labels: Sequence[str], values: Sequence[float]) -> list[str]:
-    return [label for _, label in sorted(zip(values, labels, strict=True), key=lambda pair: -pair[0])]
 
 
 def _value(row: Row, metric: str) -> float:

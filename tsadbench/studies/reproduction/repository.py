@@ -66,9 +66,9 @@ def repository_page(rows: Rows) -> str:
             for cell in (number(getattr(theirs, metric), 4 if metric != "f1" else 2), _mean_std(ours, metric))
         ]
         table.append([f"`{theirs.label}`", *cells, _mean_std(ours, "auroc")])
-    known = {theirs.label for theirs in repository_rows()}
+    in_repository = {theirs.label for theirs in repository_rows()}
     for (label, split), row in rows.items():
-        if split == "overall" and label not in known and row.ok:
+        if split == "overall" and label not in in_repository and row.ok:
             cells = [cell for metric in _METRICS for cell in ("-", _mean_std(row, metric))]
             mark = " (floor)" if row.floor else ""
             table.append([f"`{label}`{mark}", *cells, _mean_std(row, "auroc")])

@@ -134,8 +134,8 @@ def compare(
     """
     plan = make_plan(RunRequest(detectors=[detector], datasets=[data], seeds=1, floors=False))
     tasks = [make_task(plan, replace(settings, objective=name)) for name in _offered(detector, objectives)]
-    results = {task.settings.objective: _searched(task, out, watch) for task in tasks}
-    winners = {task.settings.objective: _winner(task, results[task.settings.objective]) for task in tasks}
+    results = [run_study(task, storage_of(task, out, None), watch(task)) for task in tasks]
+    winners = [_winner(task, result) for task, result in zip(tasks, results, strict=True)]
 
     def judged(labels: Sequence[str], n_seeds: int, tuned_file: Path | None = None) -> dict[str, tuple[Record, ...]]:
         sha256, tuned = (None, {}) if tuned_file is None else provenance(tuned_file)
@@ -154,15 +154,15 @@ def compare(
             by_label[record.label] = (*by_label.get(record.label, ()), record)
         return by_label
 
-    for task in tasks:  # first, so that their records name the study that they come from
-        objective = task.settings.objective
-        judged([winners[objective]], seeds, write_tuned(task, results[objective], out))
+    studies = list(zip(tasks, results, winners, strict=True))
+    for task, result, winner in studies:  # first, so that their records name the study that they come from
+        judged([winner], seeds, write_tuned(task, result, out))
     default = plan.trials[0].contender.label
-    points = {label_at(task, point.parameters) for task in tasks for point in results[task.settings.objective].points}
+    points = {label_at(task, point.parameters) for task, result, _ in studies for point in result.points}
     once = judged(sorted(points | {default}), 1)
     values = {label: value_on_test(records[0], CRITERION) for label, records in once.items()}
     promising = max(sorted(values), key=values.__getitem__)
-    records = judged(list(dict.fromkeys([default, *winners.values(), promising])), seeds)
+    records = judged(list(dict.fromkeys([default, *winners, promising])), seeds)
     means = {
         label: statistics.fmean(value_on_test(record, CRITERION) for record in of_label)
         for label, of_label in records.items()
@@ -172,10 +172,8 @@ def compare(
         default=default,
         oracle=max(means, key=means.__getitem__),
         studies={
-            (objective := task.settings.objective): JudgedStudy(
-                task, results[objective], winners[objective], _agreement(task, results[objective], values)
-            )
-            for task in tasks
+            task.settings.objective: JudgedStudy(task, result, winner, _agreement(task, result, values))
+            for task, result, winner in studies
         },
         n_points=len(values),
         records=records,
@@ -204,10 +202,6 @@ def _offered(detector: str, objectives: Sequence[Objective]) -> list[Objective]:
             f"{detector} has no held-out loss: it neither forecasts nor reconstructs rows; ask for injection"
         )
     return offered
-
-
-def _searched(task: Task, out: Path, watch: WatchSearch) -> StudyResult:
-    return run_study(task, storage_of(task, out, None), watch(task))
 
 
 def _winner(task: Task, result: StudyResult) -> str:
