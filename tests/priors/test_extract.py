@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,6 +143,17 @@ def test_without_a_key(extract, monkeypatch):
     done, _ = extract()
     assert done.code == 2
     assert "set ANTHROPIC_API_KEY in the environment" in done.err
+
+
+def test_kept_answers_need_no_sdk_and_new_ones_name_the_pip_command(messages, extract, monkeypatch):
+    extract("--votes", "1")
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    monkeypatch.delitem(sys.modules, "tsadbench.priors.client")
+    assert extract("--votes", "1", "--offline")[0].code == 0
+    assert extract("--votes", "2", "--dry-run")[0].code == 0
+    done, _ = extract("--votes", "2")
+    assert done.code == 2
+    assert "pip install 'tsadbench[prior]'" in done.err
 
 
 def test_models_and_wordings_are_compared(messages, extract):
