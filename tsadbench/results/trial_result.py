@@ -1,4 +1,4 @@
-"""A trial's stored arrays beside the data and the labels: what figures, reports and comparisons read."""
+"""A trial's stored arrays beside the data and the labels, for figures, reports and comparisons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScoredRecording:
     anomalous
         [n_rows], the truth.
     scores
-        [n_rows], NaN where the detector could not score.
+        [n_rows], NaN for rows that the detector could not score.
     evaluated
         [n_rows], the rows that count under the protocol.
     episode
@@ -40,7 +40,7 @@ class ScoredRecording:
     threshold
         That fit's.
     contributions
-        [n_rows, n_sensors]; None where the detector does not offer them or they were not kept.
+        [n_rows, n_sensors]; None if the detector does not offer them or they were not kept.
     """
 
     recording: Recording
@@ -59,25 +59,25 @@ class ScoredRecording:
 
 
 class TrialResult:
-    """What a trial that came out "ok" left behind, laid beside its data.
+    """The stored scores of a trial with status "ok", beside its data.
 
     Parameters
     ----------
     record
-        Of that trial.
+        The trial's record.
     store
         The store that holds it.
     data
         The data set it was made on.
     episodes
-        What the record's protocol yields on these data, where the caller has them already.
+        What the record's protocol yields on these data, if the caller already has them.
 
     Raises
     ------
     DataError
         If the data or the labels are not those it was made on.
     StoreError
-        If its scores cannot be read or are not of its recordings, or the trial has none since it failed.
+        If its scores cannot be read or are not of its recordings, or the trial has none because it failed.
     """
 
     def __init__(
@@ -89,8 +89,9 @@ class TrialResult:
         self.record = record
         self.data = data
         self.protocol = protocol_of(record)
-        known = tuple(self.protocol.episodes(data.dataset)) if episodes is None else episodes
-        self.scored = scored_episodes(store.scores(record.trial), known, fixed_threshold_of(record))
+        if episodes is None:
+            episodes = tuple(self.protocol.episodes(data.dataset))
+        self.scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold_of(record))
         self._contributions = store.contributions(record.trial)
 
     @cached_property
@@ -98,24 +99,24 @@ class TrialResult:
         """The test recordings by id, in the data set's order; those that the protocol scores."""
         by_id = {recording.id: recording for recording in self.data.dataset.test}
         n_rows = {name: len(rows) for name, rows in self.data.labels.rows.items()}
-        thresholds = {one.episode: one.threshold.value for one in self.record.thresholds}
-        found = {}
-        for one in self.scored:
-            for place in self.protocol.places(one.episode, n_rows):
+        thresholds = {fit.episode: fit.threshold.value for fit in self.record.thresholds}
+        scored_recordings = {}
+        for scored in self.scored:
+            for place in self.protocol.places(scored.episode, n_rows):
                 rows = slice(place.start, place.start + n_rows[place.recording])
                 evaluated = np.zeros(n_rows[place.recording], dtype=np.bool_)
                 evaluated[place.evaluated] = True
-                kept = self._contributions.get(contribution_name(one.episode, one.episode.test[place.scored]))
-                found[place.recording] = ScoredRecording(
+                kept = self._contributions.get(contribution_name(scored.episode, scored.episode.test[place.scored]))
+                scored_recordings[place.recording] = ScoredRecording(
                     recording=by_id[place.recording],
                     anomalous=self.data.labels.rows[place.recording],
-                    scores=one.test[place.scored][rows],
+                    scores=scored.test[place.scored][rows],
                     evaluated=evaluated,
-                    episode=one.episode.id,
-                    threshold=thresholds[one.episode.id],
+                    episode=scored.episode.id,
+                    threshold=thresholds[scored.episode.id],
                     contributions=None if kept is None else kept[rows],
                 )
-        return {name: found[name] for name in n_rows if name in found}
+        return {name: scored_recordings[name] for name in n_rows if name in scored_recordings}
 
     def recording(self, name: str) -> ScoredRecording:
         """Return a test recording by its id.
@@ -125,9 +126,9 @@ class TrialResult:
         UsageError
             If there is no such recording among those that the protocol scores.
         """
-        known = tuple(self.recordings)
-        if name not in known:
-            raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{nearest(name, known)}")
+        if name not in self.recordings:
+            hint = nearest(name, self.recordings)
+            raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{hint}")
         return self.recordings[name]
 
     @cached_property
@@ -138,15 +139,15 @@ class TrialResult:
 
     def calibration_scores(self, episode: str) -> FloatArray:
         """Return the training scores that set the threshold of one fit, [n], NaN left out."""
-        (one,) = (one for one in self.scored if one.episode.id == episode)
-        pooled: FloatArray = np.concatenate([rows[self.protocol.calibration(len(rows))] for rows in one.train])
+        (scored,) = (scored for scored in self.scored if scored.episode.id == episode)
+        pooled: FloatArray = np.concatenate([rows[self.protocol.calibration(len(rows))] for rows in scored.train])
         return pooled[~np.isnan(pooled)]
 
 
 def protocol_of(record: Record) -> Protocol:
     """Return the protocol under which a record was made, with its parameters."""
-    request = parse_label(record.protocol)
-    protocol, _ = make_protocol(request.target, request.arguments)
+    label = parse_label(record.protocol)
+    protocol, _ = make_protocol(label.target, label.arguments)
     return protocol
 
 

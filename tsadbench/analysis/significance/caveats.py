@@ -56,7 +56,7 @@ def on_recordings(
     if any(recording.time is None for recording in dataset.test):
         yield (
             "Recordings have no time, so rows were compared by values alone: a system at rest repeats them honestly. "
-            "Where that joins what is independent, say so (--independent)."
+            "If that joins what is independent, say so (--independent)."
         )
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from tsadbench.analysis.significance.matrix import Matrix
-from tsadbench.errors import MissingExtraError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.extras import extra
 
 # Differences of at most this much are a tie: the region of practical equivalence.
 ROPE = 0.01
@@ -183,10 +183,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     if len(p_values) < 2:
         return list(p_values)
-    try:
+    with extra("comparing more than two detectors", "stats"):
         from statsmodels.stats.multitest import multipletests
-    except ImportError as error:
-        raise MissingExtraError("comparing more than two detectors", "stats") from error
     corrected = multipletests(p_values, method="holm")[1]
     return [float(p) for p in corrected]
 
