@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import tiny
 from tests.helpers.data import make_data
+from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
 
@@ -24,6 +26,14 @@ def pytest_configure() -> None:
 @pytest.fixture
 def small_data() -> LabelledDataset:
     return make_data()
+
+
+@pytest.fixture
+def tiny_plugin(tmp_path_factory, monkeypatch) -> None:
+    """Registers the detectors of `tests.helpers.tiny`: ``distance``, ``noisy`` and the floor ``largest``."""
+    folder = tmp_path_factory.mktemp("tiny_plugin")
+    write_package(folder, "tiny_plugin", tiny.ENTRY_POINTS, "")
+    monkeypatch.syspath_prepend(folder)
 
 
 @pytest.fixture(scope="session")

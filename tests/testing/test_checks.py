@@ -11,7 +11,6 @@ import pytest
 
 from tests.helpers import cheats
 from tsadbench import UsageError
-from tsadbench.registry import entries, load_detector
 from tsadbench.testing import (
     CheckFailedError,
     DetectorContract,
@@ -19,8 +18,6 @@ from tsadbench.testing import (
     check_detector,
     parametrize_with_checks,
 )
-
-SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
 
 
 @pytest.fixture
@@ -78,20 +75,6 @@ def test_honest_detectors_of_every_kind_pass(honest):
     check_detector(honest)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-@pytest.mark.slow
-def test_what_ships_passes_all_checks_but_for_those_that_it_declares_to_fail(name):
-    cls = load_detector(name)
-    expected = {result.id for result in check_detector(cls) if result.status == "expected-failure"}
-    assert expected == set(cls(**cls.test_params()).expected_check_failures())
-
-
-def test_a_declared_failure_depends_on_parameters():
-    grelen = load_detector("grelen")
-    for statistic in ("deviation", "reconstruction"):
-        check_detector(grelen(statistic=statistic), only=["fault", "contributions"])
-
-
 def test_a_leak_cannot_be_declared_away_except_by_a_floor():
     class Excused(cheats.CentredSmoothing):
         def expected_check_failures(self):
@@ -138,9 +121,9 @@ def test_checks_as_parameters(detector, check_id):
 
 
 def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):
-    done = tsadbench("check", "t2[smoothing=3]")
+    done = tsadbench("check", "tests.helpers.tiny:Distance[power=3]")
     assert done.code == 0
-    skipped = ["seed", "scoring-parameters"]
+    skipped = ["borders", "seed", "scoring-parameters"]
     assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
     for check in all_checks():
         assert f" {check.id} " in done.out
@@ -157,19 +140,20 @@ def test_the_command_line_as_json_exits_1_where_one_fails(tsadbench):
 
 
 def test_expected_failures_do_not_fail_the_command_line(tsadbench):
-    done = tsadbench("check", "all-positive", "--only", "not-constant")
+    done = tsadbench("check", "tests.helpers.tiny:Largest", "--only", "other-data")
     assert (done.code, "expected-failure" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["t2", "--only", "prefx"], "did you mean 'prefix'"),
-        (["t22"], "did you mean 't2'"),
-        (["t2[smoothing=0]"], "smoothing must be"),
+        (["tests.helpers.tiny:Distance", "--only", "prefx"], "did you mean 'prefix'"),
+        (["distanc"], "did you mean 'distance'"),
+        (["tests.helpers.tiny:Distance[power=0]"], "power must be"),
         (["none.py:Mine"], "there is no file"),
     ],
 )
+@pytest.mark.usefixtures("tiny_plugin")
 def test_wrong_usage_is_one_line_and_exit_code_2(tsadbench, arguments, message):
     done = tsadbench("check", *arguments)
     assert (done.code, done.out) == (2, "")
