@@ -97,7 +97,7 @@ def test_an_expected_failure_that_passes_is_a_failure():
 
 
 def test_failures_are_raised_with_reason_and_evidence():
-    with pytest.raises(CheckFailedError, match=r"fails 1 checks:\nprefix: row 0 is scored otherwise.*'cut'"):
+    with pytest.raises(CheckFailedError, match=r"fails 1 checks:\nprefix: row 0 is scored differently.*'cut'"):
         check_detector(cheats.CentredSmoothing)
 
 

@@ -1,4 +1,4 @@
-"""Whether it keeps the contract."""
+"""Checks of the detector's contract."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
@@ -40,21 +40,21 @@ def sealed(subject: DetectorUnderTest) -> None:
 
 @group.check("constructor", "The constructor only stores its arguments, and neither fit nor score changes them.")
 def constructor(subject: DetectorUnderTest) -> None:
-    """Look at the attributes before and after a fit."""
+    """Compare the attributes before and after a fit."""
     detector = subject.make()
-    given = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
-    extra = sorted(set(vars(detector)) - set(given))
+    arguments = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
+    extra = sorted(set(vars(detector)) - set(arguments))
     if extra:
         raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
     detector.fit(subject.train()).score(subject.test())
-    changed = [name for name, value in given.items() if getattr(detector, name) is not value]
+    changed = [name for name, value in arguments.items() if getattr(detector, name) is not value]
     if changed:
         raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
 
 
 @group.check("learned-names", "What it learns lies in attributes whose names end in an underscore.")
 def learned_names(subject: DetectorUnderTest) -> None:
-    """Look at the attributes that a fit adds."""
+    """Inspect the attributes that a fit adds."""
     detector = subject.fitted
     odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
     if odd:
@@ -63,7 +63,7 @@ def learned_names(subject: DetectorUnderTest) -> None:
 
 @group.check("scores", "Every recording gets one finite score a row, NaN only as one leading and one trailing run.")
 def scores(subject: DetectorUnderTest) -> None:
-    """Let the base class check what comes out for recordings of several lengths, and for the training recordings."""
+    """Let the base class check the scores of recordings of several lengths, and of the training recordings."""
     detector = subject.fitted
     for n_rows in (240, 101, subject.warm_up + 1):
         detector.score(subject.test(n_rows=n_rows))
@@ -85,19 +85,19 @@ def contributions(subject: DetectorUnderTest) -> None:
     rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
     if len(rows):
         raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
-    blamed = [_blamed(subject, moved) for moved in range(len(material.SENSORS))]
+    blamed = [_blamed(subject, moved) for moved in range(len(synthetic.SENSORS))]
     n_right = sum(sensor == moved for moved, sensor in enumerate(blamed))
     # Half of them suffice: contributions of correlated sensors smear, above all in principal components.
-    if n_right < len(material.SENSORS) / 2:
-        names = [material.SENSORS[sensor] for sensor in blamed]
-        raise Failed(f"of {list(material.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
+    if n_right < len(synthetic.SENSORS) / 2:
+        names = [synthetic.SENSORS[sensor] for sensor in blamed]
+        raise Failed(f"of {list(synthetic.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
 
 
 def _blamed(subject: DetectorUnderTest, sensor: int) -> int:
     def move(values: FloatArray) -> None:
-        values[140:150, sensor] += 100.0 * material.SCALE[sensor]
+        values[140:150, sensor] += 100.0 * synthetic.SCALE[sensor]
 
-    moved = subject.fitted.contributions(material.changed(subject.test(), move))[140:150]
+    moved = subject.fitted.contributions(synthetic.changed(subject.test(), move))[140:150]
     return int(np.nanargmax(np.nansum(np.abs(moved), axis=0)))
 
 

@@ -15,7 +15,7 @@ import pooch
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
 from tsadbench.sandbox import Box, Construction
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
 
@@ -37,7 +37,7 @@ class DetectorUnderTest:
         self.cls = cls
         self.parameters = dict(parameters)
         if cls.traits.needs_prior and self.parameters.get("prior") is None:
-            self.parameters["prior"] = material.PRIOR
+            self.parameters["prior"] = synthetic.PRIOR
         self._n_rows = 2000 if full else 300
 
     @property
@@ -52,11 +52,11 @@ class DetectorUnderTest:
 
     def train(self, seed: int = 1) -> tuple[Recording, Recording]:
         """Return two normal recordings, new copies at each call."""
-        return material.normal(self._n_rows, seed), material.normal(self._n_rows, seed + 100)
+        return synthetic.normal(self._n_rows, seed), synthetic.normal(self._n_rows, seed + 100)
 
     def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
         """Return a normal recording that no fit has seen, a new copy at each call."""
-        return material.normal(n_rows, seed + 1000)
+        return synthetic.normal(n_rows, seed + 1000)
 
     def make(self, **changes: object) -> Detector:
         """Return a new detector."""
@@ -76,7 +76,7 @@ class DetectorUnderTest:
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores of a copy of the recording by a copy of the detector, so that no check spoils another."""
-        return self.fitted.score(material.changed(recording, np.copy))
+        return self.fitted.score(synthetic.changed(recording, np.copy))
 
     @cached_property
     def repeats_scores(self) -> bool:
@@ -113,7 +113,7 @@ class DetectorUnderTest:
     @cached_property
     def constant(self) -> bool:
         """Whether it gives every row the same score, even in a fault."""
-        faulty, _ = material.with_fault(self.test(), 120, 160)
+        faulty, _ = synthetic.with_fault(self.test(), 120, 160)
         scores = self.score(faulty)
         present = scores[np.isfinite(scores)]
         return len(present) == 0 or bool(np.ptp(present) == 0.0)

@@ -1,4 +1,4 @@
-"""Whether it sees what it must not see: test statistics, later rows, other recordings, labels."""
+"""Checks for leaks: test statistics, later rows, other recordings, labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from tsadbench.base.dataset import Labels
 from tsadbench.base.recording import Recording
 from tsadbench.sandbox import BoxFailure
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
 from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -22,7 +22,7 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 group = Group("leakage")
 
 _HUGE = 100.0
-# In the reason of a box that a detector has left by reaching for the data.
+# Part of the failure of a detector that reached for the data in the box.
 _REACHED = "the data's folder"
 
 
@@ -30,12 +30,12 @@ _REACHED = "the data's folder"
     "scaling", "Scores change when all test rows are rescaled: they are measured against training rows.", "scores"
 )
 def scaling(subject: DetectorUnderTest) -> None:
-    """Score 3 x + 5; who scales by the scored series' own statistics does not notice."""
+    """Score 3 x + 5: scaling by the scored series' own statistics would hide the change."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
     if subject.traits.window_normalised:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
-    rescaled = material.changed(subject.test(), lambda values: 3.0 * values + 5.0)
+    rescaled = synthetic.changed(subject.test(), lambda values: 3.0 * values + 5.0)
     row, largest = difference(subject.score(rescaled), subject.score(subject.test()))
     if row is None:
         raise Failed(
@@ -45,7 +45,7 @@ def scaling(subject: DetectorUnderTest) -> None:
 
 @group.check("prefix", "A score depends on no row later than the declared look_ahead.", "scores")
 def prefix(subject: DetectorUnderTest) -> None:
-    """Cut the recording off, and poison it, from several rows on: the rows before must not notice."""
+    """Cut the recording off, or poison it, from several rows on: scores of the rows before must stay."""
     look_ahead, whole = subject.traits.look_ahead, subject.test()
     expected = subject.score(whole)
     for cut in (subject.warm_up + look_ahead + 2, 97, 128, 200, whole.n_rows - 1):
@@ -54,11 +54,11 @@ def prefix(subject: DetectorUnderTest) -> None:
         def poison(values: FloatArray, cut: int = cut) -> None:
             values[cut:] = values[cut:] * -_HUGE + _HUGE
 
-        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", material.changed(whole, poison))):
+        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", synthetic.changed(whole, poison))):
             row, largest = difference(subject.score(other)[:stop], expected[:stop])
             if row is not None:
                 raise Failed(
-                    f"row {row} is scored otherwise where the recording is {way} at row {cut}; "
+                    f"row {row} is scored differently if the recording is {way} at row {cut}; "
                     f"declared look_ahead: {look_ahead}",
                     first_row=row,
                     cut=cut,
@@ -68,21 +68,21 @@ def prefix(subject: DetectorUnderTest) -> None:
 
 @group.check("memory", "A score depends on no row earlier than the declared memory.", "scores")
 def memory(subject: DetectorUnderTest) -> None:
-    """Change one row: no row later than memory may notice."""
+    """Change one row: scores of rows beyond the memory must stay."""
     reach = subject.traits.memory
     if reach is None:
         raise Skipped("memory=None promises nothing")
     at = 100
 
     def impulse(values: FloatArray) -> None:
-        values[at] += 20.0 * material.SCALE
+        values[at] += 20.0 * synthetic.SCALE
 
     first = at + reach + 1
-    after = subject.score(material.changed(subject.test(), impulse))[first:]
+    after = subject.score(synthetic.changed(subject.test(), impulse))[first:]
     row, largest = difference(after, subject.score(subject.test())[first:])
     if row is not None:
         raise Failed(
-            f"row {first + row} notices a change of row {at}; declared memory: {reach}",
+            f"row {first + row} is affected by a change of row {at}; declared memory: {reach}",
             first_row=first + row,
             largest_difference=largest,
         )
@@ -121,41 +121,41 @@ def pure(subject: DetectorUnderTest) -> None:
 
 @group.check("alignment", "A row's score answers to the row itself, not only to rows before or after it.")
 def alignment(subject: DetectorUnderTest) -> None:
-    """Change single rows: at least one of them has to notice it itself."""
+    """Change single rows: the score of at least one of them must change."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
     expected = subject.score(subject.test())
     for at in range(100, 180, 10):
 
         def impulse(values: FloatArray, at: int = at) -> None:
-            values[at] += 20.0 * material.SCALE
+            values[at] += 20.0 * synthetic.SCALE
 
-        if abs(subject.score(material.changed(subject.test(), impulse))[at] - expected[at]) > 0:
+        if abs(subject.score(synthetic.changed(subject.test(), impulse))[at] - expected[at]) > 0:
             return
-    raise Failed("no row's own score answers to a change of the row: scores stand in other rows than they belong to")
+    raise Failed("no row's own score changes with the row: scores stand in other rows than they belong to")
 
 
 @group.check("borders", "It does not learn from windows that run from one training recording into the next.", "fits")
 def borders(subject: DetectorUnderTest) -> None:
-    """Join the training recordings: who learns from the order of rows, and learns the same, crosses their borders."""
+    """Join the training recordings: a detector that uses the order of rows, yet learns the same, crosses borders."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
         raise Skipped("it declares that a score depends on its own row alone: it has no windows")
-    one, two = subject.train()
-    shifted = material.changed(two, lambda values: values + 4.0 * material.SCALE)
-    rows = np.concatenate([one.values, shifted.values])
-    of_apart, of_joined = subject.make().fit([one, shifted]), subject.make().fit(material.recording(rows))
-    # Who remembers windows notices those across the border only where the like are scored.
-    border = material.recording(rows[one.n_rows - 40 : one.n_rows + 40])
+    first, second = subject.train()
+    shifted = synthetic.changed(second, lambda values: values + 4.0 * synthetic.SCALE)
+    rows = np.concatenate([first.values, shifted.values])
+    of_apart, of_joined = subject.make().fit([first, shifted]), subject.make().fit(synthetic.recording(rows))
+    # A detector that remembers windows shows those across the border only when similar ones are scored.
+    border = synthetic.recording(rows[first.n_rows - 40 : first.n_rows + 40])
     if difference(of_joined.score(border), of_apart.score(border))[0] is not None:
         return
     joined = of_joined.score(subject.test())
     if difference(joined, of_apart.score(subject.test()))[0] is not None:
         return
-    shuffled = material.recording(np.random.default_rng(7).permutation(rows))
+    shuffled = synthetic.recording(np.random.default_rng(7).permutation(rows))
     by_order = _typical(subject.make().fit(shuffled).score(subject.test()), joined)
     by_seed = 0.0
     if subject.traits.stochastic and subject.takes_seed:
-        other = subject.make(seed=1234).fit(material.recording(rows)).score(subject.test())
+        other = subject.make(seed=1234).fit(synthetic.recording(rows)).score(subject.test())
         by_seed = _typical(other, joined)
     if by_order > 1e-6 * (1.0 + float(np.nanmedian(np.abs(joined)))) and by_order > 3.0 * by_seed:
         raise Failed(
@@ -173,15 +173,15 @@ def _typical(found: FloatArray, expected: FloatArray) -> float:
     "bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.", "scores"
 )
 def bystanders(subject: DetectorUnderTest) -> None:
-    """Score with true, with opposite and without labels lying about."""
-    faulty, truth = material.with_fault(subject.test(), 120, 160)
+    """Score with true labels, opposite labels and no labels within reach."""
+    faulty, truth = synthetic.with_fault(subject.test(), 120, 160)
     expected = subject.score(faulty)
     for labels in (truth, ~truth):
-        require_equal(_score_beside(labels, subject, faulty), expected, "scores follow labels that lie about")
+        require_equal(_score_beside(labels, subject, faulty), expected, "scores follow labels that are within reach")
 
 
 def _score_beside(labels: BoolArray, subject: DetectorUnderTest, faulty: Recording) -> FloatArray:
-    """Score while labels lie in global variables, in this frame's ``labels`` and in a `Labels` that is alive."""
+    """Score while labels are in global variables, in this frame's ``labels`` and in a live `Labels` object."""
     alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
     try:
         with _lying_about(labels):
@@ -197,14 +197,14 @@ def same_in_box(subject: DetectorUnderTest) -> None:
         boxed = subject.boxed_scores
     except BoxFailure as failure:
         if _REACHED in failure.reason:
-            raise Skipped("the check `files` says why it does not end in the box") from failure
+            raise Skipped("the check `files` reports why it fails in the box") from failure
         raise
     require_equal(boxed, subject.score(subject.test()), "scores in the box differ from those outside")
 
 
 @group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
 def files(subject: DetectorUnderTest) -> None:
-    """Fit and score in a real box that ends at the first such attempt."""
+    """Fit and score in a real box, which ends at the first such attempt."""
     try:
         _ = subject.boxed_scores
     except BoxFailure as failure:
@@ -215,13 +215,13 @@ def files(subject: DetectorUnderTest) -> None:
 
 @contextmanager
 def _lying_about(labels: BoolArray) -> Iterator[None]:
-    places = (vars(builtins), vars(sys.modules["__main__"]), vars(np))
-    for place in places:
-        place["labels"] = labels
+    namespaces = (vars(builtins), vars(sys.modules["__main__"]), vars(np))
+    for namespace in namespaces:
+        namespace["labels"] = labels
     os.environ["TSADBENCH_LABELS"] = "".join(str(int(label)) for label in labels)
     try:
         yield
     finally:
-        for place in places:
-            del place["labels"]
+        for namespace in namespaces:
+            del namespace["labels"]
         del os.environ["TSADBENCH_LABELS"]

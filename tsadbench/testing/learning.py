@@ -1,17 +1,17 @@
-"""Whether it has learned anything, and says so in the right direction."""
+"""Checks that it has learned something, and that higher scores mean more anomalous."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped
 from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import FloatArray
 
 group = Group("learning")
 
-# Six standard deviations in every sensor: whatever models normal rows at all is far above this.
+# The fault is six standard deviations in every sensor: any model of normal rows is far above this.
 _LEAST_AUROC = 0.7
 _START, _STOP = 120, 160
 
@@ -27,24 +27,24 @@ def not_constant(subject: DetectorUnderTest) -> None:
 def fault(subject: DetectorUnderTest) -> None:
     """Rank the rows of a recording with a level shift of six standard deviations."""
     _skip_constant(subject)
-    faulty, labels = material.with_fault(subject.test(), _START, _STOP)
-    auroc = material.auroc(subject.score(faulty), labels)
+    faulty, labels = synthetic.with_fault(subject.test(), _START, _STOP)
+    auroc = synthetic.auroc(subject.score(faulty), labels)
     if auroc < _LEAST_AUROC:
         raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected {_LEAST_AUROC}", auroc=auroc)
 
 
 @group.check("spike", "A few extreme rows get, within their reach, a higher score than all rows before them.")
 def spike(subject: DetectorUnderTest) -> None:
-    """Move rows by a thousand standard deviations: just enough of them that a median over the memory sees them."""
+    """Move rows by a thousand standard deviations, just enough of them for a median over the memory to change."""
     _skip_constant(subject)
     traits, first = subject.traits, 140
     reach = subject.warm_up if traits.memory is None else traits.memory
     last = first + min(40, reach // 2 + 1)
 
     def extreme(values: FloatArray) -> None:
-        values[first : last + 1] += 1e3 * material.SCALE
+        values[first : last + 1] += 1e3 * synthetic.SCALE
 
-    scores = subject.score(material.changed(subject.test(), extreme))
+    scores = subject.score(synthetic.changed(subject.test(), extreme))
     near = scores[max(0, first - traits.look_ahead) : last + reach + 1]
     before = scores[: max(1, first - traits.look_ahead)]
     if not np.nanmax(near) > np.nanmax(before):
@@ -60,7 +60,8 @@ def other_data(subject: DetectorUnderTest) -> None:
     """Fit on rows of another operating point."""
     _skip_constant(subject)
     elsewhere = [
-        material.changed(one, lambda values: 2.0 * values + 3.0 * material.SCALE) for one in subject.train(seed=41)
+        synthetic.changed(recording, lambda values: 2.0 * values + 3.0 * synthetic.SCALE)
+        for recording in subject.train(seed=41)
     ]
     row, _ = difference(subject.make().fit(elsewhere).score(subject.test()), subject.score(subject.test()))
     if row is None:
@@ -69,7 +70,7 @@ def other_data(subject: DetectorUnderTest) -> None:
 
 @group.check("training-scores", "Scores of the training rows are like those of fresh normal rows: thresholds hold.")
 def training_scores(subject: DetectorUnderTest) -> None:
-    """Count fresh normal rows above all training scores; a detector that remembers its rows scores them too low."""
+    """Count new normal rows above all training scores; a detector that remembers its rows scores those too low."""
     detector = subject.make().fit(subject.train())
     seen = np.concatenate(detector.training_scores(subject.train()))
     fresh = detector.score(subject.test())
@@ -84,4 +85,4 @@ def training_scores(subject: DetectorUnderTest) -> None:
 
 def _skip_constant(subject: DetectorUnderTest) -> None:
     if subject.constant:
-        raise Skipped("its scores are constant: the check `not-constant` says so")
+        raise Skipped("its scores are constant: the check `not-constant` reports it")

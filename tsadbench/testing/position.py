@@ -1,20 +1,20 @@
-"""Whether it scores rows or counts them: on many data sets a row's place gives its label away."""
+"""Checks that it does not count rows: on many data sets, a row's position gives its label away."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped
 from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 
 group = Group("position")
 
 _N_PERIODS = 25
-# Means of random periods correlate less than this with their number; what counts rows does so perfectly.
+# Means of random periods correlate less than this with their number; a counter of rows does so perfectly.
 _MOST_CORRELATION = 0.9
 _ROUNDING = 1e-9
-# A mean over all rows so far settles, and moves a little while it does; in units of the scores' spread.
+# In units of the scores' spread: a mean over all rows so far drifts a little until it settles.
 _LEAST_CHANGE = 0.5
 
 
@@ -22,7 +22,7 @@ _LEAST_CHANGE = 0.5
     "position", "Rows get the same scores wherever in a recording they stand, beyond the declared memory.", "scores"
 )
 def position(subject: DetectorUnderTest) -> None:
-    """Leave the first rows out: the rest must not notice."""
+    """Leave the first rows out: scores of the rest must stay."""
     memory = subject.traits.memory
     if memory is None:
         raise Skipped("memory=None promises nothing; the check `no-trend` binds it")
@@ -32,7 +32,7 @@ def position(subject: DetectorUnderTest) -> None:
     row, largest = difference(found, subject.score(whole)[first:])
     if row is not None:
         raise Failed(
-            f"row {first + row} is scored otherwise where the first {start} rows are left out; "
+            f"row {first + row} is scored differently if the first {start} rows are left out; "
             f"declared memory: {memory}",
             first_row=first + row,
             largest_difference=largest,
@@ -42,7 +42,7 @@ def position(subject: DetectorUnderTest) -> None:
 @group.check("no-trend", "Rows that repeat over and over get scores without a trend over the row number.")
 def no_trend(subject: DetectorUnderTest) -> None:
     """Score a recording of identical periods; compare early and late ones."""
-    repeated, length = material.periodic(_N_PERIODS, seed=5)
+    repeated, length = synthetic.periodic(_N_PERIODS, seed=5)
     scores = subject.score(repeated)
     if not np.isfinite(scores).any():
         raise Skipped("it scores no row of this recording")

@@ -1,4 +1,4 @@
-"""Whether the same gives the same."""
+"""Checks that equal inputs give equal scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tsadbench.base.recording import Recording
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
 from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import FloatArray
@@ -44,7 +44,7 @@ def seed(subject: DetectorUnderTest) -> None:
 
 @group.check("global-random", "It neither uses nor moves the global random generators.", "fits")
 def global_random(subject: DetectorUnderTest) -> None:
-    """Fit and score under two states of the generators; look at them before and after."""
+    """Fit and score under two states of the generators; compare the states before and after."""
     scores = []
     for start in (11, 12):
         _scramble(start)
@@ -69,7 +69,7 @@ def instances(subject: DetectorUnderTest) -> None:
     detector = subject.make().fit(subject.train())
     twin = copy.deepcopy(detector)
     expected = detector.score(subject.test())
-    subject.make().fit([material.changed(one, lambda values: 2.0 * values) for one in subject.train(seed=51)])
+    subject.make().fit([synthetic.changed(one, lambda values: 2.0 * values) for one in subject.train(seed=51)])
     row, largest = difference(twin.score(subject.test()), expected, exact=True)
     if row is not None:
         raise Failed("another detector's fit changes its scores", first_row=row, largest_difference=largest)
@@ -81,12 +81,12 @@ def scoring_parameters(subject: DetectorUnderTest) -> None:
     declared = subject.traits.scoring_parameters
     if not declared:
         raise Skipped("it declares no scoring parameter")
-    known = {parameter.name: parameter for parameter in parameters_of(subject.cls)}
+    parameters = {parameter.name: parameter for parameter in parameters_of(subject.cls)}
     tried = []
     for name in declared:
-        if name not in known:
+        if name not in parameters:
             raise Failed(f"it declares the scoring parameter {name!r}, which its constructor does not take")
-        other = _another_value(known[name], getattr(subject.make(), name))
+        other = _another_value(parameters[name], getattr(subject.make(), name))
         if other is None:
             continue
         tried.append(name)
@@ -104,11 +104,11 @@ def scoring_parameters(subject: DetectorUnderTest) -> None:
                     largest_difference=largest,
                 )
     if not tried:
-        raise Skipped(f"no other value is known for {list(declared)}")
+        raise Skipped(f"no other value of {list(declared)} is known")
 
 
 def _another_value(parameter: Parameter, value: object) -> object:
-    """Return a value that the parameter may have as well; None where only its author would know one."""
+    """Return another valid value of the parameter; None if only its author would know one."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -123,10 +123,10 @@ def _another_value(parameter: Parameter, value: object) -> object:
 def inputs(subject: DetectorUnderTest) -> None:
     """Compare values and times before and after."""
     train, test = subject.train(), subject.test()
-    before = [_bytes(one) for one in (*train, test)]
+    before = [_bytes(recording) for recording in (*train, test)]
     subject.make().fit(train).score(test)
-    for one, was in zip((*train, test), before, strict=True):
-        if _bytes(one) != was:
+    for recording, original in zip((*train, test), before, strict=True):
+        if _bytes(recording) != original:
             raise Failed("it writes into a recording that it was given")
 
 

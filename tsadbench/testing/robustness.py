@@ -1,11 +1,11 @@
-"""Whether it stands what real data bring."""
+"""Checks that it survives what real data contain."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tsadbench.base.recording import Recording
-from tsadbench.testing import synthetic as material
+from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
@@ -28,14 +28,14 @@ def constant_sensor(subject: DetectorUnderTest) -> None:
         values[:, 1] = 7.0
         return values
 
-    train = [material.changed(one, still) for one in subject.train()]
+    train = [synthetic.changed(recording, still) for recording in subject.train()]
     _require_scored(subject, train, subject.test())
-    _require_scored(subject, train, material.changed(subject.test(), still))
+    _require_scored(subject, train, synthetic.changed(subject.test(), still))
 
 
 @group.check("duplicate-sensor", "Two sensors that say the same do no harm.")
 def duplicate_sensor(subject: DetectorUnderTest) -> None:
-    """Let one sensor repeat another."""
+    """Make one sensor repeat another."""
 
     def repeat(values: FloatArray) -> FloatArray:
         values[:, 1] = values[:, 0]
@@ -50,10 +50,10 @@ def single_sensor(subject: DetectorUnderTest) -> None:
     if subject.traits.needs_prior:
         raise Skipped("it needs a prior: couplings between sensors")
 
-    def first(one: Recording) -> Recording:
-        return material.recording(one.values[:, :1], one.id, one.sensors[:1])
+    def first(recording: Recording) -> Recording:
+        return synthetic.recording(recording.values[:, :1], recording.id, recording.sensors[:1])
 
-    _require_scored(subject, [first(one) for one in subject.train()], first(subject.test()))
+    _require_scored(subject, [first(recording) for recording in subject.train()], first(subject.test()))
 
 
 @group.check("units", "A fault is found as well where all sensors are given in units a million times larger.")
@@ -61,12 +61,12 @@ def units(subject: DetectorUnderTest) -> None:
     """Fit and score rows times 1e-6."""
     if subject.constant:
         raise Skipped("its scores are constant anyway")
-    faulty, labels = material.with_fault(subject.test(), 120, 160)
+    faulty, labels = synthetic.with_fault(subject.test(), 120, 160)
 
     def auroc(factor: float) -> float:
-        train = [material.changed(one, lambda values: values * factor) for one in subject.train()]
-        scores = subject.make().fit(train).score(material.changed(faulty, lambda values: values * factor))
-        return material.auroc(scores, labels)
+        train = [synthetic.changed(recording, lambda values: values * factor) for recording in subject.train()]
+        scores = subject.make().fit(train).score(synthetic.changed(faulty, lambda values: values * factor))
+        return synthetic.auroc(scores, labels)
 
     usual, small = auroc(1.0), auroc(1e-6)
     if usual - small > 0.1:
@@ -79,7 +79,7 @@ def rounding(subject: DetectorUnderTest) -> None:
     if subject.constant:
         raise Skipped("its scores are constant anyway")
     expected = subject.score(subject.test())
-    rounded = material.changed(subject.test(), lambda values: values.astype(np.float32).astype(np.float64))
+    rounded = synthetic.changed(subject.test(), lambda values: values.astype(np.float32).astype(np.float64))
     moved = float(np.nanmedian(np.abs(subject.score(rounded) - expected)))
     if moved > 0.05 * float(np.nanstd(expected)):
         raise Failed("scores depend on the last bits of values", typical_difference=moved)
@@ -89,10 +89,10 @@ def rounding(subject: DetectorUnderTest) -> None:
 def no_time(subject: DetectorUnderTest) -> None:
     """Fit and score without time."""
 
-    def timeless(one: Recording) -> Recording:
-        return Recording(one.id, one.values, one.sensors)
+    def timeless(recording: Recording) -> Recording:
+        return Recording(recording.id, recording.values, recording.sensors)
 
-    _require_scored(subject, [timeless(one) for one in subject.train()], timeless(subject.test()))
+    _require_scored(subject, [timeless(recording) for recording in subject.train()], timeless(subject.test()))
 
 
 @group.check("short-recordings", "Recordings shorter than a window are answered, if only with NaN.")
@@ -106,12 +106,12 @@ def short_recordings(subject: DetectorUnderTest) -> None:
             raise Failed(f"a recording of {n_rows} rows: {type(error).__name__}: {error}", n_rows=n_rows) from error
 
 
-def _fit_and_score(subject: DetectorUnderTest, change: material.Change) -> None:
-    train = [material.changed(one, change) for one in subject.train()]
-    _require_scored(subject, train, material.changed(subject.test(), change))
+def _fit_and_score(subject: DetectorUnderTest, change: synthetic.Change) -> None:
+    train = [synthetic.changed(recording, change) for recording in subject.train()]
+    _require_scored(subject, train, synthetic.changed(subject.test(), change))
 
 
 def _require_scored(subject: DetectorUnderTest, train: list[Recording], test: Recording) -> None:
     missing = np.isnan(subject.make().fit(train).score(test)) & ~np.isnan(subject.score(subject.test()))
     if missing.any():
-        raise Failed("rows that have a score elsewhere have none", first_row=int(missing.argmax()))
+        raise Failed("rows that normally have a score have none", first_row=int(missing.argmax()))
