@@ -217,6 +217,13 @@ def test_new_with_wrong_options(plant, tsadbench, arguments, message):
     assert message in found.err
 
 
+def test_validate_reports_a_recording_that_the_default_protocol_refuses(plant, tsadbench):
+    frame(30).to_csv(plant / "test/c.csv", index=False)
+    found = tsadbench("data", "validate", plant / "card.toml")
+    assert found.code == 2
+    assert "recording 'test/c' has 30 rows, but strict evaluates rows from row 30 on; leave it out" in found.err
+
+
 def test_validate_lists_all_and_exits_2(plant, edit, tsadbench):
     edit("head", "heat", "test/c.csv")
     edit("[train]", "colour = 1\n[train]")

@@ -142,6 +142,16 @@ class TestSound:
             pd.read_csv(path).drop(columns="fault").to_csv(path, index=False)
         assert len(load_card(plant / "card.toml").dataset.train) == 2
 
+    def test_recordings_called_by_their_files_names(self, plant, edit):
+        card = edit('files = ["train/*.csv"]', 'files = ["train/*.csv"]\nids = "file name"')
+        data = load_card(card).dataset
+        assert [recording.id for recording in (*data.train, *data.test)] == ["a", "b", "test/c", "test/d"]
+        (plant / "train/more").mkdir()
+        (plant / "train/b.csv").rename(plant / "train/more/a.csv")
+        edit('"train/*.csv"', '"train/*.csv", "train/more/*.csv"')
+        (problem,) = problems(card)
+        assert "train/more/a.csv and train/a.csv would have the same name as recordings" in problem
+
     def test_the_files_of_a_pattern_come_as_people_count(self, plant):
         (plant / "test/c.csv").rename(plant / "test/run10.csv")
         (plant / "test/d.csv").rename(plant / "test/run9.csv")
