@@ -60,7 +60,7 @@ def plot(
 
     - seeds: metrics seed by seed, beside the floors
 
-    - graph: a detector's prior, the matrix A that it makes of it, the sensors' weights
+    - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
     from tsadbench.cli.actions.figures import draw, write_figure
     from tsadbench.leaderboard.selection import select

@@ -233,7 +233,7 @@ class TestCommandLine:
         assert tsadbench("leaderboard", folder).code == 0
         done = tsadbench("leaderboard", folder, "--diagnostics", "operational")
         assert (done.code, done.out) == (2, "")
-        assert "data set 'hand' is not at hand (--data DIR, or --dataset CARD for one of your own)" in done.err
+        assert "data set 'hand' is not available (--data DIR, or --dataset CARD for one of your own)" in done.err
 
     def test_scores_that_cannot_be_read_are_one_line(self, add, folder, store, tsadbench, tmp_path, runs):
         record = Store.open(runs).records()[0]

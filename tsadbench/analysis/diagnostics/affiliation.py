@@ -1,7 +1,7 @@
-"""Affiliation precision and recall: how near the flagged rows lie to the events, measured against chance.
+"""Affiliation precision and recall: how close the flagged rows are to the events, compared with chance.
 
 Source: Huet, Navarro and Rossi, "Local Evaluation of Time Series Anomaly Detection Algorithms", KDD 2022. Row i is the
-interval [i, i + 1). Each event A owns a *zone* Z, the part of the series that lies nearer to it
+interval [i, i + 1). Each event A owns a *zone* Z, the part of the series that is closer to it
 than to any other event. With X uniform over Z, and the flagged part F of the zone::
 
     precision(A) = mean over x in F of P(dist(X, A) >= dist(x, A))
@@ -10,9 +10,8 @@ than to any other event. With X uniform over Z, and the flagged part F of the zo
 1 for x inside the event and for y inside the flagged part. Precision is undefined in a zone without a flagged row, and
 recall is 0 there. Of several zones: the mean over those in which it is defined; F1 is the harmonic mean of the two.
 
-Random flags get a precision of about 1/2 and, as soon as there are many of them, a recall near 1: values are to be
-read against the floors'. Flags in a recording without events belong to no zone, so they cost nothing here; false alarms
-count them.
+Random flags get a precision of about 1/2 and, if there are many of them, a recall close to 1: compare values with the
+floors'. Flags in a recording without events belong to no zone, so they cost nothing here; false alarms count them.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ import numpy as np
 from tsadbench.analysis.events import check_rows, runs
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-# Every kink of what is integrated lies on a quarter of a row: zones end on halves, distances turn halfway between a
-# zone's end and a row's. Between kinks the middle of a quarter gives its integral exactly.
+# The integrands are piecewise linear with kinks at quarters of a row only: zones end at halves, and distances turn
+# halfway between a zone's end and a row's. So the value in the middle of a quarter gives its integral exactly.
 _CELLS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """What came out for one event.
+    """Precision and recall of one event.
 
     Parameters
     ----------
     precision
-        None where no row of its zone is flagged.
+        None if no row of its zone is flagged.
     recall
-        0 then.
+        0 in that case.
     """
 
     precision: float | None
@@ -63,9 +62,9 @@ class Affiliation:
         >>> Affiliation.of([Zone(1.0, 0.5), Zone(None, 0.0)])
         Affiliation(precision=1.0, recall=0.25, f1=0.4)
         """
-        found = list(zones)
-        precision = _mean([zone.precision for zone in found if zone.precision is not None])
-        recall = _mean([zone.recall for zone in found])
+        every = list(zones)
+        precision = _mean([zone.precision for zone in every if zone.precision is not None])
+        recall = _mean([zone.recall for zone in every])
         if precision is None or recall is None:
             return cls(precision, recall, None)
         both = precision + recall
@@ -73,7 +72,7 @@ class Affiliation:
 
 
 def zones_of(flagged: BoolArray, anomalous: BoolArray) -> tuple[Zone, ...]:
-    """Return what came out for each event of one recording; empty where it has none.
+    """Return precision and recall of each event of one recording; empty without events.
 
     Parameters
     ----------
@@ -98,7 +97,7 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> tuple[Zone, ...]:
     check_rows(flagged, anomalous)
     cells = np.repeat(flagged, _CELLS)
     return tuple(
-        _zone(cells[first:last], start - first, stop - first) for first, last, start, stop in _places(anomalous)
+        _zone(cells[first:last], start - first, stop - first) for first, last, start, stop in _zone_bounds(anomalous)
     )
 
 
@@ -107,7 +106,7 @@ def affiliation(flagged: BoolArray, anomalous: BoolArray) -> Affiliation:
     return Affiliation.of(zones_of(flagged, anomalous))
 
 
-def _places(anomalous: BoolArray) -> Iterator[tuple[int, int, int, int]]:
+def _zone_bounds(anomalous: BoolArray) -> Iterator[tuple[int, int, int, int]]:
     """Yield for each event its zone's and its own first cell, and the cells after their last."""
     events = runs(anomalous) * _CELLS
     # A border lies halfway between two events: a multiple of half a row, so a whole cell.
@@ -117,7 +116,7 @@ def _places(anomalous: BoolArray) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
-    """Return what came out for the event in the cells ``start`` to ``stop - 1`` of its zone's, [n_cells]."""
+    """Return precision and recall of the event in the cells ``start`` to ``stop - 1`` of its zone, [n_cells]."""
     if not flagged.any():
         return Zone(None, 0.0)
     middles = np.arange(len(flagged)) + 0.5
@@ -134,11 +133,11 @@ def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
 
 
 def _distance(flagged: BoolArray) -> FloatArray:
-    """Return how far the middle of each cell lies from the nearest flagged cell's border; 0 inside; in cells."""
-    places = np.arange(len(flagged), dtype=np.float64)
-    last = np.maximum.accumulate(np.where(flagged, places, -np.inf))
-    following = np.minimum.accumulate(np.where(flagged, places, np.inf)[::-1])[::-1]
-    distance: FloatArray = np.maximum(np.minimum(places - last, following - places) - 0.5, 0.0)
+    """Return the distance of each cell's middle from the nearest flagged cell's border, in cells; 0 inside."""
+    cells = np.arange(len(flagged), dtype=np.float64)
+    last = np.maximum.accumulate(np.where(flagged, cells, -np.inf))
+    following = np.minimum.accumulate(np.where(flagged, cells, np.inf)[::-1])[::-1]
+    distance: FloatArray = np.maximum(np.minimum(cells - last, following - cells) - 0.5, 0.0)
     return distance
 
 

@@ -45,39 +45,42 @@ def with_diagnostics(
     Raises
     ------
     DataError
-        If a data set is not at hand, or is not the one that a trial was made on.
+        If a data set is not available, or is not the one that a trial was made on.
     StoreError
         If a trial's scores cannot be read.
     UsageError
         If a group is not known, or the buffer is not an integer of at least 0.
     """
-    wanted: dict[str, tuple[Record, list[str]]] = {}
+    trials: dict[str, tuple[Record, list[str]]] = {}
     for row in board.rows:
         for record in row.records if _has_scores(row) else ():
-            wanted.setdefault(record.trial, (record, []))[1].append(row.split)
-    data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in wanted.values())}
-    found: dict[str, dict[str, Diagnostics]] = {}
+            trials.setdefault(record.trial, (record, []))[1].append(row.split)
+    data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in trials.values())}
+    diagnostics: dict[str, dict[str, Diagnostics]] = {}
+    # Computed once for all trials of a table: a protocol's episodes copy the training rows.
     episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
-    for done, (trial, (record, splits)) in enumerate(wanted.items()):
-        progress(done, len(wanted), record.label)
+    for done, (trial, (record, splits)) in enumerate(trials.items()):
+        progress(done, len(trials), record.label)
         of_record, table = data[record.dataset], (record.dataset, record.protocol)
         if table not in episodes:
             episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
         result = TrialResult(record, store, of_record, episodes[table])
-        found[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
-    rows = [replace(row, diagnostics=_averaged(row, found, groups)) if _has_scores(row) else row for row in board.rows]
-    return Leaderboard(rows, [*board.notes, *_notes(board, found)])
+        diagnostics[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
+    rows = [
+        replace(row, diagnostics=_averaged(row, diagnostics, groups)) if _has_scores(row) else row for row in board.rows
+    ]
+    return Leaderboard(rows, [*board.notes, *_notes(board, diagnostics)])
 
 
-def _notes(board: Leaderboard, found: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
+def _notes(board: Leaderboard, by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
     """Yield what the diagnostics of each data set and protocol are based on."""
     by_table: dict[tuple[str, str], dict[str, Diagnostics]] = {}
     for row in board.rows:
         if _has_scores(row):
             of_table = by_table.setdefault((row.dataset, row.protocol), {})
-            of_table[row.split] = found[row.records[0].trial][row.split]
+            of_table[row.split] = by_trial[row.records[0].trial][row.split]
     for (dataset, protocol), splits in by_table.items():
-        counts = ", ".join(f"{one.n_events} on {split}" for split, one in splits.items())
+        counts = ", ".join(f"{of_split.n_events} on {split}" for split, of_split in splits.items())
         yield Note(dataset, f"events: {counts}", protocol)
         buffer = next(iter(splits.values())).vus_buffer
         if buffer is not None:
@@ -88,8 +91,10 @@ def _has_scores(row: Row) -> bool:
     return row.ok and not row.stored
 
 
-def _averaged(row: Row, found: dict[str, dict[str, Diagnostics]], groups: Collection[str]) -> dict[str, Summary]:
-    return summaries([found[record.trial][row.split].values(groups) for record in row.records])
+def _averaged(
+    row: Row, by_trial: Mapping[str, Mapping[str, Diagnostics]], groups: Collection[str]
+) -> dict[str, Summary]:
+    return summaries([by_trial[record.trial][row.split].values(groups) for record in row.records])
 
 
 def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:
@@ -97,6 +102,6 @@ def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDatase
         return load(name)
     except TsadbenchError as error:
         raise DataError(
-            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not at hand "
+            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not available "
             f"(--data DIR, or --dataset CARD for one of your own): {error}"
         ) from error

@@ -2,7 +2,7 @@
 
 Source: Paparrizos et al., "Volume Under the Surface: A New Accuracy Evaluation Measure for Time-Series Anomaly
 Detection", PVLDB 15(11), 2022. For a buffer of l rows, a normal row at distance d from an event gets the label
-``sqrt(1 - d / l)`` (d up to l / 2), so that an alarm a little off an event is not wholly wrong. With these labels L,
+``sqrt(1 - d / l)`` (d up to l / 2), so that an alarm close to an event is not wholly wrong. With these labels L,
 the binary ones B, and the rows F whose score is at least t::
 
     TP         = sum of L over F
@@ -37,8 +37,8 @@ from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
 Area: TypeAlias = Literal["step", "trapezoid"]
 
-# The largest buffer where none is given. A choice made beforehand, the same for all data sets: neither a period of the
-# scored series nor a length of its events, which the tools of the field take, is known before the test.
+# The default largest buffer. It is fixed in advance, the same for all data sets: neither the period of the scored
+# series nor the length of its events, which the tools of the field use, is known before the test.
 VUS_BUFFER = 100
 _THRESHOLDS = 250
 _VALUES_AT_A_TIME = 4_000_000
@@ -56,12 +56,12 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     buffer
         The largest buffer, in rows: L.
     area
-        How the area under a curve is taken; "trapezoid" is aeon's.
+        How the area under a curve is computed; "trapezoid" is aeon's.
 
     Returns
     -------
     float or None
-        Between 0 and 1; None where the rows are of one class.
+        Between 0 and 1; None if the rows are of one class.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Graphs over sensors: a prior, and what a detector makes of it."""
+"""Graphs over sensors: a prior, and the matrix that a detector derives from it."""
 
 from __future__ import annotations
 
@@ -20,47 +20,49 @@ if TYPE_CHECKING:
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
 
-def graph(found: SensorGraph, *, figure: FigureBase | None = None) -> list[Axes]:
-    """Draw a prior, the matrix A that a detector makes of it, and the sensors' weights in the score.
+def graph(sensor_graph: SensorGraph, *, figure: FigureBase | None = None) -> list[Axes]:
+    """Draw a prior, the matrix A that a detector derives from it, and the sensors' weights in the score.
 
     Parameters
     ----------
-    found
-        The graph; what it does not hold is told in its panel.
+    sensor_graph
+        The graph; a panel names what it does not hold.
     figure
-        Where to; by default a new one.
+        Where to draw; by default a new one.
 
     Returns
     -------
     list of Axes
         The prior's, the matrix's, the weights'.
     """
-    n = len(found.sensors)
+    n = len(sensor_graph.sensors)
     side = float(np.clip(0.11 * n, 3.2, 7.0))
     figure = own_figure(figure, 2.8 * side, 1.25 * side)
     axes: list[Axes] = figure.subplots(1, 3, width_ratios=(1.4, 1.0, 0.5)).tolist()
-    figure.suptitle(f"{plain(found.title, 120)}: prior, matrix A, node weights", x=0.01, ha="left", fontsize="medium")
-    if found.prior is None:
+    figure.suptitle(
+        f"{plain(sensor_graph.title, 120)}: prior, matrix A, node weights", x=0.01, ha="left", fontsize="medium"
+    )
+    if sensor_graph.prior is None:
         blank(axes[0], "the data set has no prior")
     else:
-        prior(found.prior, axes=axes[0])
+        prior(sensor_graph.prior, axes=axes[0])
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=8)
-    missing = f"{plain(found.label)} does not say on\nwhich graph it works"
-    if found.adjacency is None or found.node_weights is None:
+    missing = f"{plain(sensor_graph.label)} does not say on\nwhich graph it works"
+    if sensor_graph.adjacency is None or sensor_graph.node_weights is None:
         blank(axes[1], missing)
         blank(axes[2], "")
         return axes
-    adjacency(found.adjacency, found.sensors, axes=axes[1])
+    adjacency(sensor_graph.adjacency, sensor_graph.sensors, axes=axes[1])
     axes[1].set_title("A: row drives column")
-    node_weights(found.node_weights, axes=axes[2])
+    node_weights(sensor_graph.node_weights, axes=axes[2])
     axes[2].set_title("node weights")
     return axes
 
 
 def prior(shown: Prior, *, axes: Axes | None = None) -> Axes:
-    """Draw a prior: sensors on a circle, subsystems side by side, edges as arrows, the surer the darker.
+    """Draw a prior: sensors on a circle, subsystems side by side, edges as arrows, darker with more votes.
 
-    A legend of the subsystems is left to the caller, who knows where there is room.
+    The caller adds a legend of the subsystems, as it knows where there is room.
     """
     axes = own_axes(axes, 5.0, 5.0)
     subsystem = {sensor.name: sensor.subsystem for sensor in shown.sensors}
@@ -135,7 +137,7 @@ def adjacency(matrix: FloatArray, sensors: Sequence[str], *, axes: Axes | None =
 
 
 def node_weights(weights: FloatArray, *, axes: Axes) -> Axes:
-    """Draw the weight of each sensor, [n_sensors], in the order of the matrix beside it; dotted where all are equal."""
+    """Draw the weight of each sensor, [n_sensors], in the order of the matrix beside it; dotted line: all equal."""
     axes.barh(range(len(weights)), weights, color=BLUE, height=0.7)
     axes.axvline(1 / len(weights), color=GREY, linestyle=":", linewidth=0.9)
     axes.set_ylim(len(weights) - 0.5, -0.5)

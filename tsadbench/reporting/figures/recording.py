@@ -1,4 +1,4 @@
-"""One recording on one time axis: its sensors, the label, and what each detector made of it."""
+"""One recording on one time axis: its sensors, the label, and each detector's scores and flags."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-# More sensors than these are a heat map: their lines could not be told apart.
+# More sensors than this are drawn as a heat map: their lines could not be distinguished.
 MOST_LINES = 16
-# A heat map needs no more columns than a page has dots; of several rows the largest value is shown.
+# A heat map needs no more columns than a page has dots; a column shows the largest of its rows' values.
 _COLUMNS = 1200
 # Standard deviations at which the sensors' heat map is saturated.
 _SATURATED = 5.0
@@ -36,7 +36,7 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     """Draw one test recording: the sensors, then each detector's score, threshold and flags, below one another.
 
     The label is shaded, rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
-    rows, those that are normal in another colour. Where a trial kept contributions, they follow as a heat map.
+    rows, those that are normal in another colour. If a trial kept contributions, they follow as a heat map.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     name
         The recording's id.
     figure
-        Where to; by default a new one.
+        Where to draw; by default a new one.
 
     Returns
     -------
     list of Axes
-        The sensors', then for each detector its score's and, where there are any, its contributions'.
+        The sensors', then for each detector its score's and, if kept, its contributions'.
 
     Raises
     ------
@@ -83,27 +83,27 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     return every
 
 
-def explanation(result: TrialResult, found: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
+def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
     """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
 
     Parameters
     ----------
     result
         The trial.
-    found
-        What `tsadbench.analysis.explanation.explain.explain` says of it.
+    explained
+        Its explanation (`tsadbench.analysis.explanation.explain.explain`).
     figure
-        Where to; by default a new one.
+        Where to draw; by default a new one.
 
     Returns
     -------
     list of Axes
-        The sensors', the score's and, where they were kept, the contributions'.
+        The sensors', the score's and, if kept, the contributions'.
     """
-    every = recording([result], found.recording, figure=figure)
+    every = recording([result], explained.recording, figure=figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
-    time, _ = time_axis(result.recording(found.recording).recording)
-    for event in found.events:
+    time, _ = time_axis(result.recording(explained.recording).recording)
+    for event in explained.events:
         if event.first_alarm is None:
             continue
         at = time[event.first_alarm.row]
@@ -129,9 +129,9 @@ def sensors(scored: ScoredRecording, training: FloatArray | None = None, *, axes
         The recording.
     training
         Training rows [n_rows, n_sensors]: the heat map shows how many of their standard deviations a value lies
-        from their mean; where they are not given, the recording's own.
+        from their mean; by default the recording's own rows.
     axes
-        Where to.
+        Where to draw.
     """
     one = scored.recording
     time, _ = time_axis(one)
@@ -160,7 +160,7 @@ def sensors(scored: ScoredRecording, training: FloatArray | None = None, *, axes
 def score(scored: ScoredRecording, *, axes: Axes) -> Axes:
     """Draw a detector's score with its threshold (dashed), and the flagged rows as a strip above.
 
-    The axis is logarithmic where scores span orders of magnitude.
+    The axis is logarithmic if scores span orders of magnitude.
     """
     time, _ = time_axis(scored.recording)
     shade(scored, axes)
@@ -181,9 +181,9 @@ def score(scored: ScoredRecording, *, axes: Axes) -> Axes:
 
 
 def contributions(scored: ScoredRecording, *, axes: Axes) -> Axes:
-    """Draw what each sensor contributes to the score as a heat map; nothing for contributions that are not kept.
+    """Draw each sensor's contribution to the score as a heat map; nothing if contributions were not kept.
 
-    Colours are by the square root of a contribution, cut at the largest hundredth: an outlier must not hide the rest.
+    Colours show the square root of a contribution, cut at the largest hundredth, so that an outlier hides nothing.
     """
     if scored.contributions is None:
         return axes
@@ -206,7 +206,7 @@ def shade(scored: ScoredRecording, axes: Axes) -> None:
 
 
 def time_axis(one: Recording) -> tuple[FloatArray, str]:
-    """Return each row's place on the time axis, [n_rows], and its unit: time since the first row, else its number."""
+    """Return each row's position on the time axis, [n_rows], and the unit: time since the first row, else rows."""
     if one.time is None or one.n_rows < 2 or not np.all(np.diff(one.time) >= 0) or one.time[-1] == one.time[0]:
         return np.arange(one.n_rows, dtype=np.float64), "row"
     since = one.time - one.time[0]
@@ -215,14 +215,14 @@ def time_axis(one: Recording) -> tuple[FloatArray, str]:
 
 
 def _edges(one: Recording) -> FloatArray:
-    """Return the borders of the rows on the time axis, [n_rows + 1]: a row lasts until the next one."""
+    """Return the edges of the rows on the time axis, [n_rows + 1]: a row lasts until the next one."""
     time, _ = time_axis(one)
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
     return np.append(time, time[-1] + (step or 1.0))
 
 
 def _strip(axes: Axes, scored: ScoredRecording, rows: BoolArray, colour: str, name: str) -> None:
-    """Draw where rows are flagged, in a strip above the axes."""
+    """Draw the flagged rows in a strip above the axes."""
     edges = _edges(scored.recording)
     spans = [(edges[start], edges[stop] - edges[start]) for start, stop in mask_runs(rows)]
     if spans:
@@ -246,17 +246,17 @@ def _heat(
     top: float,
     low: float | None = None,
 ) -> None:
-    """Draw [n_rows, n_sensors] over time; of rows that share a column the value that is farthest from 0 is shown."""
+    """Draw [n_rows, n_sensors] over time; rows that share a column show their value farthest from 0."""
     edges = _edges(one)
     n_columns = min(_COLUMNS, one.n_rows)
-    # By a row's middle, so that rounding brings no two evenly spaced rows into one column.
+    # By a row's middle, so that rounding never puts two evenly spaced rows into one column.
     middles = edges[:-1] - edges[0] + (edges[-1] - edges[-2]) / 2
     column_of = np.clip((middles / (edges[-1] - edges[0]) * n_columns).astype(int), 0, n_columns - 1)
     grid = np.full((n_columns, values.shape[1]), np.nan)
     for column, start, stop in _groups(column_of):
         part = values[start:stop]
         farthest = np.abs(part).argmax(axis=0)
-        # Columns without a row of their own show the row before: it lasts until the next one.
+        # Columns without a row of their own show the previous row, which lasts until the next one.
         grid[column:] = part[farthest, np.arange(part.shape[1])]
     axes.imshow(
         grid.T,

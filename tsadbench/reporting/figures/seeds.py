@@ -1,4 +1,4 @@
-"""What seeds make of a detector: its metrics seed by seed, beside their mean and the floors."""
+"""Variation over seeds: a detector's metrics seed by seed, with their mean and the floors."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ if TYPE_CHECKING:
 
 
 def seeds(rows: Sequence[Row], metrics: Sequence[str] = (), *, figure: FigureBase | None = None) -> list[Axes]:
-    """Draw metrics seed by seed, one panel a metric, one line a detector; the best floor is a dashed line.
+    """Draw metrics seed by seed, one panel per metric, one line per detector; the best floor is a dashed line.
 
     Parameters
     ----------
     rows
-        Of one data set, protocol and split, as `Leaderboard` ranks them. Of a failed row the seeds that came out "ok"
-        are shown.
+        Of one data set, protocol and split, as `Leaderboard` ranks them. A failed row shows the seeds that succeeded.
     metrics
-        Names; by default those that the floors are held against: AUROC, AUPRC, Prac-F1.
+        Names; by default those that are compared with the floors.
     figure
-        Where to; by default a new one.
+        Where to draw; by default a new one.
 
     Returns
     -------
     list of Axes
-        One a metric.
+        One per metric.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A run store as one page: gathers what the page holds and puts it into the template."""
+"""A run store as one page: gathers its content and fills the template."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _board(
 def _results(
     records: Sequence[Record], store: Store, data: LabelledDataset, labels: Sequence[str]
 ) -> Mapping[str, list[TrialResult]]:
-    """Return each detector's trials that came out ok, by label, in the order of seeds."""
+    """Return each detector's successful trials, by label, in the order of seeds."""
     episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
     results: dict[str, list[TrialResult]] = {}
     for record in records:

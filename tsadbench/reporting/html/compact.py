@@ -1,4 +1,4 @@
-"""Long series made small for a page, such that no peak is lost."""
+"""Reduce long series for a page without losing a peak."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Buckets:
 
     @classmethod
     def at_most(cls, n_points: int, n_rows: int) -> Buckets:
-        """Return one bucket a row, or, where that gives more points than wanted, half as many buckets as points."""
+        """Return one bucket per row, or half as many buckets as points if that gives too many points."""
         n = n_rows if n_rows <= n_points else max(1, n_points // 2)
         return cls(np.unique(np.linspace(0, n_rows, n, endpoint=False).astype(np.intp)), n_rows)
 
@@ -48,12 +48,12 @@ class Buckets:
         return np.stack([self.starts, np.maximum(self.starts, ends - 1)], axis=1).ravel()
 
     def envelope(self, values: FloatArray) -> FloatArray:
-        """Return the points of a series: of each bucket its lowest and highest value, in the order of their rows.
+        """Return the points of a series: each bucket's lowest and highest value, in the order of their rows.
 
         Parameters
         ----------
         values
-            [n_rows]; a bucket of nothing but NaN gives NaN.
+            [n_rows]; a bucket that holds only NaN gives NaN.
 
         Returns
         -------
@@ -67,10 +67,10 @@ class Buckets:
         swapped = self._first(values, lowest) > self._first(values, highest)
         return np.where(swapped, [highest, lowest], [lowest, highest]).T.ravel()
 
-    def _first(self, values: FloatArray, wanted: FloatArray) -> IntArray:
-        """Return the first row of each bucket that holds the bucket's wanted value, [n_buckets]."""
+    def _first(self, values: FloatArray, targets: FloatArray) -> IntArray:
+        """Return the first row of each bucket that holds the bucket's target value, [n_buckets]."""
         sizes = np.diff(self.starts, append=self.n_rows)
-        rows = np.where(values == np.repeat(wanted, sizes), np.arange(self.n_rows), self.n_rows)
+        rows = np.where(values == np.repeat(targets, sizes), np.arange(self.n_rows), self.n_rows)
         first: IntArray = np.minimum.reduceat(rows, self.starts)
         return first
 
@@ -87,18 +87,18 @@ class Buckets:
 
 
 def packed(values: ArrayLike) -> str:
-    """Return numbers as base64 of little-endian float32; what is larger than one can hold becomes the largest."""
+    """Return numbers as base64 of little-endian float32; numbers out of its range become its largest."""
     within = np.clip(np.asarray(values, dtype=np.float64), -_LARGEST, _LARGEST)
     return base64.b64encode(within.astype("<f4").tobytes()).decode()
 
 
 def packed_shares(shares: FloatArray) -> str:
-    """Return shares, 0 to 1, as base64 of a byte each."""
+    """Return shares, 0 to 1, as base64 of one byte each."""
     return base64.b64encode(np.round(np.clip(shares, 0, 1) * 255).astype(np.uint8).tobytes()).decode()
 
 
 def thinned(x: FloatArray, y: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray]:
-    """Return at most so many points of a curve in the unit square, evenly spaced along it, both ends kept."""
+    """Return at most ``n_points`` points of a curve in the unit square, evenly spaced along it, with both ends."""
     if len(x) <= n_points:
         return x, y
     along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])

@@ -13,8 +13,8 @@ from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
-# Numbers that the series of one data set and protocol may take in a page, four bytes each, and the fewest points that
-# a recording is left with; cells of its heat maps, a byte each.
+# The most numbers that the series of one data set and protocol may take in a page, four bytes each, and the fewest
+# points that a recording keeps; the most cells of its heat maps, a byte each.
 _POINTS = 1_100_000
 _FEWEST_POINTS = 200
 _CELLS = 1_500_000
@@ -28,14 +28,16 @@ def recordings(results: Mapping[str, TrialResult], data: LabelledDataset) -> lis
     Parameters
     ----------
     results
-        One trial a detector, by label.
+        One trial per detector, by label.
     data
         Their data set.
     """
     n_rows = sum(recording.n_rows for recording in data.dataset.test)
     n_series = 1 + len(data.dataset.sensors) + len(results)
     share_kept = min(1.0, _POINTS / max(1, n_rows * n_series))
-    n_maps = sum(any(one.contributions is not None for one in r.recordings.values()) for r in results.values())
+    n_maps = sum(
+        any(scored.contributions is not None for scored in result.recordings.values()) for result in results.values()
+    )
     n_cells = len(data.dataset.test) * len(data.dataset.sensors) * max(1, n_maps)
     n_buckets = int(np.clip(_CELLS // n_cells, _FEWEST_BUCKETS, _MOST_BUCKETS))
     return [
@@ -48,7 +50,9 @@ def _recording(
     recording: Recording, results: Mapping[str, TrialResult], data: LabelledDataset, n_points: int, n_buckets: int
 ) -> JsonValue:
     buckets = Buckets.at_most(n_points, recording.n_rows)
-    scored = {label: r.recordings[recording.id] for label, r in results.items() if recording.id in r.recordings}
+    scored = {
+        label: result.recordings[recording.id] for label, result in results.items() if recording.id in result.recordings
+    }
     return {
         "id": recording.id,
         "n_rows": recording.n_rows,
@@ -59,25 +63,25 @@ def _recording(
         "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
         "evaluated": _spans(recording, buckets.runs(next(iter(scored.values())).evaluated)) if scored else [],
         "sensors": [packed(buckets.envelope(values)) for values in recording.values.T],
-        "detectors": {label: _detector(one, buckets) for label, one in scored.items()},
+        "detectors": {label: _detector(of_label, buckets) for label, of_label in scored.items()},
         "maps": {
-            label: _heat_map(one.contributions.astype(np.float64), recording, n_buckets)
-            for label, one in scored.items()
-            if one.contributions is not None
+            label: _heat_map(of_label.contributions.astype(np.float64), recording, n_buckets)
+            for label, of_label in scored.items()
+            if of_label.contributions is not None
         },
     }
 
 
-def _detector(one: ScoredRecording, buckets: Buckets) -> JsonValue:
+def _detector(scored: ScoredRecording, buckets: Buckets) -> JsonValue:
     return {
-        "scores": packed(buckets.envelope(one.scores)),
-        "threshold": one.threshold,
-        "flagged": _spans(one.recording, buckets.runs(one.flagged & one.evaluated)),
+        "scores": packed(buckets.envelope(scored.scores)),
+        "threshold": scored.threshold,
+        "flagged": _spans(scored.recording, buckets.runs(scored.flagged & scored.evaluated)),
     }
 
 
 def _heat_map(contributions: FloatArray, recording: Recording, n_buckets: int) -> JsonValue:
-    """Return each sensor's largest contribution by bucket of rows, square roots of shares of the largest of all."""
+    """Return each sensor's largest contribution per bucket of rows, as the square root of its share of the maximum."""
     buckets = Buckets.at_most(n_buckets, recording.n_rows)
     highest = np.maximum(buckets.highest(contributions), 0.0)
     largest = float(highest.max())
@@ -90,7 +94,7 @@ def _heat_map(contributions: FloatArray, recording: Recording, n_buckets: int) -
 
 
 def _seconds(recording: Recording) -> FloatArray:
-    """Return seconds since the first row; row numbers where the recording has no time."""
+    """Return seconds since the first row; row numbers if the recording has no time."""
     if recording.time is None:
         return np.arange(recording.n_rows, dtype=np.float64)
     seconds: FloatArray = recording.time - recording.time[0]
