@@ -1,7 +1,7 @@
-"""The same trials on a Dask cluster: workers need the package and the data, and nothing else.
+"""Runs trials on a Dask cluster, whose workers need only the package and the data.
 
-What a worker is sent is the detector and the names of data set and protocol; what it sends back is what a trial leaves
-behind. It runs the trial in a box of its own, so a lost worker is a lost trial in flight, and Dask runs that again.
+A worker is sent the detector and the plan without its data, which it reads itself, and sends back the trial's outcome.
+It runs the trial in a box. If a worker is lost, so is the trial in flight, and Dask runs it again elsewhere.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.errors import ClusterError, DataError, MissingExtraError, UsageError
+from tsadbench.errors import ClusterError, DataError, UsageError
 from tsadbench.execution.observer import Observer
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, library_versions
 from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
 from tsadbench.sandbox import BoxFailure
 from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 
-# How often a trial is run again whose worker was lost.
+# How often a trial is run again after its worker was lost.
 MAX_LOST = 3
 _TOPIC = "tsadbench"
 _CONNECT_SECONDS = 10
-# How often a worker looks whether its trial is still wanted, and tells of a fit's progress.
+# How often a worker checks whether its trial was cancelled, and reports the progress of a fit.
 _POLL_SECONDS = 1.0
-# Dask gives a lost local worker so long to come back, then drops its keeper for good and starts no other: we do.
+# Dask waits this long for a lost local worker, then drops its nanny without a replacement; we start one.
 _RETURN_SECONDS = 60.0
 _HEAL_SECONDS = 1.0
 
@@ -73,23 +74,23 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
     Parameters
     ----------
     groups
-        Trials that one fit serves stand together.
+        Groups of trials that one fit serves.
     plan
         The plan; its data set must have been named, not given in Python.
     address
         ``tcp://host:port`` of a scheduler, or ``local:N`` for N worker processes of this machine.
     watching
-        Hears what the workers tell.
+        Receives the progress that workers report.
     keep
         Receives trials and their outcomes.
 
     Raises
     ------
     UsageError
-        If the address is none, nobody answers there, or no worker has the GPU that a trial asks for.
+        If the address is malformed, nothing answers there, or no worker has the GPU that a trial asks for.
     ClusterError
-        If the scheduler is gone, or a worker has another version of a library or other data; what had come back
-        is kept.
+        If the scheduler is gone, or a worker has another version of a library or other data. Outcomes that had come
+        back are kept.
     MissingExtraError
         If dask is not installed.
     """
@@ -112,19 +113,20 @@ def workers(address: str) -> list[str]:
 
 
 class _Run:
-    """Trials on a cluster: which are out, and how often each has begun."""
+    """Trials on a cluster: which were submitted, and how often each has begun."""
 
     def __init__(self, client: Client, plan: Plan, watching: Observer) -> None:
         self._client, self._plan, self._watching = client, plan, watching
         self._groups: dict[str, tuple[Trial, ...]] = {}
         self._futures: dict[Future[Any], tuple[Trial, ...]] = {}
-        # By identity of the first trial: Dask blames a lost worker's whole queue, of which one trial had begun.
+        # By name of the first trial. Dask counts a lost worker against all trials in its queue, although only one had
+        # begun; so we count ourselves.
         self._begun: Counter[str] = Counter()
         self._sent: Counter[str] = Counter()
         client.subscribe_topic(_TOPIC, lambda event: self._hear(event[1]))
 
     def all(self, groups: Sequence[Sequence[Trial]], keep: Keep) -> None:
-        """Run all groups; each comes back to ``keep``."""
+        """Run all groups; each outcome goes to ``keep``."""
         from distributed import KilledWorker, as_completed
 
         waiting = as_completed([self._submit(tuple(group)) for group in groups])
@@ -142,7 +144,7 @@ class _Run:
             future.release()
 
     def cancel(self) -> None:
-        """End the trials that are out."""
+        """Cancel the trials that were submitted."""
         self._client.cancel(list(self._futures), force=True)
 
     def _name(self, group: Sequence[Trial]) -> str:
@@ -193,11 +195,9 @@ class _Run:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    try:
+    with extra("--cluster", "cluster"):
         import dask
         from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtraError("--cluster", "cluster") from error
     _silence()
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdigit() and int(rest) > 0:
@@ -230,7 +230,7 @@ def _connected(address: str) -> Iterator[Client]:
 
 @contextmanager
 def _healed(cluster: LocalCluster, n_workers: int) -> Iterator[None]:
-    """Start workers in the place of those that Dask has given up: a run without any would wait for ever."""
+    """Replace the workers that Dask has given up; a run without workers would wait forever."""
     from tornado.ioloop import PeriodicCallback
 
     def heal() -> None:
@@ -246,7 +246,7 @@ def _healed(cluster: LocalCluster, n_workers: int) -> Iterator[None]:
 
 
 def _silence() -> None:
-    """Keep Dask from printing tracebacks of lost connections: what matters becomes a message of ours."""
+    """Keep Dask from printing tracebacks of lost connections; those that matter are reported as our errors."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -257,12 +257,12 @@ def _on_gpu(group: Sequence[Trial]) -> bool:
 
 
 def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:
-    """Refuse trials that would wait for ever: for a worker with a GPU where there is none."""
-    wanting = next((group[0].contender.label for group in groups if _on_gpu(group)), None)
+    """Refuse trials that would wait forever for a worker with a GPU."""
+    label = next((group[0].contender.label for group in groups if _on_gpu(group)), None)
     workers = cast("Mapping[str, Mapping[str, Any]]", client.scheduler_info(n_workers=-1)["workers"])
-    if wanting and not any(worker.get("resources", {}).get("GPU") for worker in workers.values()):
+    if label and not any(worker.get("resources", {}).get("GPU") for worker in workers.values()):
         raise UsageError(
-            f"{wanting} asks for a GPU, and no worker offers one: start it with  dask worker --resources GPU=1"
+            f"{label} asks for a GPU, and no worker offers one: start it with  dask worker --resources GPU=1"
         )
 
 
@@ -281,7 +281,7 @@ def _packed(group: Sequence[Trial], plan: Plan) -> bytes:
 
 
 def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
-    """Run trials that share a fit: what a worker does."""
+    """Run trials that share a fit, on a worker."""
     import pickle
 
     from distributed import get_worker
@@ -294,28 +294,28 @@ def _work(packed: bytes, key: str) -> tuple[Outcome, ...]:
     episodes = tuple(task.rules["protocol"].episodes(data.dataset))
     plan = Plan(data=data, episodes=episodes, trials=task.trials, **task.rules)
     stop, over = threading.Event(), threading.Event()
-    told = 0.0
+    reported = 0.0
 
-    def tell(done: int, total: int, note: str) -> None:
-        nonlocal told
-        if time.monotonic() - told > _POLL_SECONDS:
-            told = time.monotonic()
+    def report(done: int, total: int, note: str) -> None:
+        nonlocal reported
+        if time.monotonic() - reported > _POLL_SECONDS:
+            reported = time.monotonic()
             event = {"what": "progress", "key": key, "done": done, "total": total, "note": note}
             worker.log_event(_TOPIC, event)
 
-    def look() -> None:
+    def watch() -> None:
         while not over.wait(_POLL_SECONDS):
             state = worker.state.tasks.get(key)
             if state is None or state.state == "cancelled":
                 stop.set()
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
-        return run_variants(plan.trials, plan, tell, stop)
+        return run_variants(plan.trials, plan, report, stop)
     finally:
         over.set()
-        looking.join()
+        watcher.join()
 
 
 @cache
@@ -329,9 +329,9 @@ def _data(name: str, options: DataOptions, data_hash: str, labels_hash: str) -> 
     return data
 
 
-def _require_same_versions(wanted: Mapping[str, object]) -> None:
+def _require_same_versions(expected: Mapping[str, object]) -> None:
     here = library_versions()
-    differing = {name: (here.get(name), version) for name, version in wanted.items() if here.get(name) != version}
+    differing = {name: (here.get(name), version) for name, version in expected.items() if here.get(name) != version}
     if differing:
-        told = ", ".join(f"{name} {mine} there and {theirs} here" for name, (mine, theirs) in differing.items())
-        raise ClusterError(f"the worker on {platform.node()} has other versions: {told}; install the same ones")
+        versions = ", ".join(f"{name} {mine} there and {theirs} here" for name, (mine, theirs) in differing.items())
+        raise ClusterError(f"the worker on {platform.node()} has other versions: {versions}; install the same ones")

@@ -1,4 +1,4 @@
-"""What determines a trial, and what is needed to do it again: hashes, versions, platform, command."""
+"""What determines a trial, and what is needed to repeat it: hashes, versions, platform, command."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def parameter_values(contender: Contender) -> dict[str, JsonValue]:
 
 
 def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = ()) -> dict[str, JsonValue]:
-    """Return what a reader needs to do the trial again, or to see why it came out otherwise.
+    """Return what a reader needs to repeat the trial, or to see why a repetition differs.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
 
 
 def asked_by(plan: Plan) -> dict[str, JsonValue]:
-    """Return the hash of the configuration that asked for a plan, and how its settings were tuned, where there are."""
-    told: dict[str, JsonValue] = {"config_hash": plan.config_hash, "tuning": dict(plan.tuning)}
-    return {key: value for key, value in told.items() if value}
+    """Return the hash of the configuration that a plan comes from and how its settings were tuned, if there are any."""
+    entries: dict[str, JsonValue] = {"config_hash": plan.config_hash, "tuning": dict(plan.tuning)}
+    return {key: value for key, value in entries.items() if value}
 
 
 @cache
 def library_versions() -> dict[str, JsonValue]:
-    """Return the versions of the libraries on which a score's last digits depend; None for what is not installed."""
+    """Return the versions of the libraries on which a score's last digits depend; None if one is not installed."""
     return {"tsadbench": __version__, **{library: _version(library) for library in _LIBRARIES}}
 
 
 def adapted_versions(cls: type) -> dict[str, JsonValue]:
-    """Return the versions of the libraries that do an adapted detector's work; nothing for any other class."""
+    """Return the versions of the libraries that do an adapted detector's work; empty for any other class."""
     return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
 
 
@@ -168,10 +168,9 @@ def _imported_versions(cls: type) -> dict[str, JsonValue]:
 @cache
 def _blas() -> tuple[str, ...]:
     """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
-    loaded = (library for library in threadpool_info() if library.get("user_api") == "blas")
-    return tuple(
-        sorted({f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip() for one in loaded})
-    )
+    loaded = [library for library in threadpool_info() if library.get("user_api") == "blas"]
+    keys = ("internal_api", "version", "architecture")
+    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
 
 
 def _hash(determinants: Mapping[str, JsonValue]) -> str:

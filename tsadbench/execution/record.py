@@ -1,4 +1,4 @@
-"""What one trial gave: immutable, versioned, as JSON."""
+"""The record of one trial: immutable, versioned, kept as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Record:
     dataset, protocol
         Names; the protocol's with the parameters that differ from their defaults.
     notes
-        What tables have to say about the data.
+        What tables must say about the data.
     seed, threads
         As given to the trial.
     status, reason
@@ -50,23 +50,23 @@ class Record:
     fit_seconds, score_seconds
         Wall clock inside the box: fitting, and scoring training and test recordings.
     fit_cpu_seconds, score_cpu_seconds
-        The same in seconds of all its threads together; None in records of before this was measured.
+        The same in seconds of all its threads together; None in records from before this was measured.
     protocol_notes
-        What tables have to say about the protocol's use of the data.
+        What tables must say about the protocol's use of the data.
     leaky
-        What the detector learns that it must not, where its parameters switch a published leak on.
+        What the detector learns that it must not, if its parameters reproduce a published leak.
     note
-        What tables have to say about the detector.
+        What tables must say about the detector.
     scoring
         Hash of all that determines the scores: detector, parameters, what its code does, library versions, data,
-        episodes, seed, threads. Empty in records of before it was kept.
+        episodes, seed, threads. Empty in records from before it was kept.
     judging
         Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
-        threshold that a floor brings. Empty in records of before it was kept.
+        threshold that a floor brings. Empty in records from before it was kept.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
-        Versions, platform, hashes, command, times: what is needed to do it again.
+        Versions, platform, hashes, command, times: what is needed to repeat the trial.
     """
 
     schema: int
@@ -99,7 +99,7 @@ class Record:
     judging: str = ""
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the record as JSON; on one line where ``indent`` is None."""
+        """Return the record as JSON; on one line if ``indent`` is None."""
         unknown = None if self.scoring else {"scoring", "judging"}  # as the record was before these were kept
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 

@@ -1,4 +1,4 @@
-"""The run store: a folder, one folder a trial in it, each there whole or not at all."""
+"""The run store: a folder with one folder per trial, each of which is complete or absent."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _CONTRIBUTIONS = "contributions.npz"
 _LOG = "log.txt"
 # The array of `_SCORES` that is no recording's.
 _THRESHOLDS = "thresholds"
-# Followed by the machine and the process that writes it.
+# Followed by the machine and the process that write it.
 _UNFINISHED = ".unfinished-"
-# How often two processes that write the same trial may get in each other's way.
+# How often two processes that write the same trial may collide.
 _ATTEMPTS = 20
 _ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
 
@@ -39,8 +39,8 @@ class Store:
 
     Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
     (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
-    episode), where they were asked for ``contributions.npz`` (``<episode>/<recording>``: [n_rows, n_sensors] float32),
-    and ``log.txt``: what the detector printed, and its traceback where it failed.
+    episode), if they were asked for ``contributions.npz`` (``<episode>/<recording>``: [n_rows, n_sensors] float32),
+    and ``log.txt``: what the detector printed, and its traceback if it failed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Store:
 
     @classmethod
     def create(cls, path: Path) -> Store:
-        """Return the store at this path, made where there is none.
+        """Return the store at this path, created if there is none.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Store:
         return _oldest_first(Record.from_json(file.read_bytes(), str(file)) for file in self._record_files())
 
     def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
-        """Return the records that can be read, oldest first, and why others cannot, by the trial's name."""
+        """Return the readable records, oldest first, and why the others cannot be read, by the trial's name."""
         records, broken = [], {}
         for file in self._record_files():
             try:
@@ -160,7 +160,7 @@ class Store:
         return _oldest_first(records), broken
 
     def remove(self, trial: str) -> None:
-        """Remove a trial, whole at once for whoever reads.
+        """Remove a trial atomically.
 
         Raises
         ------
@@ -187,9 +187,9 @@ class Store:
         Raises
         ------
         UsageError
-            If the name of the file says no kind of archive, or it cannot be written.
+            If the ending of the file names no kind of archive, or it cannot be written.
         """
-        ending = next((one for one in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(one)), None)
+        ending = next((each for each in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(each)), None)
         if ending is None:
             raise UsageError(f"{archive}: expected a name that ends in {', '.join(_ARCHIVES)}")
         folder = archive.name.removesuffix(ending)
@@ -206,14 +206,14 @@ class Store:
             raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
 
     def log(self, trial: str) -> str:
-        """Return what a trial's detector printed, and its traceback where it failed; empty where nothing was."""
+        """Return what a trial's detector printed, and its traceback if it failed; empty if there is no log."""
         try:
             return (self.path / trial / _LOG).read_text(encoding="utf-8")
         except OSError:
             return ""
 
     def find(self, trial: str) -> Record | None:
-        """Return the record of the trial of this identity; None where there is none whole: it is run again."""
+        """Return the record of the trial of this identity; None if it is absent or incomplete, and must be run."""
         file = self.path / trial / "record.json"
         try:
             record = Record.from_json(file.read_bytes(), str(file))
@@ -230,7 +230,7 @@ class Store:
         return (self.path / trial / _CONTRIBUTIONS).is_file()
 
     def contributions(self, trial: str) -> dict[str, Float32Array]:
-        """Return a trial's contributions by ``<episode>/<recording>``; empty where none were kept."""
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept."""
         if not self.has_contributions(trial):
             return {}
         return self._arrays(trial, _CONTRIBUTIONS)
@@ -270,7 +270,7 @@ class Store:
             except OSError:
                 if not final.is_dir():
                     raise
-                # A folder cannot be renamed over one that is not empty: the old one steps aside first.
+                # A folder cannot be renamed over one that is not empty, so the old one is moved aside first.
                 aside = self._new_folder()
                 with contextlib.suppress(FileNotFoundError):  # another process was faster
                     os.replace(final, aside / final.name)
@@ -281,7 +281,7 @@ class Store:
         raise StoreError(f"{final}: other processes write this trial without a pause; stop all but one")
 
     def _tidy(self) -> None:
-        """Remove what processes of this machine that are gone have left unfinished."""
+        """Remove the unfinished folders of processes of this machine that no longer exist."""
         ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
         for folder in self.path.glob(f"{_UNFINISHED}*"):
             writer = ours.match(folder.name)
@@ -302,7 +302,7 @@ class Store:
 
 def _write_record(folder: Path, record: Record, scores: Mapping[str, FloatArray]) -> None:
     (folder / "record.json").write_text(record.to_json(), encoding="utf-8")
-    thresholds = np.array([one.threshold.value for one in record.thresholds], dtype=np.float64)
+    thresholds = np.array([episode.threshold.value for episode in record.thresholds], dtype=np.float64)
     if scores:
         arrays: dict[str, Any] = {**scores, _THRESHOLDS: thresholds}  # numpy's stub wants bool here
         np.savez(folder / _SCORES, **arrays)
@@ -321,7 +321,7 @@ def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def _to_disk(folder: Path) -> None:
-    """Wait until a folder's files are on the disk: else a power cut could leave a name without its content."""
+    """Wait until a folder's files are on the disk: after a power cut, a name could otherwise have no content."""
     for file in folder.iterdir():
         _flush(file)
     _flush(folder)

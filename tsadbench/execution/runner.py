@@ -1,4 +1,4 @@
-"""Runs a plan's trials on this machine, several at a time where asked, or on a cluster, and keeps what they gave."""
+"""Runs a plan's trials on this machine or on a cluster, and keeps their records and scores."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def run_plan(
     plan
         What to run.
     store
-        Where each trial's record and scores are kept as soon as it has ended, and where those of earlier runs lie;
-        None keeps nothing.
+        Keeps each trial's record and scores as soon as it has ended, and holds those of earlier runs; None keeps
+        nothing.
     observer
-        Hears of each trial's beginning, progress and end.
+        Receives the beginning, the progress and the end of each trial.
     jobs
         How many fits run at a time. Each has a process of its own, so the results do not depend on it.
     rerun
@@ -60,7 +60,7 @@ def run_plan(
     Raises
     ------
     UsageError, ClusterError
-        If the cluster cannot be had, or breaks down; what had come back is kept.
+        If the cluster is not available or breaks down. Outcomes that had come back are kept.
     KeyboardInterrupt
         If the user interrupts: trials in flight are ended, those that had ended are kept.
     """
@@ -69,7 +69,7 @@ def run_plan(
     watching = observer or Silent()
     identities = [identity(trial, plan) for trial in plan.trials]
     records = {} if "ok" in rerun else {record.trial: record for record in done if record.status == "ok"}
-    of_plan = {(one.trial, one.scoring, one.judging) for one in identities}
+    of_plan = {(names.trial, names.scoring, names.judging) for names in identities}
     records = {name: r for name, r in records.items() if (name, r.scoring, r.judging) in of_plan}
     if store is not None:
         records |= {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
@@ -127,8 +127,8 @@ def _run_here(
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
     """Return the records of those of a plan's trials that the store holds, in the plan's order.
 
-    Where the rules by which scores are judged have changed since, stored scores are judged again and the store's
-    record is written anew. So are the scores of a trial that differs in the protocol's parameters alone.
+    If the rules by which scores are judged have changed since, stored scores are judged again, and the store's record
+    is written anew. If the store holds a trial that differs only in the protocol's parameters, its scores are judged.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
         What does not count as held, as for `run_plan`.
     """
     held = _Held(plan, store)
-    found = ((trial, held.record(trial, rerun)) for trial in plan.trials)
-    kept = [(trial, record) for trial, record in found if record is not None and record.status not in rerun]
+    records = ((trial, held.record(trial, rerun)) for trial in plan.trials)
+    kept = [(trial, record) for trial, record in records if record is not None and record.status not in rerun]
     if NO_CONTRIBUTIONS in rerun and plan.contributions:
         kept = [(trial, record) for trial, record in kept if not _lacks_contributions(trial, record, store)]
     return tuple(record for _, record in kept)

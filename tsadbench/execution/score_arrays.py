@@ -45,14 +45,14 @@ def scored_episodes(
     """
     scored = []
     for episode in episodes:
-        found = []
+        scores = []
         for name, n_rows in _names(episode):
             if name not in arrays or arrays[name].shape != (n_rows,):
                 shape = list(arrays[name].shape) if name in arrays else "none"
                 raise StoreError(f"scores {name}: expected [{n_rows}], found {shape}")
-            found.append(arrays[name])
+            scores.append(arrays[name])
         n_train = len(episode.train)
-        scored.append(Scored(episode, tuple(found[:n_train]), tuple(found[n_train:]), fixed_threshold))
+        scored.append(Scored(episode, tuple(scores[:n_train]), tuple(scores[n_train:]), fixed_threshold))
     return tuple(scored)
 
 

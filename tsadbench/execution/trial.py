@@ -1,4 +1,4 @@
-"""One trial: take the protocol's episodes to the box, bring the scores to the judge, write down what came out."""
+"""One trial: fit and score the protocol's episodes in the box, have the scores judged, write the record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tsadbench.utils.progress import Listener
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a trial leaves behind.
+    """The result of a trial: its record and its arrays.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Outcome:
     scores
         ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] each; empty unless ok.
     contributions
-        ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, where they were offered and asked for.
+        ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, if they were offered and asked for.
     log
-        What the detector printed, and its traceback where it failed.
+        What the detector printed, and its traceback if it failed.
     """
 
     record: Record
@@ -45,7 +45,7 @@ class Outcome:
     log: str = ""
 
 
-# Takes trials that have ended, and what each left behind.
+# Receives trials that have ended, with their outcomes.
 Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
@@ -85,7 +85,7 @@ def run_trial(
     listener
         Receives the detector's progress reports.
     stop
-        Set by whoever wants the trial to end; it raises `Interrupted` then.
+        Set to end the trial; `Interrupted` is raised then.
     """
     (outcome,) = _run_together((trial,), plan, listener, stop)
     return outcome
@@ -96,7 +96,7 @@ def run_variants(
 ) -> tuple[Outcome, ...]:
     """Run trials whose detectors differ in scoring parameters only: they are fitted once (`Plan.shared_fits`).
 
-    Where one of them goes wrong, each is run by itself, so that none pays for another. Parameters as for `run_trial`.
+    If one of them fails, each is run by itself, so that none fails because of another. Parameters as for `run_trial`.
     """
     outcomes = _run_together(trials, plan, listener, stop)
     if len(trials) == 1 or all(outcome.record.status == "ok" for outcome in outcomes):
@@ -105,7 +105,7 @@ def run_variants(
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
-    """Return what a trial leaves behind that never came to a box of this machine, or never came back."""
+    """Return the outcome of a trial that never reached a box of this machine, or never came back."""
     return _outcome(_TrialProgress(trial), plan, failure, datetime.now(UTC), (trial,))
 
 
@@ -173,7 +173,7 @@ def _record(
     failure: BoxFailure | None,
     manifest: Mapping[str, JsonValue],
 ) -> Record:
-    trial, costs = progress.trial, progress.costs
+    trial = progress.trial
     contender = trial.contender
     cls = contender.construction.cls
     return Record(
@@ -194,12 +194,8 @@ def _record(
         reason=failure.reason if failure else None,
         splits=judgement.splits if judgement else {},
         thresholds=judgement.thresholds if judgement else (),
-        fit_seconds=costs.fit_seconds,
-        score_seconds=costs.score_seconds,
-        peak_memory_mib=costs.peak_memory_mib,
+        **asdict(progress.costs),
         manifest=manifest,
-        fit_cpu_seconds=costs.fit_cpu_seconds,
-        score_cpu_seconds=costs.score_cpu_seconds,
         protocol_notes=judgement.notes if judgement else (),
         leaky=contender.traits.leaky,
         note=cls.note if issubclass(cls, AdaptedDetector) else "",

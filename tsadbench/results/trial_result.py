@@ -157,7 +157,7 @@ def fixed_threshold_of(record: Record) -> float | None:
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:
-    """Say where the data set or its labels are not those a trial was made on."""
+    """Report if the data set or its labels are not those that a trial was made on."""
     here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
     return [
         f"the {name} here are not those it was made with: hash {hash_[:12]}, recorded {recorded[:12]}"

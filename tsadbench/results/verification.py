@@ -1,4 +1,4 @@
-"""Checks a run store without running a detector: every threshold and metric again, from scores and labels."""
+"""Checks a run store without running a detector: computes every threshold and metric from scores and labels."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Verdict: TypeAlias = Literal["same", "differs", "cannot be checked"]
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What came out for one trial.
+    """The result of checking one trial.
 
     Parameters
     ----------
     record
         The trial's record.
     verdict
-        "differs" where a metric, a threshold, the data or the labels are not as recorded.
+        "differs" if a metric, a threshold, the data or the labels are not as recorded.
     faults
-        What differs, or why it cannot be checked; empty where nothing does.
+        What differs, or why it cannot be checked; empty if nothing does.
     remarks
         What is no fault: the detector's code is another one now, or the rules are, and the trial was judged again.
     """
@@ -45,7 +45,7 @@ class Verified:
 
 
 def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Verified]:
-    """Yield what came out for each trial of a store, in the store's order.
+    """Yield the result for each trial of a store, in the store's order.
 
     Parameters
     ----------
@@ -92,25 +92,25 @@ def _code_remarks(record: Record) -> Iterator[str]:
         yield f"the code of {record.detector} here is not what made it"
 
 
-def _threshold_faults(record: Record, found: Record) -> Iterator[str]:
-    recorded = {one.episode: one.threshold.value for one in record.thresholds}
-    here = {one.episode: one.threshold.value for one in found.thresholds}
+def _threshold_faults(record: Record, now: Record) -> Iterator[str]:
+    recorded = {entry.episode: entry.threshold.value for entry in record.thresholds}
+    here = {entry.episode: entry.threshold.value for entry in now.thresholds}
     for episode in dict.fromkeys([*recorded, *here]):
         if not _close(recorded.get(episode), here.get(episode)):
             yield f"threshold of {episode}: recorded {recorded.get(episode)}, found {here.get(episode)}"
 
 
-def _metric_faults(record: Record, found: Record) -> Iterator[str]:
-    for split in dict.fromkeys([*record.splits, *found.splits]):
-        recorded, here = record.splits.get(split), found.splits.get(split)
+def _metric_faults(record: Record, now: Record) -> Iterator[str]:
+    for split in dict.fromkeys([*record.splits, *now.splits]):
+        recorded, here = record.splits.get(split), now.splits.get(split)
         if recorded is None or here is None:
             yield f"split {split}: {'not recorded' if recorded is None else 'recorded, but not in the data'}"
             continue
-        before = {**recorded.metrics, **{name: getattr(recorded, name) for name in _COUNTS}}
-        now = {**here.metrics, **{name: getattr(here, name) for name in _COUNTS}}
-        for name in dict.fromkeys([*before, *now]):
-            if not _close(before.get(name), now.get(name)):
-                yield f"{name} on {split}: recorded {before.get(name)}, found {now.get(name)}"
+        then_values = {**recorded.metrics, **{name: getattr(recorded, name) for name in _COUNTS}}
+        now_values = {**here.metrics, **{name: getattr(here, name) for name in _COUNTS}}
+        for name in dict.fromkeys([*then_values, *now_values]):
+            if not _close(then_values.get(name), now_values.get(name)):
+                yield f"{name} on {split}: recorded {then_values.get(name)}, found {now_values.get(name)}"
 
 
 _COUNTS = ("n_rows", "n_anomalous", "coverage")
