@@ -1,4 +1,4 @@
-"""pumploop: a simulated water-pump loop that ships with the package, made where nothing else is at hand.
+"""pumploop: a simulated water-pump loop that ships with the package, for machines without any other data.
 
 An inverter feeds a motor, the motor drives a centrifugal pump, the pump pushes water from a tank through a valve before
 it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second. SI units inside, the sensors' own
@@ -17,7 +17,7 @@ Equations (t in s, one explicit Euler step a second; fast electrical and mechani
 * Heat: ``C_motor dT_motor/dt = R I^2 + (1 - eta) P_shaft - g_air (T_motor - T_air) - g_water(Q) (T_motor - T_water)``;
   ``C_water dT_water/dt = P_hydraulic + g_water(Q) (T_motor - T_water) - g_tank (T_water - T_air)``.
 * Vibration, RMS: across the shaft ``a1 n^2 (1 + unbalance)``, along it ``a2 n^2 + turbulence Q^3``; both rise with
-  cavitation, which begins where the suction pressure falls below a limit.
+  cavitation, which begins when the suction pressure falls below a limit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SENSORS = (
     "Voltage",
     "Volume Flow RateRMS",
 )
-# Of twelve, the seed whose faults lie most evenly over the rows: a row's place must not give its label away.
+# Of twelve, the seed whose faults lie most evenly over the rows: a row's position must not give its label away.
 SEED = 4
 N_TRAIN, TRAIN_ROWS = 6, 1500
 GROUPS = {"valve1": 16, "valve2": 4, "other": 14}
@@ -157,7 +157,7 @@ def _fault(group: str, number: int, generator: np.random.Generator) -> Fault:
 
 
 def _faulty_rows(generator: np.random.Generator, n_rows: int) -> BoolArray:
-    """Return where a fault is, [n_rows]: it may begin before the recording or outlast it, so that no row is special."""
+    """Return the rows with a fault, [n_rows]: it may begin before the recording or outlast it, so no row is special."""
     length = int(generator.integers(250, 500))
     start = int(generator.integers(-length // 2, n_rows - length // 2))
     row = np.arange(n_rows)
@@ -168,13 +168,13 @@ def _simulate(
     generator: np.random.Generator, n_rows: int, fault: Fault, active: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the sensors' values [n_rows, 8] and the times [n_rows]."""
-    asked, opening = _operating_points(generator, n_rows, 0.7, 1.0), _operating_points(generator, n_rows, 0.4, 1.0)
+    speed, opening = _operating_points(generator, n_rows, 0.7, 1.0), _operating_points(generator, n_rows, 0.4, 1.0)
     air = float(generator.uniform(17.0, 27.0)) + np.cumsum(generator.normal(0.0, 0.01, n_rows))
     mains = _wander(generator, n_rows, 0.006)
-    loop = Loop(asked[0] * _VOLTAGE, float(opening[0]), float(air[0]))
+    loop = Loop(speed[0] * _VOLTAGE, float(opening[0]), float(air[0]))
     states = np.array(
         [
-            loop.step(asked[t] * _VOLTAGE * (1 + mains[t]), opening[t], air[t], fault if active[t] else SOUND)
+            loop.step(speed[t] * _VOLTAGE * (1 + mains[t]), opening[t], air[t], fault if active[t] else SOUND)
             for t in range(n_rows)
         ]
     )
@@ -185,7 +185,7 @@ def _simulate(
 
 
 def _operating_points(generator: np.random.Generator, n_rows: int, low: float, high: float) -> FloatArray:
-    """Return what operators ask for, [n_rows]: held for 40 to 240 s, then something else."""
+    """Return what operators set, [n_rows]: each value is held for 40 to 240 s."""
     points: list[float] = []
     while len(points) < n_rows:
         points += [float(generator.uniform(low, high))] * int(generator.integers(40, 241))
@@ -196,11 +196,11 @@ def _wander(generator: np.random.Generator, n_rows: int, deviation: float) -> Fl
     """Return noise with a memory of some 20 s, [n_rows]."""
     kept = 0.95
     drawn = generator.normal(0.0, deviation * math.sqrt(1 - kept**2), n_rows)
-    found, value = np.empty(n_rows), 0.0
+    noise, value = np.empty(n_rows), 0.0
     for t in range(n_rows):
         value = kept * value + drawn[t]
-        found[t] = value
-    return found
+        noise[t] = value
+    return noise
 
 
 class Loop:

@@ -98,9 +98,9 @@ def columns_of_numbers(
     columns: Sequence[pd.Series], file_format: FileFormat
 ) -> tuple[FloatArray, tuple[int, int] | None]:
     """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None."""
-    found = [numbers_of(cells, file_format) for cells in columns]
-    wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(found) if len(rows)]
-    return np.column_stack([numbers for numbers, _ in found]), min(wrong, default=None)
+    read = [numbers_of(cells, file_format) for cells in columns]
+    wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(read) if len(rows)]
+    return np.column_stack([numbers for numbers, _ in read]), min(wrong, default=None)
 
 
 def rows_of_numbers(

@@ -52,7 +52,7 @@ class CarryForward:
         """Fill missing values (NaN) of the recording's next rows [n_rows, n_sensors] in place; return the others."""
         if len(values) == 0:
             return []
-        found: list[Gap] = []
+        refused: list[Gap] = []
         rows, since_last = np.arange(len(values)), np.zeros_like(self._since)
         for sensor in map(int, np.flatnonzero(np.isnan(values).any(axis=0))):
             gaps = np.isnan(values[:, sensor])
@@ -63,21 +63,21 @@ class CarryForward:
             count, at_most = int(np.count_nonzero(gaps)), self._format.fill_at_most
             if self._format.fill == "error":
                 advice = 'fill it in, put the column under ignore, or set missing.policy = "forward-fill"'
-                found.append(Gap(sensor, int(np.argmax(gaps)), f"a value is missing; {advice}", count))
+                refused.append(Gap(sensor, int(np.argmax(gaps)), f"a value is missing; {advice}", count))
             elif gaps[0] and np.isnan(self._last[sensor]):
                 advice = "nothing lies before it to be carried forward; cut such rows off"
-                found.append(Gap(sensor, 0, f"the first value is missing, and {advice}", count))
+                refused.append(Gap(sensor, 0, f"the first value is missing, and {advice}", count))
             elif at_most is not None and since.max() > at_most:
                 text = f"more than {at_most} values in a row are missing (missing.at_most); cut the recording there"
                 # Up to there they are filled: rows that arrive one by one are answered until then.
                 row = int(np.argmax(since > at_most))
                 _fill(values[:row, sensor], gaps[:row], last_row[:row], self._last[sensor])
-                found.append(Gap(sensor, row, text, count))
+                refused.append(Gap(sensor, row, text, count))
             else:
                 _fill(values[:, sensor], gaps, last_row, self._last[sensor])
                 self.n_filled += count
         self._last, self._since = values[-1].copy(), since_last
-        return found
+        return refused
 
 
 def _fill(column: FloatArray, gaps: BoolArray, last_row: IntArray, last: float) -> None:
