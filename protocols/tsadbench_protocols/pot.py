@@ -176,6 +176,7 @@ def fit_excesses(excesses: FloatArray) -> TailFit:
     costs = [_cost(x, y) for x in grid]
     best = int(np.argmin(costs))
     around = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    # A bounded search: the grid spans the allowed range of gamma, and the search must not leave it.
     precision = 1e-10 * (around[1] - around[0])
     search = minimize_scalar(lambda x: _cost(x, y), bounds=around, method="bounded", options={"xatol": precision})
     cost, x = min((costs[best], grid[best]), (float(search.fun), float(search.x)))
@@ -183,7 +184,7 @@ def fit_excesses(excesses: FloatArray) -> TailFit:
 
     clamped = x in (first, last)
     if clamped:
-        gamma = GAMMA_MIN if x == first else GAMMA_MAX
+        gamma = GAMMA_MIN if x == first else GAMMA_MAX  # exactly, not within the root finder's precision
         x = _solve(_slope, gamma / (1 + gamma), y)
         cost = _cost(x, y, gamma)
     sigma = scale * gamma / x if x else scale
@@ -216,10 +217,11 @@ def _solve(grows: Callable[[float, FloatArray], float], target: float, y: FloatA
         low, high = -(1 - 1e-12) / float(y.max()), 0.0  # 1 + x y must stay positive
         if grows(low, y) >= target:
             return low
-    while grows(high, y) < target:
+    while grows(high, y) < target:  # one decade at a time: x has no natural upper bound
         high *= 10
         if high > 1e300:
             return high
+    # An absolute tolerance would stop too early for a small x, so only the relative one counts.
     return float(brentq(lambda x: grows(x, y) - target, low, high, xtol=1e-300, rtol=1e-14, maxiter=1000))
 
 

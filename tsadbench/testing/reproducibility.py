@@ -69,7 +69,7 @@ def instances(subject: DetectorUnderTest) -> None:
     detector = subject.make().fit(subject.train())
     twin = copy.deepcopy(detector)
     expected = detector.score(subject.test())
-    subject.make().fit([synthetic.changed(one, lambda values: 2.0 * values) for one in subject.train(seed=51)])
+    subject.make().fit([synthetic.changed(rows, lambda values: 2.0 * values) for rows in subject.train(seed=51)])
     row, largest = difference(twin.score(subject.test()), expected, exact=True)
     if row is not None:
         raise Failed("another detector's fit changes its scores", first_row=row, largest_difference=largest)
