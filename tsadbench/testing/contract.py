@@ -74,7 +74,7 @@ def scores(subject: DetectorUnderTest) -> None:
 
 @group.check(
     "contributions",
-    "Contributions, where offered, blame the sensor that moved (mostly), in the rows that have a score.",
+    "Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score.",
 )
 def contributions(subject: DetectorUnderTest) -> None:
     """Compare their NaN with the scores'; move one sensor at a time."""

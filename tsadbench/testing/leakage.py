@@ -119,7 +119,7 @@ def pure(subject: DetectorUnderTest) -> None:
         require_equal(found, expected, f"a recording gets other scores when {what}")
 
 
-@group.check("alignment", "A row's score answers to the row itself, not only to rows before or after it.")
+@group.check("alignment", "A row's score depends on the row itself, not only on rows before or after it.")
 def alignment(subject: DetectorUnderTest) -> None:
     """Change single rows: the score of at least one of them must change."""
     if subject.constant:
@@ -169,9 +169,7 @@ def _typical(found: FloatArray, expected: FloatArray) -> float:
     return float(np.nanmedian(np.abs(found - expected)))
 
 
-@group.check(
-    "bystanders", "Labels that lie about in global variables, the environment or the caller do not matter.", "scores"
-)
+@group.check("bystanders", "Labels in global variables, the environment or the caller do not matter.", "scores")
 def bystanders(subject: DetectorUnderTest) -> None:
     """Score with true labels, opposite labels and no labels within reach."""
     faulty, truth = synthetic.with_fault(subject.test(), 120, 160)

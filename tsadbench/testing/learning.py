@@ -23,7 +23,7 @@ def not_constant(subject: DetectorUnderTest) -> None:
         raise Failed("every row gets the same score")
 
 
-@group.check("fault", "Scores rise where all sensors leave their normal range.")
+@group.check("fault", "Scores rise when all sensors leave their normal range.")
 def fault(subject: DetectorUnderTest) -> None:
     """Rank the rows of a recording with a level shift of six standard deviations."""
     _skip_constant(subject)

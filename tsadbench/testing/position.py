@@ -19,7 +19,7 @@ _LEAST_CHANGE = 0.5
 
 
 @group.check(
-    "position", "Rows get the same scores wherever in a recording they stand, beyond the declared memory.", "scores"
+    "position", "Rows get the same scores at any position in a recording, beyond the declared memory.", "scores"
 )
 def position(subject: DetectorUnderTest) -> None:
     """Leave the first rows out: scores of the rest must stay."""

@@ -25,7 +25,7 @@ def repeat(subject: DetectorUnderTest) -> None:
     require_equal(_scores(subject), _scores(subject), "two fits with one seed give different scores")
 
 
-@group.check("seed", "Another seed gives other scores where stochastic is declared, and only there.", "fits")
+@group.check("seed", "Another seed gives other scores if stochastic is declared, and only then.", "fits")
 def seed(subject: DetectorUnderTest) -> None:
     """Fit with two seeds."""
     declared = subject.traits.stochastic

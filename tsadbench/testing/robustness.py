@@ -33,7 +33,7 @@ def constant_sensor(subject: DetectorUnderTest) -> None:
     _require_scored(subject, train, synthetic.changed(subject.test(), still))
 
 
-@group.check("duplicate-sensor", "Two sensors that say the same do no harm.")
+@group.check("duplicate-sensor", "Two identical sensors do no harm.")
 def duplicate_sensor(subject: DetectorUnderTest) -> None:
     """Make one sensor repeat another."""
 
@@ -56,7 +56,7 @@ def single_sensor(subject: DetectorUnderTest) -> None:
     _require_scored(subject, [first(recording) for recording in subject.train()], first(subject.test()))
 
 
-@group.check("units", "A fault is found as well where all sensors are given in units a million times larger.")
+@group.check("units", "A fault is found equally well if all sensors are given in units a million times larger.")
 def units(subject: DetectorUnderTest) -> None:
     """Fit and score rows times 1e-6."""
     if subject.constant:
@@ -95,7 +95,7 @@ def no_time(subject: DetectorUnderTest) -> None:
     _require_scored(subject, [timeless(recording) for recording in subject.train()], timeless(subject.test()))
 
 
-@group.check("short-recordings", "Recordings shorter than a window are answered, if only with NaN.")
+@group.check("short-recordings", "Recordings shorter than a window are accepted, even if all scores are NaN.")
 def short_recordings(subject: DetectorUnderTest) -> None:
     """Score recordings of one row and of lengths around the warm-up."""
     detector = subject.fitted
