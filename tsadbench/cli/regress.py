@@ -37,8 +37,9 @@ def regress(
     A deterministic detector's metrics may move by 1e-6. A stochastic one's mean may move by three standard errors of
     the difference between the two means, plus .001.
     """
-    from tsadbench.cli.actions.regress import run_again
+    from tsadbench.cli.actions.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
+    from tsadbench.leaderboard.rerun import run_again
     from tsadbench.utils.atomic_files import append_text, require_writable, write_file
 
     for file in (junit, summary):
@@ -46,6 +47,7 @@ def regress(
             require_writable(file)
     cells = run_again(
         baseline,
+        run=lambda plan: run_watched([plan], None, jobs=jobs)[0][0],
         quick=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),

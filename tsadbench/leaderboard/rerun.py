@@ -1,16 +1,15 @@
-"""Run the trials of committed leaderboards again."""
+"""Runs the trials of committed leaderboards again and compares every cell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions
-from tsadbench.cli.actions.run import run_watched
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
-from tsadbench.execution.plan import make_plan
+from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, read_baselines
@@ -20,13 +19,14 @@ from tsadbench.utils.parameters import parse_label
 def run_again(
     folder: Path,
     *,
-    quick: bool,
-    detectors: Sequence[str],
-    datasets: Sequence[str],
-    protocols: Sequence[str],
-    seeds: int | None,
-    jobs: int,
-    directory: Path | None,
+    run: Callable[[Plan], Sequence[Record]],
+    quick: bool = False,
+    detectors: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    protocols: Sequence[str] = (),
+    seeds: int | None = None,
+    jobs: int = 1,
+    directory: Path | None = None,
 ) -> list[Cell]:
     """Run baselines again and return every cell of theirs, compared.
 
@@ -34,6 +34,8 @@ def run_again(
     ----------
     folder
         Committed leaderboards.
+    run
+        Runs a plan's trials and returns their records.
     quick
         Whether to leave out detectors whose trials are expensive.
     detectors, datasets, protocols
@@ -41,7 +43,7 @@ def run_again(
     seeds
         At most so many seeds; None for as many as the baseline has.
     jobs
-        Trials at the same time.
+        Trials at the same time: checked here, for ``run`` to use.
     directory
         The folder that contains the data sets' folders.
 
@@ -62,14 +64,19 @@ def run_again(
             chosen = replace(chosen, records=tuple(fits))
         if chosen.records:
             dataset = next((card for card, name in cards.items() if name == chosen.dataset), chosen.dataset)
-            cells += _compared(chosen, dataset, seeds, jobs, directory)
+            cells += _compared(chosen, dataset, run, seeds, jobs, directory)
     if not cells:
         raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
     return cells
 
 
 def _compared(
-    baseline: Baseline, dataset: str, seeds: int | None, jobs: int, directory: Path | None
+    baseline: Baseline,
+    dataset: str,
+    run: Callable[[Plan], Sequence[Record]],
+    seeds: int | None,
+    jobs: int,
+    directory: Path | None,
 ) -> tuple[Cell, ...]:
     protocol = parse_label(baseline.protocol)
     records: list[Record] = []
@@ -87,5 +94,5 @@ def _compared(
             data=directory,
             contributions=False,
         )
-        records += run_watched([make_plan(request)], None, jobs=jobs)[0][0]
+        records += run(make_plan(request))
     return compared_cells(baseline, records)

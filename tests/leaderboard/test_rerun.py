@@ -1,0 +1,33 @@
+"""Committed leaderboards run again from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tsadbench import UsageError
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.rerun import run_again
+
+LEADERBOARDS = Path(__file__).parents[2] / "leaderboards"
+
+
+def test_every_cell_of_a_detector_holds_when_it_runs_again():
+    plans = []
+
+    def run(plan):
+        plans.append(plan)
+        return run_plan(plan, None)
+
+    cells = run_again(LEADERBOARDS, run=run, detectors=["t2"], datasets=["pumploop"])
+    (plan,) = plans
+    assert [(trial.contender.label, trial.seed) for trial in plan.trials] == [("t2", 0)]
+    assert {(cell.dataset, cell.protocol, cell.label) for cell in cells} == {("pumploop", "strict", "t2")}
+    assert {"auroc", "auprc", "mcc"} <= {cell.metric for cell in cells if cell.found is not None}
+    assert all(cell.holds for cell in cells)
+
+
+def test_nothing_that_fits_is_refused():
+    with pytest.raises(UsageError, match="nothing there fits"):
+        run_again(LEADERBOARDS, run=lambda plan: (), detectors=["t22"])
