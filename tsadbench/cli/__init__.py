@@ -1,4 +1,4 @@
-"""The command line: the only room that prints. Heavy imports wait until a command needs them."""
+"""The command line: the only package that prints. Commands import what is heavy when they run."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ app.add_typer(tune.app, name="tune")
 app.add_typer(new.app, name="new")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 

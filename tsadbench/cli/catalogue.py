@@ -1,4 +1,4 @@
-"""``tsadbench list`` and ``tsadbench info``: what there is, and what one of them is."""
+"""``tsadbench list`` and ``tsadbench info``: every registered plugin, and the description of one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _BROKEN = "CANNOT BE LOADED"
 
 def list_all(
     load: Annotated[
-        bool, typer.Option("--load", help="Import every plugin: shows families, and why a plugin cannot be imported.")
+        bool, typer.Option("--load", help="Import every plugin, to show families and why a plugin cannot be imported.")
     ] = False,
     family: Annotated[
-        str | None, typer.Option(help="Only detectors of this family, those of another library included; loads them.")
+        str | None, typer.Option(help="Only detectors of this family, or of this other library; imports them.")
     ] = None,
 ) -> None:
-    """List detectors, families of them, protocols and data sets, from packages' metadata alone unless told to load."""
+    """List detectors, families of them, protocols and data sets; without imports, unless options need them."""
     if family is not None:
         if family in {entry.name for entry in entries("families")}:
             _list_members(family)
@@ -51,7 +51,7 @@ def info(
         ),
     ],
 ) -> None:
-    """Tell what a detector, family, protocol or data set is: its text, parameters with defaults, traits, paper."""
+    """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper."""
     kind = _kind(name)
     if kind == "datasets":
         loader = load_dataset(name)
@@ -75,12 +75,12 @@ def info(
 
 
 def _list_family(family: str) -> None:
-    told = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
-    named = {loaded.partition(",")[0] for _, _, loaded in told if not loaded.startswith(_BROKEN)}
-    families = tuple(named | {entry.name for entry in entries("families")})
+    detectors = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
+    own = {loaded.partition(",")[0] for _, _, loaded in detectors if not loaded.startswith(_BROKEN)}
+    families = tuple(own | {entry.name for entry in entries("families")})
     if family not in families:
         raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
-    of_family = [one for one in told if one[2].partition(",")[0] == family]
+    of_family = [detector for detector in detectors if detector[2].partition(",")[0] == family]
     width = max(len(name) for name, _, _ in of_family)
     typer.echo("detectors:")
     for name, origin, loaded in of_family:
@@ -90,32 +90,32 @@ def _list_family(family: str) -> None:
 def _list_members(family: str) -> None:
     members = load_library(family).members()
     width = max((len(f"{family}:{member.name}") for member in members), default=0)
-    told: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
+    lines_by_kind: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
     for member in members:
         name = f"{family}:{member.name}"
         loaded = "" if member.refusal else _loaded("detectors", name)
         kind = "cannot be run" if member.refusal else "cannot be loaded" if loaded.startswith(_BROKEN) else "detectors"
         text = member.refusal or (loaded if kind == "cannot be loaded" else member.note)
-        told[kind].append(f"  {name:<{width}} {text}".rstrip())
-    for kind, lines in told.items():
+        lines_by_kind[kind].append(f"  {name:<{width}} {text}".rstrip())
+    for kind, lines in lines_by_kind.items():
         if lines:
             typer.echo("\n".join([f"{kind} ({len(lines)}):", *lines]))
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
-    """Return each registered name with what its packages' metadata say of it."""
-    found = entries(kind)
-    names = dict.fromkeys(entry.name for entry in found)
-    return [(name, _origin([entry for entry in found if entry.name == name])) for name in names]
+    """Return each registered name with its origin, from packages' metadata."""
+    registered = entries(kind)
+    names = dict.fromkeys(entry.name for entry in registered)
+    return [(name, _origin([entry for entry in registered if entry.name == name])) for name in names]
 
 
 def _kind(name: str) -> Kind:
     if ":" in name:
         return "detectors"
-    known = {entry.name: kind for kind in _KINDS for entry in entries(kind)}
-    if name not in known:
-        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
-    return known[name]
+    kinds = {entry.name: kind for kind in _KINDS for entry in entries(kind)}
+    if name not in kinds:
+        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, kinds)}")
+    return kinds[name]
 
 
 def _print_class(cls: type) -> None:
@@ -146,11 +146,11 @@ def _loaded(kind: Kind, name: str) -> str:
     return "loads"
 
 
-def _origin(found: list[Entry]) -> str:
-    if len(found) > 1:
-        packages = " and ".join(entry.package for entry in found)
+def _origin(same_name: list[Entry]) -> str:
+    if len(same_name) > 1:
+        packages = " and ".join(entry.package for entry in same_name)
         return f"registered by {packages}: uninstall one of them"
-    entry = found[0]
+    (entry,) = same_name
     missing = "" if _importable(entry) else "  CANNOT BE FOUND: its package is not on the import path"
     return f"{entry.reference}  ({entry.package} {entry.version}){missing}"
 
@@ -159,5 +159,5 @@ def _importable(entry: Entry) -> bool:
     """Whether the entry's top-level package can be found, without importing anything."""
     try:
         return importlib.util.find_spec(entry.reference.partition(":")[0].partition(".")[0]) is not None
-    except ValueError:  # a reference without a package, or one to __main__: none that can be imported
+    except ValueError:  # the reference names no package, or __main__: nothing that can be imported
         return False

@@ -1,4 +1,4 @@
-"""What a shell is offered when a name is begun: names from packages' metadata, nothing that has to be imported."""
+"""Shell completion of names, from packages' metadata: nothing is imported for it."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _Offers = list[tuple[str, str]]
 
 
 def detectors(incomplete: str) -> _Offers:
-    """Return the registered detectors that begin so, each with where it is from."""
+    """Return the registered detectors that complete a word, each with its origin."""
     return _registered("detectors", incomplete)
 
 
 def datasets(incomplete: str) -> _Offers:
-    """Return the registered data sets that begin so; none for a path, which the shell itself completes."""
+    """Return the registered data sets that complete a word; none for a path, which the shell itself completes."""
     return _registered("datasets", incomplete)
 
 
 def protocols(incomplete: str) -> _Offers:
-    """Return the registered protocols that begin so."""
+    """Return the registered protocols that complete a word."""
     return _registered("protocols", incomplete)
 
 
 def names(incomplete: str) -> _Offers:
-    """Return all that is registered and begins so."""
+    """Return every registered name that completes a word."""
     return [*detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
 
 
 def splits(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the splits that begin so, of the data sets named before on the line."""
+    """Return the splits that complete a word, of the data sets named earlier on the line."""
     named = ctx.params.get("dataset") or ["skab"]
-    known = (split for name in named for split in ("overall", *_splits(str(name))))
-    return [split for split in dict.fromkeys(known) if split.startswith(incomplete)]
+    offered = (split for name in named for split in ("overall", *_splits(str(name))))
+    return [split for split in dict.fromkeys(offered) if split.startswith(incomplete)]
 
 
 def _registered(kind: Kind, incomplete: str) -> _Offers:
-    found = ((entry.name, f"{entry.reference} ({entry.package})") for entry in entries(kind))
-    return [(name, origin) for name, origin in found if name.startswith(incomplete)]
+    offers = [(entry.name, f"{entry.reference} ({entry.package})") for entry in entries(kind)]
+    return [offer for offer in offers if offer[0].startswith(incomplete)]
 
 
 def _splits(dataset: str) -> Iterable[str]:

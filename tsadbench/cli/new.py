@@ -1,4 +1,4 @@
-"""``tsadbench new``: beginnings of one's own."""
+"""``tsadbench new``: packages to start from."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Begin a package of your own.", no_args_is_help=True)
+app = typer.Typer(help="Start a package of your own.", no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    """Begin a package of your own."""
+    """Start a package of your own."""
 
 
 @app.command()
 def detector(
     name: Annotated[str, typer.Argument(help="Name of the detector: small letters, digits, hyphens.")],
-    out: Annotated[Path, typer.Option(help="Folder in which the package's folder is made.")] = Path(),
+    out: Annotated[Path, typer.Option(help="Folder in which to make the package's folder.")] = Path(),
 ) -> None:
-    """Write a package with a detector, its tests and a README, ready to be installed and run."""
+    """Write a package with a detector, its tests and a README, ready to install and run."""
     from tsadbench.cli.scaffold import new_detector
 
     for file in new_detector(name, out):

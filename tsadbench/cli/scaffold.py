@@ -1,4 +1,4 @@
-"""``tsadbench new detector``: a package of one's own, ready to be installed, checked and run."""
+"""``tsadbench new detector``: a package of your own, ready to install, check and run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from string import Template
 from tsadbench.errors import UsageError
 from tsadbench.registry import Kind, entries
 
-# Where each template goes; names may hold $module.
+# The file that each template becomes; names may contain $module.
 _FILES = {
     "pyproject.toml.txt": "pyproject.toml",
     "readme.txt": "README.md",
@@ -25,7 +25,7 @@ _FILES = {
     "ci.txt": ".github/workflows/ci.yml",
 }
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-# Up to here the templates' lines stay within 120 columns.
+# With longer names, lines of the templates would exceed 120 columns.
 _LONGEST_NAME = 30
 # What the templates' modules import: a class of such a name would hide it.
 _IMPORTED = frozenset({"Detector", "DetectorContract", "NDArray", "Recording", "Traits"})
@@ -33,14 +33,14 @@ _KINDS: tuple[Kind, ...] = ("detectors", "protocols", "datasets")
 
 
 def new_detector(name: str, folder: Path) -> list[Path]:
-    """Write a package that brings one detector; return its files.
+    """Write a package with one detector, and return its files.
 
     Parameters
     ----------
     name
         The detector's name on the command line: small letters, digits and single hyphens.
     folder
-        Where the package's own folder, named like the detector, is made.
+        Folder in which the package's folder, named like the detector, is made.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def new_detector(name: str, folder: Path) -> list[Path]:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise UsageError(
-            f"a detector's name is made of small letters, digits and single hyphens, {_LONGEST_NAME} characters at "
+            f"a detector's name consists of small letters, digits and single hyphens, {_LONGEST_NAME} characters at "
             f"most, found {name!r}"
         )
     module = name.replace("-", "_")
@@ -84,13 +84,13 @@ def _check_name(name: str) -> None:
 
 
 def _class_name(name: str) -> str:
-    wanted = "".join(part.capitalize() for part in name.split("-"))
-    hides = wanted in _IMPORTED or hasattr(builtins, wanted)  # True, False and None among them
-    return f"{wanted}Detector" if hides else wanted
+    camel_case = "".join(part.capitalize() for part in name.split("-"))
+    hides = camel_case in _IMPORTED or hasattr(builtins, camel_case)  # True, False and None among them
+    return f"{camel_case}Detector" if hides else camel_case
 
 
-def _write(folder: Path, template: str, place: str, words: dict[str, str]) -> Path:
-    file = Path(Template(place).substitute(words))
+def _write(folder: Path, template: str, target: str, words: dict[str, str]) -> Path:
+    file = Path(Template(target).substitute(words))
     text = resources.files("tsadbench.cli").joinpath("template", template).read_text(encoding="utf-8")
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text(Template(text).substitute(words), encoding="utf-8")
