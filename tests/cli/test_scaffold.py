@@ -27,7 +27,7 @@ def test_a_package_is_written_whole(tmp_path):
     "name", ["", "My", "my_own", "my--own", "-my", "my-", "9lives", "my own", "../my", "my\n", "m" * 31]
 )
 def test_malformed_names_are_refused(tmp_path, name):
-    with pytest.raises(UsageError, match="made of small letters"):
+    with pytest.raises(UsageError, match="consists of small letters"):
         new_detector(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
