@@ -35,13 +35,13 @@ class Dataset:
     description
         The system in words: what a language model or an engineer reads.
     prior
-        The physical couplings of the sensors, where they are known.
+        The physical couplings of the sensors, if known.
     citation, licence
         Whom to cite, what one may do with it.
     notes
         What every table over this data set has to say ("2 files differ from the published ones").
     folder
-        Where its files lie: a detector that opens one of them while it is in the box is invalid.
+        Folder of its files: a detector that opens one of them inside the box is invalid.
     layout
         How its files are written: a model reads new ones alike.
     """
@@ -161,7 +161,7 @@ class DataOptions:
     directory
         The folder that holds a folder for each data set; None searches as the documentation says.
     allow_changed
-        Go on where a file differs from the published one (it is noted in every table).
+        Go on if a file differs from the published one; every table notes it.
     """
 
     directory: Path | None = None

@@ -31,7 +31,7 @@ class Recording:
     sensors
         Name of each column, unique.
     time
-        [n_rows] seconds, or None where rows have no time. Only loaders check its order.
+        [n_rows] seconds, or None if rows have no time. Only loaders check its order.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
 
 
 def check_sensors(recording: Recording, sensors: tuple[str, ...]) -> None:
-    """Raise a DataError where the recording's sensors are not these, in this order."""
+    """Raise a DataError unless the recording's sensors are these, in this order."""
     if recording.sensors != sensors:
         raise DataError(
             f"recording {recording.id!r}: expected the sensors {list(sensors)} in this order, "

@@ -81,14 +81,14 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     for base in reversed(cls.__mro__):
         meanings |= _meanings(inspect.cleandoc(base.__doc__ or ""))
     signature = inspect.signature(constructor)
-    found = []
+    parameters = []
     for name, parameter in list(signature.parameters.items())[1:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.default is parameter.empty:
             raise UsageError(f"{cls.__name__}: parameter {name!r} has no default; every parameter needs one")
-        found.append(Parameter(name, hints.get(name, str), parameter.default, meanings.get(name, "")))
-    return tuple(found)
+        parameters.append(Parameter(name, hints.get(name, str), parameter.default, meanings.get(name, "")))
+    return tuple(parameters)
 
 
 def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str, object]:
@@ -168,7 +168,7 @@ def _parse(parameter: Parameter, text: str, owner: str) -> object:
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
     if text.lower() == "none" and parameter.accepts_none:
         return None
-    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: where both types may be, they mean two things.
+    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
     with contextlib.suppress(ValidationError):
         return adapter.validate_json(text, strict=True)
     try:
