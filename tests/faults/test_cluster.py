@@ -198,7 +198,7 @@ def test_a_worker_with_other_versions_says_so():
 
 def test_the_cluster_extra_is_named_where_it_is_missing(small: Plant):
     (small.folder / "hidden").mkdir()
-    (small.folder / "hidden/dask.py").write_text("raise ImportError('hidden')")
+    (small.folder / "hidden/dask.py").write_text("raise ModuleNotFoundError('hidden', name='dask')")
     small.environment["PYTHONPATH"] = os.pathsep.join([str(small.folder / "hidden"), os.environ.get("PYTHONPATH", "")])
     done = small.run("Steady", seeds=1, more=("--cluster", "local:1"))
     assert done.returncode == 2

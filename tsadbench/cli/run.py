@@ -112,7 +112,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Run store that keeps every trial.", show_default="runs")] = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Also write <data set>/<protocol>/<split>.csv, .md and .json below this folder."),
+        typer.Option(
+            help="Also write <data set>/<protocol>/<split>.csv, .md and .json below this folder. Trials whose records "
+            "lie there already are not run again."
+        ),
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",
     diagnostics: DiagnosticsOption = None,
