@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
+.PHONY: run test quick imports chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -70,6 +70,10 @@ SKLEARN = EllipticEnvelope IsolationForest LocalOutlierFactor OneClassSVM SGDOne
 leaderboards-adapters: $(STAMP)
 	$(BIN)/tsadbench run $(PYOD:%=--detector 'pyod:%') $(SKLEARN:%=--detector 'sklearn:%') --dataset skab --protocol strict \
 	    --seeds 5 $(FITS) --out runs/adapters --write leaderboards/pyod > /dev/null
+
+# The picture of docs/architecture.md: who imports whom. Fails if an arrow points upwards.
+imports: $(STAMP)
+	$(BIN)/python docs/architecture/draw.py
 
 # What the data sets themselves give away: docs/audits.
 audits: $(STAMP)
