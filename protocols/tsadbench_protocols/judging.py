@@ -100,7 +100,12 @@ class OneFitProtocol(PotProtocol):
             )
         threshold = self.threshold(fit)
         splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
-        return Judgement(thresholds=(EpisodeThreshold(fit.episode.id, threshold),), splits=splits)
+        notes = tuple(
+            f"no row of recording {name!r} ({len(labels.rows[name])} rows) is evaluated: it is too short"
+            for name, rows in evaluated.items()
+            if len(rows.scores) == 0
+        )
+        return Judgement(thresholds=(EpisodeThreshold(fit.episode.id, threshold),), splits=splits, notes=notes)
 
     def _evaluated(self, fit: Scored, labels: Labels) -> dict[str, Evaluated]:
         """Return the rows of every test recording that count, by its id."""

@@ -18,7 +18,7 @@ class Strict(OneFitProtocol):
        without time equals no other: a system at rest repeats its values.
     2. *Scoring.* Each test recording by itself.
     3. *Evaluated rows.* ``warm_up`` to ``n - 1`` of each test recording, whatever the detector. A recording that is no
-       longer than the warm-up is an error.
+       longer than the warm-up contributes none, and tables say so.
     4. *Threshold.* Peaks-over-Threshold on the training scores of the same rows of each training recording, pooled:
        one threshold for the one fitted detector.
     5. *Metrics.* Point-wise, no point adjustment, over all evaluated rows of a split.
@@ -49,15 +49,9 @@ class Strict(OneFitProtocol):
         Raises
         ------
         DataError
-            If a test recording is no longer than the warm-up, or every training row also occurs in a test recording.
+            If every training row also occurs in a test recording.
         """
         self.check()
-        short = [recording for recording in dataset.test if recording.n_rows <= self.warm_up]
-        if short:
-            raise DataError(
-                f"data set {dataset.name!r}: recording {short[0].id!r} has {short[0].n_rows} rows, but strict "
-                f"evaluates rows from row {self.warm_up} on; leave it out, or set strict.warm_up"
-            )
         train = without_shared_rows(dataset.train, dataset.test)
         if not train:
             raise DataError(

@@ -30,7 +30,7 @@ def given_scores(scores: dict[str, list[float]]) -> LabelledDataset:
 def test_it_trains_on_what_the_test_does_not_hold() -> None:
     train = recording("free", 100, start=0)
     data = plant((train,), (train.rows(60, 80, id="a"), recording("b", 40, start=1000)))
-    (episode,) = Strict(warm_up=19).episodes(data.dataset)
+    (episode,) = Strict().episodes(data.dataset)
     assert [(one.id, one.n_rows) for one in episode.train] == [("free[0:60]", 60), ("free[80:100]", 20)]
     assert episode.test == data.dataset.test
 
@@ -43,13 +43,13 @@ def test_no_training_row_left_is_an_error_that_says_so() -> None:
 
 
 def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
-    data = given_scores({"a": [9, 9, 1, 5, 2, 6], "b": [9, 9, 7, 3]})
-    splits = {"overall": ("a", "b"), "b": ("b",)}
+    data = given_scores({"a": [9, 9, 1, 5, 2, 6], "b": [9, 9, 7, 3], "short": [9, 9], "shorter": [9]})
+    splits = {"overall": ("a", "b", "short", "shorter"), "b": ("b",), "short": ("shorter", "short")}
     # After two rows: a 1 5 2 6, of which 5 2 are anomalous; b 7 3, of which 7 is. Flagged, above 4: 5 6 7.
-    rows = {"a": [0, 1, 0, 1, 1, 0], "b": [1, 1, 1, 0]}
+    rows = {"a": [0, 1, 0, 1, 1, 0], "b": [1, 1, 1, 0], "short": [1, 1], "shorter": [1]}
     labels = Labels({name: np.array(one, dtype=np.bool_) for name, one in rows.items()}, splits)
     found = trial(Strict(warm_up=2), LabelledDataset(data.dataset, labels), pressure, fixed=4.0)
-    overall, b = found.splits["overall"], found.splits["b"]
+    overall, b, short = found.splits["overall"], found.splits["b"], found.splits["short"]
     assert (overall.n_rows, overall.n_anomalous, overall.coverage) == (6, 3, 1.0)
     assert overall.metrics == pytest.approx(
         {
@@ -64,13 +64,12 @@ def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
         }
     )
     assert (b.n_rows, b.n_anomalous, b.metrics["auroc"], b.metrics["prac_f1"]) == (2, 1, 1.0, 1.0)
-
-
-def test_a_recording_within_the_warm_up_is_an_error_that_names_it() -> None:
-    data = given_scores({"a": [9.0] * 31, "short": [9.0] * 30})
-    with pytest.raises(DataError, match=r"'short' has 30 rows, but strict evaluates rows from row 30 on; leave it out"):
-        list(Strict().episodes(data.dataset))
-    assert list(Strict(warm_up=29).episodes(data.dataset))
+    assert (short.n_rows, short.n_anomalous, short.coverage) == (0, 0, 0.0)
+    assert short.metrics == dict.fromkeys((metric.name for metric in METRICS), None)
+    assert found.notes == (
+        "no row of recording 'short' (2 rows) is evaluated: it is too short",
+        "no row of recording 'shorter' (1 rows) is evaluated: it is too short",
+    )
 
 
 def test_every_split_is_judged_and_metrics_keep_their_order() -> None:
@@ -162,7 +161,7 @@ def test_coverage_is_the_share_of_evaluated_rows_with_a_score() -> None:
 
 
 def test_nothing_scored_breaks_the_contract() -> None:
-    data = plant((recording("free", 500),), (recording("a", 50),))
+    data = plant((recording("free", 500),), (recording("a", 50), recording("b", 20)))
 
     def warm_up_only(one: Recording) -> FloatArray:
         rows = pressure(one)

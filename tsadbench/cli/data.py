@@ -101,15 +101,17 @@ def validate(
 ) -> None:
     """Read a card and all of its files, and list everything that is wrong; exit code 2 if anything is.
 
-    What the default protocol refuses, such as a recording too short to be evaluated, is wrong as well.
+    A recording of which the default protocol evaluates no row is wrong as well.
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import card_loader
-    from tsadbench.registry import load_protocol
+    from tsadbench.execution.plan import require_evaluated
+    from tsadbench.execution.request import DEFAULT_PROTOCOL
 
     with progress_bar(f"Reading {card}"):
-        data, labels = card_loader(card)(DataOptions())
-        list(load_protocol("strict")().episodes(data))
+        loaded = card_loader(card)(DataOptions())
+        require_evaluated(loaded, DEFAULT_PROTOCOL)
+    data, labels = loaded.dataset, loaded.labels
     rows = sum(recording.n_rows for recording in data.test)
     anomalous = sum(int(labels_of_recording.sum()) for labels_of_recording in labels.rows.values())
     typer.echo(f"{data.name}: nothing is wrong")

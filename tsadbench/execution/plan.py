@@ -16,7 +16,7 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import load_dataset, require_distinct_names
-from tsadbench.errors import PluginError, UsageError
+from tsadbench.errors import DataError, PluginError, UsageError
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.registry import floors, load_detector, load_protocol, registered_name
 from tsadbench.sandbox import Construction
@@ -226,6 +226,24 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     protocol = cls(**arguments)
     protocol.check()
     return protocol, format_label(name, cls, arguments)
+
+
+def require_evaluated(data: LabelledDataset, protocol: str) -> None:
+    """Raise a DataError that names the test recordings of which a protocol evaluates no row.
+
+    Such a recording is no error when a plan is made: it counts nowhere, and tables say so. The author of a data set
+    wants to know.
+    """
+    rules, _ = make_protocol(protocol, {})
+    n_rows = {name: len(rows) for name, rows in data.labels.rows.items()}
+    places = (place for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows))
+    unused = [place.recording for place in places if len(range(n_rows[place.recording])[place.evaluated]) == 0]
+    if unused:
+        recordings = ", ".join(f"{name!r} ({n_rows[name]} rows)" for name in unused)
+        raise DataError(
+            f"data set {data.dataset.name!r}: the protocol {protocol!r} evaluates no row of recording {recordings}; "
+            f"leave it out, or join it to its neighbour"
+        )
 
 
 def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:

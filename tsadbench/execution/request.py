@@ -13,6 +13,8 @@ from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.utils.toml import TABLE, dotted, fault_text
 
+DEFAULT_PROTOCOL = "strict"
+
 DetectorSpec: TypeAlias = str | type[Detector] | Detector
 DatasetSpec: TypeAlias = str | LabelledDataset
 
@@ -90,7 +92,7 @@ class RunSettings(BaseModel):
 
     detectors: _Detectors = []
     datasets: _Datasets = ["skab"]
-    protocols: _Protocols = ["strict"]
+    protocols: _Protocols = [DEFAULT_PROTOCOL]
     against: str | None = None
     splits: _Texts = []
     seeds: _Count = 5

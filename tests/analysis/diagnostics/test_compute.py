@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -124,10 +122,7 @@ def test_where_no_recording_has_both_classes_vus_and_affiliation_are_undefined(r
 
 def test_recordings_without_evaluated_rows_take_no_part(add, store):
     data = make_dataset(timeless=("b", "c"))
-    result = TrialResult(add(data), store, data)
-    late = {name: replace(one, evaluated=np.arange(len(one.scores)) >= 9) for name, one in result.recordings.items()}
-    vars(result)["recordings"] = late  # the cached property
-    found = of_splits(result, ["overall", "c"], GROUPS)
+    found = of_splits(TrialResult(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
     # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
     assert (found["overall"].n_recordings, found["overall"].n_events) == (2, 1)
     assert (found["overall"].n_false_alarms, found["overall"].false_alarm_share) == (1, pytest.approx(1 / 3))

@@ -217,11 +217,14 @@ def test_new_with_wrong_options(plant, tsadbench, arguments, message):
     assert message in found.err
 
 
-def test_validate_reports_a_recording_that_the_default_protocol_refuses(plant, tsadbench):
+def test_validate_reports_a_recording_of_which_the_default_protocol_evaluates_no_row(plant, tsadbench):
     frame(30).to_csv(plant / "test/c.csv", index=False)
     found = tsadbench("data", "validate", plant / "card.toml")
     assert found.code == 2
-    assert "recording 'test/c' has 30 rows, but strict evaluates rows from row 30 on; leave it out" in found.err
+    assert "the protocol 'strict' evaluates no row of recording 'test/c' (30 rows); leave it out" in found.err
+    found = tsadbench("run", "--dataset", plant / "card.toml", "-d", "max-z", "--no-floors", "--out", plant / "runs")
+    assert found.code == 0
+    assert "no row of recording 'test/c' (30 rows) is evaluated" in " ".join((found.out + found.err).split())
 
 
 def test_validate_lists_all_and_exits_2(plant, edit, tsadbench):

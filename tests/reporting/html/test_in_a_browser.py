@@ -142,7 +142,7 @@ def test_recordings_detectors_and_sensors_can_be_chosen(opened):
     assert QUOTES in opened.page.locator("#recording-lead").inner_text()
     opened.page.locator("#recording-choice").select_option(label="short")
     opened.see("recording")
-    assert "31 rows" in opened.page.locator("#recording-lead").inner_text()
+    assert "20 rows" in opened.page.locator("#recording-lead").inner_text()
     assert opened.page.get_by_role("button", name="Next").is_disabled()
     lanes = opened.page.locator("#recording-chart .annotation-text")
     before = lanes.count()
@@ -155,14 +155,14 @@ def test_recordings_detectors_and_sensors_can_be_chosen(opened):
     assert opened.complaints == []
 
 
-def test_a_split_with_one_class_and_one_with_a_single_row(opened):
-    for split, lead in (("one class", "one class of rows only"), ("one row", "one class of rows only")):
+def test_a_split_with_one_class_and_one_without_rows(opened):
+    for split, lead in (("one class", "one class of rows only"), ("no rows", "one class of rows only")):
         opened.page.locator("#split").select_option(split)
         opened.see("curves")
         assert lead in opened.page.locator("#curves-lead").inner_text()
         for section in FIGURES:
             opened.see(section)
-    assert "split one row: 1 rows" in opened.page.locator("#table caption").inner_text()
+    assert "0 rows" in opened.page.locator("#table caption").inner_text()
     assert opened.complaints == []
 
 
