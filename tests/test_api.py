@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tsadbench
@@ -24,3 +25,8 @@ def test_wrong_names_raise_before_anything_runs(small_data, tmp_path):
     with pytest.raises(tsadbench.UsageError, match="did you mean"):
         tsadbench.run("t22", small_data, out=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_no_detector_runs_the_floors_alone_and_numpys_integers_are_integers(small_data):
+    board = tsadbench.run([], small_data, seeds=np.int64(1), splits=["overall"])
+    assert {row.label for row in board.rows} == set(floors())

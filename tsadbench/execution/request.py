@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
@@ -31,13 +32,18 @@ def _checked_dataset(value: object) -> object:
     raise PydanticCustomError("dataset", "Input should be a name or a LabelledDataset")
 
 
+def _plain_integer(value: object) -> object:
+    """Return NumPy's integers as Python's; types are strict otherwise."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
 # Not strict: Python callers pass tuples as well as lists.
 _Several = Field(min_length=1, strict=False)
-_Detectors: TypeAlias = Annotated[list[Annotated[DetectorSpec, PlainValidator(_checked_detector)]], _Several]
+_Detector: TypeAlias = Annotated[DetectorSpec, PlainValidator(_checked_detector)]
 _Datasets: TypeAlias = Annotated[list[Annotated[DatasetSpec, PlainValidator(_checked_dataset)]], _Several]
 _Protocols: TypeAlias = Annotated[list[str], _Several]
 _Texts: TypeAlias = Annotated[list[str], Field(strict=False)]
-_Count: TypeAlias = Annotated[int, Field(ge=1)]
+_Count: TypeAlias = Annotated[int, BeforeValidator(_plain_integer), Field(ge=1)]
 _Limit: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _File: TypeAlias = Annotated[Path, Field(strict=False)]
 
@@ -90,7 +96,7 @@ class RunSettings(BaseModel):
 
     model_config = TABLE
 
-    detectors: _Detectors = []
+    detectors: Annotated[list[_Detector], _Several] = []
     datasets: _Datasets = ["skab"]
     protocols: _Protocols = [DEFAULT_PROTOCOL]
     against: str | None = None
@@ -131,6 +137,8 @@ class RunRequest(RunSettings):
         If a setting is of a wrong type or out of range; the message names it.
     """
 
+    # No detector: the floors alone, which Python callers may ask for.
+    detectors: Annotated[list[_Detector], Field(strict=False)] = []
     settings: _Texts = []
     config_hash: str | None = None
 
