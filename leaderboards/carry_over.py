@@ -2,7 +2,9 @@
 
 A record's ``trial``, ``scoring`` and ``judging`` and its manifest's ``code_hash`` become those of the code here now;
 everything else stays as it is, to the byte. This is right only if today's code gives what the record says: ``--check``
-takes run stores in which trials were fitted again, and compares every metric, count and threshold to the bit.
+takes run stores in which trials were fitted again, and compares every metric, count and threshold to the bit. Networks
+give other last bits on another processor, and training enlarges them: ``--before`` takes stores in which the code that
+made the records fitted the same trials on the same machine, and then these two are compared.
 
 A record is refused, and its file left alone, if today's code plans no such trial (another label, other parameters),
 if the data, the labels or a library's version are others than those it was made with, or if it was fitted again with
@@ -45,8 +47,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     parser.add_argument("--check", type=Path, nargs="*", default=[], metavar="STORE", help="stores of refitted trials")
     parser.add_argument("--write", action="store_true", help="write the files (default: only report)")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="STORE",
+        help="stores of the same trials, fitted on the same machine by the code that made the records",
+    )
     options = parser.parse_args(arguments)
-    refitted = [record for store in options.check for record in Store.open(store).records()]
+    refitted, before = (
+        [record for store in stores for record in Store.open(store).records()]
+        for stores in (options.check, options.before)
+    )
     n_refused = 0
     for file in sorted(options.tables.rglob(RECORDS)):
         table = str(file.parent.relative_to(options.tables))
@@ -54,12 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line, record, trial, plan in planned(file):
             reason = trial if isinstance(trial, str) else refused(record, trial, plan)
             names = None if isinstance(trial, str) else identity(trial, plan)
+            code = "" if isinstance(trial, str) else code_fingerprint(trial.contender.construction.cls)
             if names is not None and not reason:
-                reason = compared(table, record, names, refitted)
+                reason = compared(table, record, code, refitted, before)
             if names is None or reason:
                 refusals.append(f"{table}, {record.label}, seed {record.seed}: refused: {reason}")
                 continue
-            lines.append(carried(line, record, names, code_fingerprint(trial.contender.construction.cls)))
+            lines.append(carried(line, record, names, code))
         print(f"{table}: {len(lines)} records carried over, {len(refusals)} refused", *refusals, sep="\n  ")
         n_refused += len(refusals)
         if options.write and not refusals:
@@ -127,16 +141,42 @@ def refused(record: Record, trial: Trial, plan: Plan) -> str:
     return next(differing, "")
 
 
-def compared(table: str, record: Record, names: Identity, refitted: Sequence[Record]) -> str:
-    """Print how a record and the same trial, fitted again, compare; return the first difference."""
-    for again in refitted:
-        if (again.trial, again.scoring) != (names.trial, names.scoring) or again.seed != record.seed:
-            continue
-        difference = first_difference(record, again)
-        print(f"{table}, {record.label}, seed {record.seed}: {difference or 'equal to the bit'}")
-        if difference:
-            return f"fitted again it gives another result: {difference}"
-    return ""
+def compared(table: str, record: Record, code: str, refitted: Sequence[Record], before: Sequence[Record]) -> str:
+    """Print how a record and the same trial, fitted again by code of this fingerprint, compare.
+
+    Returns
+    -------
+    str
+        The first difference, if that code is to blame; empty if all is equal, if nobody fitted the trial again, or if
+        the code that made the record gives today's result, too, on the machine where it was fitted again.
+    """
+    again = next((trial for trial in refitted if same_trial(trial, record) and made_with(trial, code)), None)
+    if again is None:
+        return ""
+    difference = first_difference(record, again)
+    if not difference:
+        print(f"{table}, {record.label}, seed {record.seed}: equal to the bit")
+        return ""
+    old = next((trial for trial in before if same_trial(trial, record)), None)
+    if old is not None and not first_difference(old, again):
+        print(
+            f"{table}, {record.label}, seed {record.seed}: equal to the bit to what the code of the record gives on "
+            f"the same machine; the record was made on another one: {difference}"
+        )
+        return ""
+    print(f"{table}, {record.label}, seed {record.seed}: {difference}")
+    return f"fitted again it gives another result: {difference}"
+
+
+def same_trial(one: Record, other: Record) -> bool:
+    """Whether two records are of the same detector, data set, protocol, seed and number of threads."""
+    names = ("label", "dataset", "protocol", "seed", "threads")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def made_with(record: Record, code: str) -> bool:
+    """Whether a record was made with code of this fingerprint."""
+    return record.manifest.get("code_hash") == code
 
 
 def first_difference(recorded: Record, again: Record) -> str:

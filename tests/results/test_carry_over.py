@@ -85,3 +85,14 @@ def test_a_record_of_another_trial_or_result_is_refused(
     assert carry_over("--tables", tmp_path, "--check", store, "--write") == 1
     assert reason in capsys.readouterr().out
     assert tables.read_text() == changed + "".join(rest)
+
+
+def test_a_record_of_another_machine_is_held_against_the_code_that_made_it(made, tables, tmp_path, carry_over, capsys):
+    store, lines = made
+    elsewhere = tables.read_text().replace('"auroc":0.', '"auroc":0.1')
+    tables.write_text(elsewhere)
+    assert carry_over("--tables", tmp_path, "--check", store) == 1
+    assert carry_over("--tables", tmp_path, "--check", store, "--before", store, "--write") == 0
+    assert "equal to the bit to what the code of the record gives on the same machine" in capsys.readouterr().out
+    carried = "".join(f"{line}\n" for line in lines).replace('"auroc":0.', '"auroc":0.1')
+    assert tables.read_text() == carried
