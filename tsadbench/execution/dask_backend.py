@@ -136,6 +136,8 @@ class _Run:
             try:
                 keep(group, self._outcomes(future, group))
             except KilledWorker:
+                # A worker may die before its report that the trial has begun arrives, so attempts that were sent count
+                # as well: otherwise a trial that kills its worker at once would be sent forever.
                 if self._begun[name] <= MAX_LOST and self._sent[name] <= MAX_LOST:
                     waiting.add(self._submit(group))
                     continue
@@ -151,6 +153,7 @@ class _Run:
         return identity(group[0], self._plan).trial
 
     def _submit(self, group: tuple[Trial, ...]) -> Future[Any]:
+        # A key of its own per attempt: Dask would answer a known key with the lost attempt's failure.
         key = f"tsadbench-{self._name(group)}-{time.time_ns()}"
         self._sent[self._name(group)] += 1
         self._groups[key] = group
@@ -161,6 +164,7 @@ class _Run:
         return future
 
     def _hear(self, event: Mapping[str, Any]) -> None:
+        # Called in the client's own thread. Other runs on the same cluster report on this topic, too.
         group = self._groups.get(event["key"])
         if group is None:
             return
@@ -238,6 +242,7 @@ def _healed(cluster: LocalCluster, n_workers: int) -> Iterator[None]:
             cluster.scale(n_workers)
 
     healing = PeriodicCallback(heal, _HEAL_SECONDS * 1000)
+    # The cluster lives in the loop's thread, and neither it nor the callback may be touched from any other.
     cluster.loop.add_callback(healing.start)
     try:
         yield

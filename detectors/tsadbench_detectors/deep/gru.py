@@ -71,12 +71,14 @@ def _run(inputs: Tensor, weight: Tensor, *, keep_gates: bool) -> tuple[Tensor, T
     columns = inputs.new_ones(n_steps + 1, hidden + n_inputs + 1, n_sequences)
     columns[0, :hidden] = 0.0
     columns[:n_steps, hidden:-1] = inputs
+    # Scoring needs no gradient: one step's gates are overwritten by the next one's.
     gates = inputs.new_empty(n_steps if keep_gates else 1, 4 * hidden, n_sequences)
     for step in range(n_steps):
         now = torch.mm(weight, columns[step], out=gates[step % len(gates)])
         reset, update, from_state, candidate = now.chunk(4)
         now[: 2 * hidden].sigmoid_()
         candidate.addcmul_(reset, from_state).tanh_()
+        # (1 - update) * candidate + update * state, written where the next step's product reads it: no copy.
         torch.lerp(candidate, columns[step, :hidden], update, out=columns[step + 1, :hidden])
     return columns[1:, :hidden], columns, gates
 
@@ -98,6 +100,7 @@ class _Recurrence(torch.autograd.Function):
         to_state, to_input = weight[:, :hidden].t().contiguous(), weight[:, hidden:-1].t().contiguous()
         by_inputs = weight.new_empty(n_steps, len(to_input), by_states.shape[2]) if ctx.needs_input_grad[0] else None  # type: ignore[attr-defined]
         by_weight, by_state = torch.zeros_like(weight), torch.zeros_like(by_states[0])
+        # One buffer for all steps: it stays in the processor's cache.
         by_gates = torch.empty_like(gates[0])
         for step in reversed(range(n_steps)):
             by_state += by_states[step]
@@ -113,6 +116,7 @@ def _backward_step(by_state: Tensor, before: Tensor, gates: Tensor, by_gates: Te
     """Write the gradient by the gates' inputs into ``by_gates``; return what reaches the state before directly."""
     reset, update, from_state, candidate = gates.chunk(4)
     by_reset, by_update, by_from_state, by_candidate = by_gates.chunk(4)
+    # In place and in this order: every block of ``by_gates`` is written once, from values that are still there.
     torch.sub(before, candidate, out=by_update).mul_(by_state)
     _sigmoid_backward(by_update, update, grad_input=by_update)
     kept = by_state * update
