@@ -173,7 +173,7 @@ CHANGES = [
     ("detector.py", "class Mine(layers.Base", "class Mine(layers.Other"),
     ("detector.py", "if not recordings", "if recordings"),
     ("detector.py", "raise ValueError", "raise KeyError"),
-    ("detector.py", "LEVEL = 0.5", "LEVEL = 0.5\nnp.seterr(all='raise')"),
+    ("detector.py", "LEVEL = 0.5", "LEVEL = 0.5\nnp.random.seed(0)"),
     ("detector.py", "LEVEL = 0.5", "LEVEL = 0.5\nlayers.Base.depth = 7"),
     ("detector.py", "LEVEL = 0.5", "try:\n    LEVEL = 0.5\nfinally:\n    pass"),
     ("layers.py", "depth = 3", "depth = 4"),
