@@ -204,3 +204,11 @@ def test_changed_files_are_refused_and_noted_where_they_are_allowed(skab, tsadbe
 def test_a_store_that_is_none(tsadbench, tmp_path):
     done = tsadbench("leaderboard", tmp_path)
     assert (done.code, "is not a run store" in done.err) == (2, True)
+
+
+def test_rows_of_a_committed_table_count_as_done(tsadbench, tmp_path):
+    arguments = ("run", "-d", "max-z", "--dataset", "pumploop", "--no-floors", "--write", tmp_path / "tables")
+    assert "1 trials are kept in" in tsadbench(*arguments, "--out", tmp_path / "first").err
+    again = tsadbench(*arguments, "--out", tmp_path / "second")
+    assert again.code == 0
+    assert f"0 trials are kept in {tmp_path / 'second'}; 1 in {tmp_path / 'tables'} counted as done" in again.err

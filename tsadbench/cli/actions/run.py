@@ -48,8 +48,11 @@ def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, di
     show(diagnostics.add(board, store, data.__getitem__), form)
     if request.write is not None:
         board.write(request.write)
-    earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
-    typer.echo(f"{sum(map(len, records))} trials are kept in {request.out}{earlier}", err=True)
+    n_trials = sum(map(len, records))
+    n_committed = sum(store.find(record.trial) is None for of_plan in records for record in of_plan)
+    earlier = f", {n_earlier - n_committed} of them from an earlier run" if n_earlier > n_committed else ""
+    committed = f"; {n_committed} in {request.write} counted as done" if n_committed else ""
+    typer.echo(f"{n_trials - n_committed} trials are kept in {request.out}{earlier}{committed}", err=True)
     if any(record.status != "ok" for records_of_plan in records for record in records_of_plan):
         raise typer.Exit(1)
 
