@@ -40,11 +40,11 @@ def plugin(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "target", "arguments"),
     [
-        ("t2", "t2", {}),
-        ("t2[smoothing=5]", "t2", {"smoothing": "5"}),
+        ("distance", "distance", {}),
+        ("distance[power=5]", "distance", {"power": "5"}),
         ("pyod:KNN[n=1, scales=[1,2],m=x]", "pyod:KNN", {"n": "1", "scales": "[1,2]", "m": "x"}),
         ("some/file.py:Mine[a=b=c]", "some/file.py:Mine", {"a": "b=c"}),
-        ("t2[]", "t2", {}),
+        ("distance[]", "distance", {}),
     ],
 )
 def test_requests_are_taken_apart(text, target, arguments):
@@ -52,7 +52,7 @@ def test_requests_are_taken_apart(text, target, arguments):
     assert (request.target, request.arguments) == (target, arguments)
 
 
-@pytest.mark.parametrize("text", ["", "[a=1]", "t2[a=1", "t2[a]", "t2[=1]"])
+@pytest.mark.parametrize("text", ["", "[a=1]", "distance[a=1", "distance[a]", "distance[=1]"])
 def test_malformed_requests_are_refused(text):
     with pytest.raises(UsageError, match="expected"):
         parse_label(text)
@@ -80,22 +80,22 @@ def test_all_that_ships_loads():
         load_protocol(entry.name)
 
 
-def test_unknown_names_offer_the_nearest():
-    with pytest.raises(UsageError, match=r"no detector 'dprgn'; did you mean 'dprgm'"):
-        load_detector("dprgn")
+def test_unknown_names_offer_the_nearest(tiny_plugin):
+    with pytest.raises(UsageError, match=r"no detector 'distanc'; did you mean 'distance'"):
+        load_detector("distanc")
     with pytest.raises(UsageError, match="no protocol 'publshed'; did you mean 'published'"):
         load_protocol("publshed")
-    with pytest.raises(UsageError, match=r"there are: .*t2"):
+    with pytest.raises(UsageError, match=r"there are: .*distance"):
         load_detector("qqqqqqqqqqqq")
 
 
-def test_a_broken_plugin_is_named_with_its_cause_and_hurts_nobody_else(plugin):
+def test_a_broken_plugin_is_named_with_its_cause_and_hurts_nobody_else(plugin, tiny_plugin):
     plugin("broken", "[tsadbench.detectors]\nbroken = broken:Mine\n", "raise RuntimeError('no licence server')")
     with pytest.raises(
         PluginError, match=r"'broken' \(broken:Mine\) cannot be loaded: RuntimeError: no licence server"
     ):
         load_detector("broken")
-    load_detector("t2")
+    load_detector("distance")
 
 
 def test_two_packages_with_one_name_are_an_error_when_it_is_used(plugin):
@@ -169,21 +169,21 @@ def test_a_family_that_is_none(plugin):
         load_detector("none:Near")
 
 
-def test_a_class_in_a_file_and_in_a_module(tmp_path):
+def test_a_class_in_a_file_and_in_a_module(tmp_path, tiny_plugin):
     file = tmp_path / "idea.py"
     file.write_text(DETECTOR)
     cls = load_detector(f"{file}:Mine")
     assert cls.__name__ == "Mine"
     assert load_detector(f"{file}:Mine") is cls
-    assert load_detector("tsadbench_detectors.t2:T2") is load_detector("t2")
+    assert load_detector("tests.helpers.tiny:Distance") is load_detector("distance")
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
         ("none.py:Mine", "there is no file"),
-        ("tsadbench_detectors.t2:T3", "has no class 'T3'; did you mean 'T2'"),
-        ("no_such_module:T2", "ModuleNotFoundError"),
+        ("tests.helpers.tiny:Distanc", "has no class 'Distanc'; did you mean 'Distance'"),
+        ("no_such_module:Distance", "ModuleNotFoundError"),
         ("tsadbench.errors:DataError", "not a detector"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_file_with_an_error_is_a_plugin_error(tmp_path):
 
 
 def test_with_nothing_installed_it_says_so(tmp_path):
-    code = "from tsadbench.registry import load_detector; load_detector('t2')"
+    code = "from tsadbench.registry import load_detector; load_detector('distance')"
     root = "import sys, importlib.metadata as m; m.entry_points = lambda **k: (); "
     done = subprocess.run([sys.executable, "-c", root + code], capture_output=True, text=True, check=False)
     assert "install tsadbench first" in done.stderr

@@ -13,6 +13,8 @@ from tsadbench.execution.config import RunFile, requested
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.provenance import identity
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 MINE = """
 from pathlib import Path
 import numpy as np
@@ -57,7 +59,7 @@ def problems(path: Path, **given: object) -> list[str]:
 def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
     path = write(
         """
-        detectors = ["t2[smoothing=3]", "mine.py:Mine[table=rows.csv]"]
+        detectors = ["distance[power=3]", "mine.py:Mine[table=rows.csv]"]
         datasets = ["pumploop", "card.toml"]
         protocols = ["strict", "published"]
         splits = ["overall"]
@@ -78,7 +80,7 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
     request = requested(path, {})
     here = path.parent
     assert request.model_dump() == {
-        "detectors": ["t2[smoothing=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
+        "detectors": ["distance[power=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
         "datasets": ["pumploop", str(here / "card.toml")],
         "protocols": ["strict", "published"],
         "against": None,
@@ -115,18 +117,18 @@ def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monke
 
 
 def test_the_hash_is_the_files(write):
-    path = write('detectors = ["t2"]\r\n')
+    path = write('detectors = ["distance"]\r\n')
     assert requested(path, {}).config_hash == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_settings_in_every_form(write):
     path = write(
         """
-        detectors = ["t2", "mine.py:Mine", "isolation-forest"]
+        detectors = ["distance", "mine.py:Mine", "noisy"]
         [set]
-        "t2.smoothing" = 3
+        "distance.power" = 3
         strict.q = 0.002
-        "isolation-forest" = { n_estimators = 7 }
+        "noisy" = { power = 7 }
         "random.seed" = 4
         [set."mine.py:Mine"]
         table = "rows.csv"
@@ -136,9 +138,9 @@ def test_settings_in_every_form(write):
     )
     mine = f"{path.parent}/mine.py:Mine"
     assert requested(path, {}).settings == [
-        "t2.smoothing=3",
+        "distance.power=3",
         "strict.q=0.002",
-        "isolation-forest.n_estimators=7",
+        "noisy.power=7",
         "random.seed=4",
         f"{mine}.table={path.parent}/rows.csv",
         f"{mine}.factor=2",
@@ -153,11 +155,11 @@ def test_no_value_is_written_none(write):
 
 def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left_out_go_with_it(write):
     path = write(
-        'detectors = ["t2", "broken"]\nseeds = 3\n[set]\nt2.smoothing = 3\nt2-q.smoothing = 4\nstrict.q = 0.01'
+        'detectors = ["distance", "broken"]\nseeds = 3\n[set]\ndistance.power = 3\nnoisy.power = 4\nstrict.q = 0.01'
     )
-    found = requested(path, {"detectors": ["t2-q"], "seeds": 1, "settings": ["t2-q.smoothing=9"]})
-    assert (found.detectors, found.seeds) == (["t2-q"], 1)
-    assert found.settings == ["t2-q.smoothing=4", "strict.q=0.01", "t2-q.smoothing=9"]
+    found = requested(path, {"detectors": ["noisy"], "seeds": 1, "settings": ["noisy.power=9"]})
+    assert (found.detectors, found.seeds) == (["noisy"], 1)
+    assert found.settings == ["noisy.power=4", "strict.q=0.01", "noisy.power=9"]
 
 
 @pytest.mark.parametrize(
@@ -169,12 +171,14 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
         ("timeout = -1", "run.toml, line 1: timeout: expected a number greater than 0, found -1"),
         ("memory = inf", "run.toml, line 1: memory: expected a finite number, found inf"),
         ("floors = 1", "run.toml, line 1: floors: expected a boolean, found 1"),
-        ("detectors = 't2'", "run.toml, line 1: detectors: expected a list, found 't2'"),
+        ("detectors = 'distance'", "run.toml, line 1: detectors: expected a list, found 'distance'"),
         ("detectors = []", "run.toml, line 1: detectors: list should have at least 1 item, found []"),
-        ("detectors = ['t2', 3]", "line 1: detectors: expected a name, a detector class or a detector, found 3"),
-        ("\ndetectors = ['t22']", "run.toml, line 2: detectors: there is no detector 't22'; did you mean 't2'"),
-        ("detectors = ['t2[smooth=3]']", "line 1: detectors: t2 has no parameter 'smooth'; did you mean 'smoothing'?"),
-        ("detectors = ['t2[smoothing=x]']", "line 1: detectors: t2: parameter 'smoothing' cannot be 'x'"),
+        ("detectors = ['distance', 3]", "line 1: detectors: expected a name, a detector class or a detector, found 3"),
+        ("\ndetectors = ['distanc']",
+         "run.toml, line 2: detectors: there is no detector 'distanc'; did you mean 'distance'"),
+        ("detectors = ['distance[powr=3]']",
+         "line 1: detectors: distance has no parameter 'powr'; did you mean 'power'?"),
+        ("detectors = ['distance[power=x]']", "line 1: detectors: distance: parameter 'power' cannot be 'x'"),
         ("detectors = ['gone.py:Mine']", "detectors: there is no file"),
         ("detectors = ['mine.py:Min']", "has no class 'Min'; did you mean 'Mine'?"),
         ("protocols = ['stict']", "line 1: protocols: there is no protocol 'stict'; did you mean 'strict'?"),
@@ -183,13 +187,18 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
         ("seed = 3", "run.toml, line 1: unknown key seed; did you mean 'seeds'"),
         ("settings = 3", "run.toml, line 1: unknown key settings"),
         ("[sett]\na = 3", "run.toml, line 1: unknown key sett; did you mean 'set'"),
-        ("detectors = ['t2']\n[set]\nt2.smooth = 3", "line 3: set.t2.smooth: t2 has no parameter 'smooth'"),
-        ("detectors = ['t2']\n[set]\n't2.smoothing' = 'x'", "line 3: set.t2.smoothing: t2: parameter 'smoothing'"),
-        ("detectors = ['t2']\n[set.t2]\n# x\nsmoothing = [1]", "line 4: set.t2.smoothing: expected a number, a text"),
-        ("detectors = ['t2']\n[set]\nt2 = 3", "line 3: set.t2: expected NAME.key"),
-        ("detectors = ['t2']\n[set]\nt2-q.smoothing = 3", "t2-q.smoothing: this run has no 't2-q'; did you mean 't2'"),
-        ("detectors = ['t2']\nfloors = false\n[set]\nrandom.seed = 3", "set.random.seed: this run has no 'random'"),
-        ("detectors = ['t2'", "run.toml: not TOML: Unclosed array"),
+        ("detectors = ['distance']\n[set]\ndistance.powr = 3",
+         "line 3: set.distance.powr: distance has no parameter 'powr'"),
+        ("detectors = ['distance']\n[set]\n'distance.power' = 'x'",
+         "line 3: set.distance.power: distance: parameter 'power'"),
+        ("detectors = ['distance']\n[set.distance]\n# x\npower = [1]",
+         "line 4: set.distance.power: expected a number, a text"),
+        ("detectors = ['distance']\n[set]\ndistance = 3", "line 3: set.distance: expected NAME.key"),
+        ("detectors = ['distance']\n[set]\ndistanc.power = 3",
+         "distanc.power: this run has no 'distanc'; did you mean 'distance'"),
+        ("detectors = ['distance']\nfloors = false\n[set]\nrandom.seed = 3",
+         "set.random.seed: this run has no 'random'"),
+        ("detectors = ['distance'", "run.toml: not TOML: Unclosed array"),
     ],
 )  # fmt: skip
 def test_whatever_is_wrong_is_told_with_line_key_what_was_found_and_what_is_near(write, text, expected):
@@ -199,7 +208,7 @@ def test_whatever_is_wrong_is_told_with_line_key_what_was_found_and_what_is_near
 
 
 def test_all_problems_at_once(write):
-    found = problems(write("detectors = ['t22']\nprotocols = ['stict']\nsede = 1\n[set]\nx.y = 1"))
+    found = problems(write("detectors = ['distanc']\nprotocols = ['stict']\nsede = 1\n[set]\nx.y = 1"))
     assert [one.split(": ")[1].split(";")[0] for one in found] == ["unknown key sede", "detectors", "protocols"]
 
 
@@ -213,13 +222,13 @@ class TestPlans:
     def test_one_for_each_data_set_and_protocol_with_its_own_settings(self, write):
         path = write(
             """
-            detectors = ["t2"]
+            detectors = ["distance"]
             datasets = ["card.toml", "pumploop", "pumploop"]
             protocols = ["strict", "published"]
             floors = false
             splits = ["valve1", "overall"]
             [set]
-            t2.smoothing = 3
+            distance.power = 3
             strict.q = 0.01
             published.q = 0.005
             [tuned]
@@ -238,16 +247,16 @@ class TestPlans:
         assert [plan.splits for plan in plans] == [("overall",), ("overall",), *[("valve1", "overall")] * 2]
         assert plans[0].data is plans[1].data  # read once
         for plan in plans:
-            assert [trial.contender.label for trial in plan.trials] == ["t2[smoothing=3]"]
+            assert [trial.contender.label for trial in plan.trials] == ["distance[power=3.0]"]
             assert plan.config_hash == hashlib.sha256(path.read_bytes()).hexdigest()
             assert plan.tuning == {"study": "night", "when": "2026-11-21", "trials": 3}
             assert plan.source is not None
         assert plans[0].source[0] == str(path.parent / "card.toml")
 
     def test_a_file_does_not_change_a_trials_identity(self, write):
-        bare = make_plans(requested(write('detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false'), {}))[0]
+        bare = make_plans(requested(write('detectors = ["distance"]\ndatasets = ["card.toml"]\nfloors = false'), {}))[0]
         tuned = '\n[tuned]\nstudy = "x"'
-        path = write(f'detectors = ["t2"]\ndatasets = ["card.toml"]\nfloors = false{tuned}')
+        path = write(f'detectors = ["distance"]\ndatasets = ["card.toml"]\nfloors = false{tuned}')
         same = make_plans(requested(path, {}))[0]
         assert bare.config_hash != same.config_hash
         assert identity(bare.trials[0], bare) == identity(same.trials[0], same)
@@ -256,9 +265,9 @@ class TestPlans:
         ("text", "expected"),
         [
             ("datasets = ['card.toml']", "expected a detector, found none"),
-            ("detectors = ['t2']\ndatasets = ['card.toml']\nsplits = ['valve1']", "no split 'valve1'"),
+            ("detectors = ['distance']\ndatasets = ['card.toml']\nsplits = ['valve1']", "no split 'valve1'"),
             (
-                "detectors = ['t2']\ndatasets = ['card.toml', 'pumploop']\nsplits = ['valve1']",
+                "detectors = ['distance']\ndatasets = ['card.toml', 'pumploop']\nsplits = ['valve1']",
                 "card.toml has none of the splits valve1; it has: overall",
             ),
             (
@@ -266,10 +275,13 @@ class TestPlans:
                 "card.toml, protocol strict: DPRGM: expected a Prior",
             ),
             (
-                "detectors = ['t2']\nagainst = 'published'\nprotocols = ['strict']\ndatasets = ['card.toml']",
+                "detectors = ['distance']\nagainst = 'published'\nprotocols = ['strict']\ndatasets = ['card.toml']",
                 "rows of two protocols cannot be compared",
             ),
-            ("detectors = ['t2']\ndatasets = ['card.toml', './../here/card.toml']", "have the same name, 'plant'"),
+            (
+                "detectors = ['distance']\ndatasets = ['card.toml', './../here/card.toml']",
+                "have the same name, 'plant'",
+            ),
         ],
     )
     def test_what_cannot_be_planned(self, write, text, expected):

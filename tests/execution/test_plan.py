@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
+from tests.helpers.tiny import Distance
 from tsadbench import Detector, PluginError, Traits, UsageError
-from tsadbench.registry import floors, load_detector
+from tsadbench.registry import floors
+
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 
 class Mine(Detector):
@@ -44,71 +47,70 @@ def labels(plan):
 
 
 def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(small_data):
-    plan = make_plan(["t2", "isolation-forest"], dataset=small_data, seeds=2)
+    plan = make_plan(["distance", "noisy"], dataset=small_data, seeds=2)
     assert labels(plan) == [
-        ("t2", 0),
-        ("isolation-forest", 0),
-        ("isolation-forest", 1),
+        ("distance", 0),
+        ("noisy", 0),
+        ("noisy", 1),
         *((floor, seed) for floor in floors() for seed in range(2 if floor == "random" else 1)),
     ]
-    assert labels(make_plan(["t2"], dataset=small_data, floors=False)) == [("t2", 0)]
+    assert labels(make_plan(["distance"], dataset=small_data, floors=False)) == [("distance", 0)]
 
 
 def test_a_floor_asked_for_is_not_planned_twice(small_data):
-    assert labels(make_plan(["max-z"], dataset=small_data)).count(("max-z", 0)) == 1
+    assert labels(make_plan(["largest"], dataset=small_data)).count(("largest", 0)) == 1
 
 
 def test_all_ways_to_name_a_detector(small_data):
-    cls = load_detector("t2")
     plan = make_plan(
-        ["t2[smoothing=3]", cls, cls(smoothing=7), "tsadbench_detectors.t2:T2", Mine],
+        ["distance[power=3.0]", Distance, Distance(power=7.0), "tests.helpers.tiny:Distance", Mine],
         dataset=small_data,
         floors=False,
     )
     mine = f"{Mine.__module__}:Mine"
     assert [label for label, _ in labels(plan)] == [
-        "t2[smoothing=3]",
-        "t2",
-        "t2[smoothing=7]",
-        "tsadbench_detectors.t2:T2",
+        "distance[power=3.0]",
+        "distance",
+        "distance[power=7.0]",
+        "tests.helpers.tiny:Distance",
         mine,
     ]
 
 
 def test_set_reaches_detectors_and_protocol_and_brackets_win(small_data):
     plan = make_plan(
-        ["t2", "t2[smoothing=9]"],
+        ["distance", "distance[power=9.0]"],
         dataset=small_data,
-        settings=["t2.smoothing=5", "strict.q=0.01"],
+        settings=["distance.power=5.0", "strict.q=0.01"],
         floors=False,
     )
-    assert [label for label, _ in labels(plan)] == ["t2[smoothing=5]", "t2[smoothing=9]"]
+    assert [label for label, _ in labels(plan)] == ["distance[power=5.0]", "distance[power=9.0]"]
     assert plan.protocol_label == "strict[q=0.01]"
     assert plan.protocol.q == 0.01
 
 
 def test_the_seed_reaches_the_constructor(small_data):
-    plan = make_plan(["isolation-forest"], dataset=small_data, seeds=2, floors=False)
+    plan = make_plan(["noisy"], dataset=small_data, seeds=2, floors=False)
     assert [trial.contender.seeded(trial.seed).arguments["seed"] for trial in plan.trials] == [0, 1]
 
 
 def test_splits_are_chosen_in_order(small_data):
-    assert make_plan(["t2"], dataset=small_data).splits == ("overall", "f", "g")
-    assert make_plan(["t2"], dataset=small_data, splits=["g", "f", "g"]).splits == ("g", "f")
+    assert make_plan(["distance"], dataset=small_data).splits == ("overall", "f", "g")
+    assert make_plan(["distance"], dataset=small_data, splits=["g", "f", "g"]).splits == ("g", "f")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"detectors": ["t22"]}, "no detector 't22'; did you mean 't2'"),
-        ({"detectors": ["t2[smooth=3]"]}, "did you mean 'smoothing'"),
-        ({"detectors": ["t2[smoothing=0]"]}, "smoothing must be"),
+        ({"detectors": ["distanc"]}, "no detector 'distanc'; did you mean 'distance'"),
+        ({"detectors": ["distance[powr=3]"]}, "did you mean 'power'"),
+        ({"detectors": ["distance[power=0]"]}, "power must be"),
         ({"protocol": "stict"}, "did you mean 'strict'"),
         ({"splits": ["overal"]}, "did you mean 'overall'"),
         ({"dataset": "skabb"}, "no data set 'skabb'; did you mean 'skab'"),
         ({"seeds": 0}, "seeds: expected a number greater than or equal to 1, found 0"),
         ({"threads": 0}, "threads: expected a number greater than or equal to 1, found 0"),
-        ({"settings": ["t2"]}, "--set expects NAME.key=value"),
+        ({"settings": ["distance"]}, "--set expects NAME.key=value"),
         ({"settings": ["mset.window=3"]}, "this run has no 'mset'"),
         ({"settings": ["strict.q=0.5"]}, "q"),
         ({"settings": ["strict.level=x"]}, "'level' cannot be 'x'"),
@@ -118,7 +120,7 @@ def test_splits_are_chosen_in_order(small_data):
 )
 def test_whatever_is_wrong_ends_in_planning(small_data, arguments, message):
     with pytest.raises(UsageError, match=message):
-        make_plan(**{"detectors": ["t2"], "dataset": small_data, **arguments})
+        make_plan(**{"detectors": ["distance"], "dataset": small_data, **arguments})
 
 
 def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_data, tmp_path, monkeypatch):
@@ -135,11 +137,11 @@ def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_dat
     )
     (tmp_path / "own_floor.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    contenders = {trial.contender.name: trial.contender for trial in make_plan(["t2"], dataset=small_data).trials}
+    contenders = {trial.contender.name: trial.contender for trial in make_plan(["distance"], dataset=small_data).trials}
     assert contenders["own-floor"].floor
-    assert not contenders["t2"].floor
+    assert not contenders["distance"].floor
     monkeypatch.delitem(sys.modules, "own_floor")
     (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
     importlib.invalidate_caches()
     with pytest.raises(PluginError, match=r"own-floor: .* must declare it"):
-        make_plan(["t2"], dataset=small_data)
+        make_plan(["distance"], dataset=small_data)

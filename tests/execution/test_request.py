@@ -15,6 +15,8 @@ from tsadbench import UsageError
 from tsadbench.cli import app
 from tsadbench.execution.request import RunRequest
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 WRONG = [
     ("jobs", 0, "jobs: expected a number greater than or equal to 1, found 0"),
     ("threads", 0, "threads: expected a number greater than or equal to 1, found 0"),
@@ -30,10 +32,12 @@ def test_a_value_out_of_range_is_one_line_that_names_the_setting(tsadbench, tmp_
         RunRequest(**{setting: value})
     assert str(caught.value) == message
     with pytest.raises(UsageError, match=message):
-        package.run("t2", make_data(), **{"memory_mib" if setting == "memory" else setting: value})
-    done = tsadbench("run", "-d", "t2", "--dataset", "pumploop", f"--{setting}", value, "--out", tmp_path / "runs")
+        package.run("distance", make_data(), **{"memory_mib" if setting == "memory" else setting: value})
+    done = tsadbench(
+        "run", "-d", "distance", "--dataset", "pumploop", f"--{setting}", value, "--out", tmp_path / "runs"
+    )
     assert (done.code, done.out, done.err) == (2, "", f"tsadbench: {message}\n")
-    (tmp_path / "run.toml").write_text(f"detectors = ['t2']\n{setting} = {value}\n")
+    (tmp_path / "run.toml").write_text(f"detectors = ['distance']\n{setting} = {value}\n")
     done = tsadbench("run", "--config", tmp_path / "run.toml")
     assert (done.code, done.out) == (2, "")
     assert f"run.toml, line 2: {message}" in done.err
@@ -43,6 +47,7 @@ def test_a_value_out_of_range_is_one_line_that_names_the_setting(tsadbench, tmp_
 @pytest.mark.parametrize(
     "arguments",
     [
+        # Of the committed tables, so a detector that ships.
         ("regress", "--baseline", Path(__file__).parents[2] / "leaderboards", "--detector", "t2"),
         ("reproduce",),
         ("prior", "sensitivity", "--write", "page.md", "--dataset", "pumploop"),
@@ -74,8 +79,8 @@ def test_wrong_types_are_refused(settings, message):
 
 def test_tuples_and_objects_pass_through_unchanged():
     data = make_data()
-    request = RunRequest(detectors=("t2",), datasets=(data,), splits=("f", "g"), out="here")
-    assert (request.detectors, request.splits, request.out) == (["t2"], ["f", "g"], Path("here"))
+    request = RunRequest(detectors=("distance",), datasets=(data,), splits=("f", "g"), out="here")
+    assert (request.detectors, request.splits, request.out) == (["distance"], ["f", "g"], Path("here"))
     assert request.datasets[0] is data
     assert np.shares_memory(request.datasets[0].dataset.test[0].values, data.dataset.test[0].values)
 

@@ -15,10 +15,12 @@ from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.trial import Outcome, run_trial
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 
 @pytest.fixture
 def outcome(small_data) -> Outcome:
-    plan = make_plan(["t2"], dataset=small_data, floors=False)
+    plan = make_plan(["distance"], dataset=small_data, floors=False)
     return run_trial(plan.trials[0], plan)
 
 
@@ -92,7 +94,7 @@ def test_truncated_and_edited_records_are_named(tmp_path, outcome, edit, message
 
 
 def test_records_are_equal_after_a_round_trip_through_json(small_data):
-    for record in run_plan(make_plan(["t2"], dataset=small_data), None):
+    for record in run_plan(make_plan(["distance"], dataset=small_data), None):
         assert Record.from_json(record.to_json(), "here") == record
 
 

@@ -13,6 +13,8 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.trial import run_trial
 from tsadbench.utils.progress import progress
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 
 class Spy(Detector):
     """Tells the log everything it is handed."""
@@ -86,10 +88,10 @@ def test_a_detector_sees_training_rows_then_test_rows_under_opaque_ids_and_times
 
 
 def test_the_record_tells_what_the_trial_was(small_data):
-    plan = plan_of("t2[smoothing=3]", small_data, threads=2, settings=["strict.q=0.002"])
+    plan = plan_of("distance[power=3.0]", small_data, threads=2, settings=["strict.q=0.002"])
     record = run_trial(plan.trials[0], plan).record
-    assert (record.detector, record.label, record.family) == ("t2", "t2[smoothing=3]", "statistics")
-    assert record.parameters["smoothing"] == 3
+    assert (record.detector, record.label, record.family) == ("distance", "distance[power=3.0]", "statistics")
+    assert record.parameters["power"] == 3.0
     assert (record.dataset, record.protocol, record.seed, record.threads) == ("small", "strict[q=0.002]", 0, 2)
     assert list(record.splits) == ["overall", "f", "g"]
     assert record.splits["overall"].n_rows == 3 * 170
@@ -121,7 +123,7 @@ def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(smal
 
 
 def test_the_other_trials_go_on(small_data):
-    plan = make_plan([Broken, "t2"], dataset=small_data, floors=False)
+    plan = make_plan([Broken, "distance"], dataset=small_data, floors=False)
     assert [record.status for record in run_plan(plan, None)] == ["error", "ok"]
 
 
@@ -133,25 +135,25 @@ def test_libraries_use_the_number_of_threads_that_the_trial_has(small_data, thre
 
 
 def test_identities_differ_in_whatever_determines_the_result(small_data):
-    def identity(detector="t2", seed=0, **options):
+    def identity(detector="distance", seed=0, **options):
         plan = make_plan([detector], dataset=small_data, floors=False, seeds=2, **options)
         return run_trial(plan.trials[seed], plan).record.trial
 
     same = identity()
     assert identity() == same
     others = {
-        identity("t2[smoothing=2]"),
+        identity("distance[power=3.0]"),
         identity(threads=2),
         identity(settings=["strict.q=0.002"]),
-        identity("max-z"),
-        identity("random"),
-        identity("random", seed=1),
+        identity("largest"),
+        identity("noisy"),
+        identity("noisy", seed=1),
     }
     assert len(others | {same}) == 7
 
 
 def test_two_runs_give_equal_scores_to_the_bit(small_data):
-    plan = make_plan(["isolation-forest"], dataset=small_data, floors=False, seeds=1)
+    plan = make_plan(["noisy"], dataset=small_data, floors=False, seeds=1)
     first = run_trial(plan.trials[0], plan).scores
     np.random.seed(5)
     random.seed(5)

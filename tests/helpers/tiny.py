@@ -17,7 +17,6 @@ ENTRY_POINTS = """
 [tsadbench.detectors]
 distance = tests.helpers.tiny:Distance
 noisy = tests.helpers.tiny:Noisy
-largest = tests.helpers.tiny:Largest
 
 [tsadbench.floors]
 largest = tests.helpers.tiny:Largest

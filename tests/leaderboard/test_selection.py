@@ -17,10 +17,10 @@ from tsadbench.leaderboard.selection import select
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """One trial of t2, copied under other names with other metrics: 7 detectors, 2 floors, one failed, one leaky."""
+    """One trial, copied under other names with other metrics: 7 detectors, 2 floors, one failed, one leaky."""
     data = make_data()
     store = Store.create(tmp_path_factory.mktemp("made") / "runs")
-    plan = make_plan(["t2"], dataset=data, floors=False)
+    plan = make_plan(["tests.helpers.tiny:Distance"], dataset=data, floors=False)
     (record,) = run_plan(plan, store)
     scores = store.scores(record.trial)
 

@@ -18,34 +18,36 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.shipped import stored_beside, stored_records
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 
 @pytest.fixture
 def shipped(small_data, tmp_path, monkeypatch) -> Path:
     """Let a leaderboard of the small data ship with the package."""
-    board = Leaderboard.from_records(run_plan(make_plan(["t2"], dataset=small_data, seeds=2), None))
+    board = Leaderboard.from_records(run_plan(make_plan(["distance"], dataset=small_data, seeds=2), None))
     board.write(tmp_path / "shipped")
     monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", tmp_path / "shipped")
     return tmp_path / "shipped"
 
 
 def test_a_new_detector_stands_among_rows_that_nobody_runs_again(small_data, shipped):
-    board = tsadbench.run("t2-q", small_data, against="strict")
+    board = tsadbench.run("noisy", small_data, against="strict")
     rows = {row.label: row for row in board.rows if row.split == board.rows[0].split}
-    assert not rows["t2-q"].stored
-    assert {"t2", "max-z", "all-positive"} <= {label for label, row in rows.items() if row.stored}
-    assert rows["t2-q"].below_floor is not None
+    assert not rows["noisy"].stored
+    assert {"distance", "largest", "all-positive"} <= {label for label, row in rows.items() if row.stored}
+    assert rows["noisy"].below_floor is not None
 
 
 def test_the_detector_itself_is_run_anew(small_data, shipped):
-    rows = {row.label: row for row in tsadbench.run("t2", small_data, against="strict").rows}
-    assert not rows["t2"].stored
+    rows = {row.label: row for row in tsadbench.run("distance", small_data, against="strict").rows}
+    assert not rows["distance"].stored
 
 
 def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
     with pytest.raises(DataError, match="made on other data"):
-        stored_beside(make_plan(["t2"], dataset=other, floors=False))
+        stored_beside(make_plan(["distance"], dataset=other, floors=False))
 
 
 def test_a_protocol_without_a_leaderboard_is_refused_and_those_that_ship_are_named(small_data, shipped):
@@ -65,19 +67,21 @@ def test_skabs_leaderboards_ship(protocol):
 def test_the_command_line_shows_stored_rows(skab_directory, monkeypatch, tsadbench, tmp_path):
     monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
     done = tsadbench(
-        "run", "-d", "t2[smoothing=3]", "--against", "published", "--split", "overall", "--out", tmp_path / "runs",
+        "run", "-d", "distance[power=3.0]", "--against", "published", "--split", "overall", "--out", tmp_path / "runs",
         "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
     rows = {row["label"]: row for row in json.loads(done.out)["rows"]}
-    assert "stored" not in rows["t2[smoothing=3]"]
+    assert "stored" not in rows["distance[power=3.0]"]
     assert rows["dprgm"]["stored"] is True
     assert rows["dprgm"]["manifest"]["versions"]["tsadbench"]
-    assert rows["t2[smoothing=3]"]["protocol"] == "published"
+    assert rows["distance[power=3.0]"]["protocol"] == "published"
 
 
 def test_two_protocols_are_not_compared(tsadbench, tmp_path):
-    done = tsadbench("run", "-d", "t2", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs")
+    done = tsadbench(
+        "run", "-d", "distance", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs"
+    )
     assert done.code == 2
     assert "rows of two protocols cannot be compared" in " ".join(done.err.split())
 
