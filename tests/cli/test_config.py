@@ -14,9 +14,11 @@ import pytest
 from tests.helpers.cards import CARD, frame
 from tsadbench.execution.run_store import Store
 
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
 PAGE = Path(__file__).parents[2] / "docs/configuration.md"
 CONFIG = """
-detectors = ["t2", "isolation-forest"]
+detectors = ["distance", "noisy"]
 datasets = ["plant/card.toml", "mill/card.toml"]
 protocols = ["strict", "published"]
 seeds = 2
@@ -25,7 +27,7 @@ splits = ["overall"]
 out = "store"
 write = "tables"
 [set]
-isolation-forest.n_estimators = 5
+noisy.power = 5
 strict.q = 0.002
 [tuned]
 study = "night"
@@ -49,14 +51,14 @@ def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_has
     (folder / "run.toml").write_text(CONFIG)
     done = tsadbench("run", "--config", "run.toml", "--format", "json")
     assert (done.code, "12 trials are kept in store" in done.err) == (0, True)
-    assert "[12/12] mill, published: isolation-forest[n_estimators=5], seed 1: ok" in done.err
+    assert "[12/12] mill, published: noisy[power=5.0], seed 1: ok" in done.err
     content = json.loads(done.out)
     assert content["schema"] == 1
     places = [(dataset, protocol) for dataset in ("plant", "mill") for protocol in ("strict[q=0.002]", "published")]
     assert list(dict.fromkeys((row["dataset"], row["protocol"]) for row in content["rows"])) == places
     for place in places:
         rows = [row for row in content["rows"] if (row["dataset"], row["protocol"]) == place]
-        assert {row["label"]: row["seeds"] for row in rows} == {"t2": [0], "isolation-forest[n_estimators=5]": [0, 1]}
+        assert {row["label"]: row["seeds"] for row in rows} == {"distance": [0], "noisy[power=5.0]": [0, 1]}
         scores = [row["metrics"]["auprc"]["mean"] for row in rows]
         assert scores == sorted(scores, reverse=True)
     for dataset, protocol in places:
@@ -68,24 +70,26 @@ def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_has
         assert record.manifest["config_hash"] == sha256
         assert record.manifest["tuning"] == {"study": "night", "trials": 7}
 
-    fewer = tsadbench("run", "--config", "run.toml", "-d", "t2", "--protocol", "strict", "--format", "csv")
+    fewer = tsadbench("run", "--config", "run.toml", "-d", "distance", "--protocol", "strict", "--format", "csv")
     assert (fewer.code, "2 trials are kept in store, 2 of them from an earlier run" in fewer.err) == (0, True)
     rows = list(csv.DictReader(io.StringIO(fewer.out)))
-    assert [(row["dataset"], row["detector"]) for row in rows] == [("plant", "t2"), ("mill", "t2")]
+    assert [(row["dataset"], row["detector"]) for row in rows] == [("plant", "distance"), ("mill", "distance")]
 
 
 def test_options_override_and_set_is_added(tsadbench, folder):
     (folder / "run.toml").write_text(CONFIG)
-    overriding = ("-d", "t2", "--dataset", "mill/card.toml", "--protocol", "strict", "--seeds", "1", "--out", "other")
-    added = ("--set", "strict.q=0.003", "--set", "t2.smoothing=4", "--split", "overall")
+    overriding = (
+        "-d", "distance", "--dataset", "mill/card.toml", "--protocol", "strict", "--seeds", "1", "--out", "other",
+    )  # fmt: skip
+    added = ("--set", "strict.q=0.003", "--set", "distance.power=4", "--split", "overall")
     done = tsadbench("run", "--config", "run.toml", *overriding, *added, "--format", "json")
     (row,) = json.loads(done.out)["rows"]
-    assert (row["dataset"], row["protocol"], row["label"]) == ("mill", "strict[q=0.003]", "t2[smoothing=4]")
+    assert (row["dataset"], row["protocol"], row["label"]) == ("mill", "strict[q=0.003]", "distance[power=4.0]")
     assert (row["split"], (folder / "store").exists(), (folder / "other").is_dir()) == ("overall", False, True)
 
 
 def test_without_a_file_manifests_know_of_none(tsadbench, folder):
-    assert tsadbench("run", "-d", "t2", "--dataset", "plant/card.toml", "--no-floors").code == 0
+    assert tsadbench("run", "-d", "distance", "--dataset", "plant/card.toml", "--no-floors").code == 0
     (record,) = Store.open(folder / "runs").records()
     assert not {"config_hash", "tuning"} & record.manifest.keys()
 
@@ -112,12 +116,13 @@ def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        ("detectors = ['t22']", [], "run.toml, line 1: detectors: there is no detector 't22'; did you mean 't2'"),
-        ("detector = ['t2']", [], "run.toml, line 1: unknown key detector; did you mean 'detectors'"),
+        ("detectors = ['distanc']", [],
+         "run.toml, line 1: detectors: there is no detector 'distanc'; did you mean 'distance'"),
+        ("detector = ['distance']", [], "run.toml, line 1: unknown key detector; did you mean 'detectors'"),
         ("datasets = ['pumploop']", [], "expected a detector, found none: name one with --detector"),
-        ("detectors = ['t2']\ndatasets = ['pumploop']", ["--split", "valve3"], "'valve3'; did you mean 'valve2'"),
-        ("detectors = ['t2']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "this run has no 'mset'"),
-        ("detectors = ['t2']\ncontributions = false", ["--rerun", "no-contributions"], "give one of them"),
+        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--split", "valve3"], "'valve3'; did you mean 'valve2'"),
+        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "this run has no 'mset'"),
+        ("detectors = ['distance']\ncontributions = false", ["--rerun", "no-contributions"], "give one of them"),
         (None, [], "there is no such file"),
     ],
 )  # fmt: skip
@@ -131,6 +136,7 @@ def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, ar
     assert not (folder / "runs").exists()
 
 
+# The page's own example names detectors that ship.
 @pytest.mark.slow
 def test_the_pages_example_runs_as_it_says(tsadbench, folder):
     (folder / "run.toml").write_text(re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])

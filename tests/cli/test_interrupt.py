@@ -37,7 +37,7 @@ class Sleeps(Detector):
 def test_an_interrupt_ends_the_run_keeps_what_had_ended_and_leaves_no_process(skab_directory, tmp_path):
     (tmp_path / "sleeps.py").write_text(SLEEPS)
     pid_file = tmp_path / "pid"
-    detectors = ("-d", "t2", "-d", f"{tmp_path}/sleeps.py:Sleeps[pid_file={pid_file}]")
+    detectors = ("-d", "tests.helpers.tiny:Distance", "-d", f"{tmp_path}/sleeps.py:Sleeps[pid_file={pid_file}]")
     run = subprocess.Popen(
         [sys.executable, "-m", "tsadbench", "run", *detectors, "--no-floors", "--out", str(tmp_path / "runs")],
         env={**os.environ, "TSADBENCH_DATA": str(skab_directory)},
@@ -55,5 +55,5 @@ def test_an_interrupt_ends_the_run_keeps_what_had_ended_and_leaves_no_process(sk
     assert run.returncode == 130
     assert "interrupted" in told
     assert "Traceback" not in told
-    assert [record.label for record in Store.open(tmp_path / "runs").records()] == ["t2"]
+    assert [record.label for record in Store.open(tmp_path / "runs").records()] == ["tests.helpers.tiny:Distance"]
     inside.wait(timeout=60)

@@ -14,13 +14,14 @@ from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 
 PUMPLOOP = "pumploop"
+DISTANCE, NOISY, EVERYTHING = (f"tests.helpers.tiny:{name}" for name in ("Distance", "Noisy", "Everything"))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A store with four trials on pumploop, one of which failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
-    detectors = ["t2", "all-positive", "random", "tests.helpers.cheats:Inverted"]
+    detectors = [DISTANCE, EVERYTHING, NOISY, "tests.helpers.cheats:Inverted"]
     plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
     records = run_plan(plan, Store.create(folder), jobs=2)
     assert {record.status for record in records} == {"ok"}
@@ -43,22 +44,22 @@ class TestRuns:
         assert found.code == 0
         assert len(found.out.splitlines()) == 4
         assert "4 trials" in found.err
-        (line,) = tsadbench("runs", "list", runs, "--detector", "t2").out.splitlines()
-        assert line.split()[:7] == [name_of(runs, "t2"), "pumploop", "strict", "t2", "0", "1", "ok"]
+        (line,) = tsadbench("runs", "list", runs, "--detector", DISTANCE).out.splitlines()
+        assert line.split()[:7] == [name_of(runs, DISTANCE), "pumploop", "strict", DISTANCE, "0", "1", "ok"]
         lines = tsadbench("runs", "list", runs, "--json").out.splitlines()
-        assert {json.loads(line)["label"] for line in lines} >= {"t2", "random"}
+        assert {json.loads(line)["label"] for line in lines} >= {DISTANCE, NOISY}
         assert tsadbench("runs", "list", runs, "--status", "error").out == ""
 
     def test_show(self, runs, tsadbench):
-        name = name_of(runs, "t2")
+        name = name_of(runs, DISTANCE)
         found = tsadbench("runs", "show", runs, name[:10])
         assert json.loads(found.out)["trial"] == name
 
     def test_rm(self, runs, tsadbench):
-        assert tsadbench("runs", "rm", runs, name_of(runs, "t2")).code == 0
-        assert "t2" not in {record.label for record in Store.open(runs).records()}
-        assert tsadbench("runs", "rm", runs, "--detector", "random").code == 0
-        (runs / name_of(runs, "all-positive") / "record.json").write_text("{")
+        assert tsadbench("runs", "rm", runs, name_of(runs, DISTANCE)).code == 0
+        assert DISTANCE not in {record.label for record in Store.open(runs).records()}
+        assert tsadbench("runs", "rm", runs, "--detector", NOISY).code == 0
+        (runs / name_of(runs, EVERYTHING) / "record.json").write_text("{")
         listed = tsadbench("runs", "list", runs)
         assert len(listed.out.splitlines()) == 1
         assert "broken: " in listed.err
@@ -68,10 +69,10 @@ class TestRuns:
     @pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
     def test_what_is_exported_is_a_store_again(self, runs, tmp_path, tsadbench, ending):
         archive = tmp_path / f"for-you{ending}"
-        assert tsadbench("runs", "export", runs, archive, "--detector", "t2").code == 0
+        assert tsadbench("runs", "export", runs, archive, "--detector", DISTANCE).code == 0
         shutil.unpack_archive(archive, tmp_path / "unpacked")
         store = Store.open(tmp_path / "unpacked/for-you")
-        assert [record.label for record in store.records()] == ["t2"]
+        assert [record.label for record in store.records()] == [DISTANCE]
         assert tsadbench("verify", tmp_path / "unpacked/for-you").code == 0
 
     @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ class TestVerify:
         ],
     )
     def test_every_edit_of_a_record_is_found(self, runs, tsadbench, edit, told):
-        name = name_of(runs, "t2")
+        name = name_of(runs, DISTANCE)
         file = runs / name / "record.json"
         record = json.loads(file.read_text())
         edit(record)
@@ -121,7 +122,7 @@ class TestVerify:
         assert "3 as recorded, 1 differ" in found.out
 
     def test_edited_scores_are_found(self, runs, tsadbench):
-        file = runs / name_of(runs, "t2") / "scores.npz"
+        file = runs / name_of(runs, DISTANCE) / "scores.npz"
         with np.load(file) as arrays:
             scores = {name: arrays[name].copy() for name in arrays.files}
         tested = next(name for name in scores if name.startswith("test/"))
@@ -133,11 +134,11 @@ class TestVerify:
         assert f"scores {tested}: expected" in tsadbench("verify", runs).out
 
     def test_other_code_is_a_remark(self, runs, tsadbench):
-        file = runs / name_of(runs, "t2") / "record.json"
+        file = runs / name_of(runs, DISTANCE) / "record.json"
         file.write_text(file.read_text().replace('"code_hash": "', '"code_hash": "0'))
         found = tsadbench("verify", runs)
         assert found.code == 0
-        assert "note: the code of t2 here is not what made it (1 trials)" in found.out
+        assert f"note: the code of {DISTANCE} here is not what made it (1 trials)" in found.out
 
     def test_data_that_are_not_here(self, runs, tsadbench):
         for file in runs.glob("*/record.json"):
@@ -151,7 +152,7 @@ class TestJudge:
     def test_what_today_s_rules_give_is_written(self, runs, tsadbench):
         found = tsadbench("judge", runs)
         assert (found.code, found.out.splitlines()) == (0, ["4 trials: 4 as recorded, 0 changed, 0 cannot be judged"])
-        name = name_of(runs, "t2")
+        name = name_of(runs, DISTANCE)
         file = runs / name / "record.json"
         before = json.loads(file.read_text())
         edited = json.loads(file.read_text())
@@ -161,13 +162,13 @@ class TestJudge:
         found = tsadbench("judge", runs)
         assert found.code == 0
         assert found.out.startswith(
-            f"changed: {name} (t2, seed 0, pumploop, strict)\n4 trials: 3 as recorded, 1 changed"
+            f"changed: {name} ({DISTANCE}, seed 0, pumploop, strict)\n4 trials: 3 as recorded, 1 changed"
         )
         assert json.loads(file.read_text())["splits"] == before["splits"]
         assert tsadbench("verify", runs).code == 0
 
     def test_rules_that_have_changed_since_are_applied_by_verify_and_leaderboard(self, runs, tsadbench):
-        file = runs / name_of(runs, "t2") / "record.json"
+        file = runs / name_of(runs, DISTANCE) / "record.json"
         recorded = json.loads(file.read_text())
         for command in ("verify", "leaderboard"):
             old = {**recorded, "judging": "of other rules"}

@@ -85,7 +85,7 @@ def diary(tmp_path) -> Path:
 @pytest.fixture
 def planned(diary, small_data):
     def planned(protocol="strict", data=small_data, **settings):
-        detectors = [Counting(diary=str(diary)), "all-positive"]
+        detectors = [Counting(diary=str(diary)), "tests.helpers.tiny:Everything"]
         return make_plan(detectors, dataset=data, protocol=protocol, floors=False, **settings)
 
     return planned
@@ -203,7 +203,7 @@ class TestChangedRules:
         assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
         rules(0.5)
         verdicts = [(judged.record.protocol, judged.verdict) for judged in judge_store(store, lambda _: small_data)]
-        # The MCC of all-positive is 0, and so it remains.
+        # The MCC of a detector that flags every row is 0, and so it remains.
         assert sorted(verdicts) == [("own", "changed"), ("own", "same"), ("strict", "same"), ("strict", "same")]
         after = store.find(before.trial)
         assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5

@@ -91,3 +91,9 @@ class Largest(Detector):
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(np.abs(recording.values).max(axis=1))
+
+
+class Everything(Largest):
+    """A floor that brings a threshold and flags every row: no absolute value is below it."""
+
+    traits: ClassVar[Traits] = Traits(family="floor", memory=0, floor=True, fixed_threshold=-1.0)
