@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -91,16 +94,26 @@ def test_a_failed_replacement_leaves_the_old_file(source: Source, server: Server
     assert (folder / "other/3.csv").read_bytes() == b"edited"
 
 
-def test_an_interruption_leaves_no_half_file(
-    source: Source, server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*args: object) -> None:
-        Path(str(args[1])).write_bytes(b"half a fi")
-        raise KeyboardInterrupt
+def test_an_interruption_leaves_no_half_file(source: Source, server: Server, folder: Path) -> None:
+    server.faults[FILES[0]] = "stalls"
+    during: list[str] = []
 
-    monkeypatch.setattr("tsadbench.datasets.download._write", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        download(source, folder)
+    def interrupt() -> None:
+        server.stalled.wait(timeout=60)
+        time.sleep(0.3)  # until the client waits for the rest of the file
+        during.extend(files_in(folder))
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            download(source, folder)
+    finally:
+        server.released.set()
+        interrupter.join()
+    assert len(during) == 1
+    assert during != [FILES[0]]
     assert files_in(folder) == []
 
 

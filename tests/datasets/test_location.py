@@ -128,7 +128,7 @@ class TestNowhere:
         )
 
     def test_a_server_that_never_answers(self, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(download, "_ANSWER_SECONDS", 0.1)
+        monkeypatch.setattr(download, "ANSWER_SECONDS", 0.1)
         with socket.create_server(("127.0.0.1", 0)) as silent:
             monkeypatch.setenv("TSADBENCH_SKAB_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
             with pytest.raises(

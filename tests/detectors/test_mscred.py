@@ -120,15 +120,16 @@ def test_the_default_window_is_within_this_projects_thirty_rows() -> None:
     assert detector.declared_traits().memory == 27
 
 
-def test_the_stride_thins_out_the_training_windows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, loss = [], MSCRED._loss
+def test_the_stride_thins_out_the_training_windows_alone() -> None:
+    seen: list[int] = []
 
-    def counted(self: MSCRED, windows: Tensor) -> Tensor:
-        seen.append(len(windows))
-        return loss(self, windows)
+    class Counted(MSCRED):
+        def _loss(self, windows: Tensor) -> Tensor:
+            seen.append(len(windows))
+            return super()._loss(windows)
 
-    monkeypatch.setattr(MSCRED, "_loss", counted)
-    detector = small(stride=4, epochs=1, held_out=0.0).fit(rows(40))
+    parameters = {**MSCRED.test_params(), "batch_size": 16, "stride": 4, "epochs": 1, "held_out": 0.0}
+    detector = Counted(**parameters).fit(rows(40))  # type: ignore[arg-type]
     # Windows of 8 rows start at the rows 0, 4, ..., 32.
     assert sum(seen) == 9
     assert np.isfinite(detector.score(rows(40))[7:]).all()

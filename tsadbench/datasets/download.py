@@ -18,7 +18,8 @@ from tsadbench.utils.progress import progress
 _CHUNK_BYTES = 65_536
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
-_ANSWER_SECONDS = 3.0
+# How long `require_answer` waits for a server; a person sits in front of it.
+ANSWER_SECONDS = 3.0
 _NO_ANSWER = "no answer in time"
 
 
@@ -61,14 +62,14 @@ def require_answer(source: Source) -> None:
 
     def ask() -> None:
         try:
-            requests.head(address, timeout=_ANSWER_SECONDS).close()
+            requests.head(address, timeout=ANSWER_SECONDS).close()
             reasons.append(None)
         except requests.RequestException as error:
             reasons.append(_reason(error))
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(_ANSWER_SECONDS)
+    thread.join(ANSWER_SECONDS)
     reason = reasons[0] if reasons else _NO_ANSWER
     if reason is not None:
         raise DataError(f"{address}: {reason}")

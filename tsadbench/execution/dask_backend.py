@@ -41,7 +41,7 @@ _CONNECT_SECONDS = 10
 # How often a worker checks whether its trial was cancelled, and reports the progress of a fit.
 _POLL_SECONDS = 1.0
 # Dask waits this long for a lost local worker, then drops its nanny without a replacement; we start one.
-_RETURN_SECONDS = 60.0
+RETURN_SECONDS = 60.0
 _HEAL_SECONDS = 1.0
 
 
@@ -209,7 +209,7 @@ def _connected(address: str) -> Iterator[Client]:
             dask.config.set(
                 {
                     "distributed.scheduler.allowed-failures": MAX_LOST,
-                    "distributed.deploy.lost-worker-timeout": _RETURN_SECONDS,
+                    "distributed.deploy.lost-worker-timeout": RETURN_SECONDS,
                 }
             ),
             LocalCluster(

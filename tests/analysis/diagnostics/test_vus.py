@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -57,11 +58,20 @@ def test_with_trapezoids_it_is_aeons(seed, aeon_vus):
 
 def test_many_buffers_at_a_time_or_one_are_the_same(monkeypatch):
     rng = np.random.default_rng(0)
-    anomalous, scores = labels_with_events(rng, 300, 12, 9), rng.normal(size=300)
-    together = vus_pr(scores, anomalous, 40)
-    monkeypatch.setattr(vus, "_VALUES_AT_A_TIME", 1)
-    assert len(list(vus._ramps(anomalous, 40))) == 41
-    assert vus_pr(scores, anomalous, 40) == pytest.approx(together, abs=1e-12)
+    anomalous, scores = labels_with_events(rng, 3000, 12, 9), rng.normal(size=3000)
+
+    def value_and_memory() -> tuple[float, int]:
+        tracemalloc.start()
+        try:
+            return vus_pr(scores, anomalous, 400), tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    together, memory_together = value_and_memory()
+    monkeypatch.setattr(vus, "VALUES_AT_A_TIME", 1)
+    alone, memory_alone = value_and_memory()
+    assert alone == pytest.approx(together, abs=1e-12)
+    assert memory_alone < memory_together / 4
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -41,7 +41,8 @@ Area: TypeAlias = Literal["step", "trapezoid"]
 # series nor the length of its events, which the tools of the field use, is known before the test.
 VUS_BUFFER = 100
 _THRESHOLDS = 250
-_VALUES_AT_A_TIME = 4_000_000
+# How many labels (buffers x rows near an event) are in memory at a time; it does not change the result.
+VALUES_AT_A_TIME = 4_000_000
 
 
 def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *, area: Area = "step") -> float | None:
@@ -116,7 +117,7 @@ def _ramps(anomalous: BoolArray, largest: int) -> Iterator[_Ramps]:
     kept[kept] = ~anomalous[rows[kept]]
     order = np.flatnonzero(kept)[np.argsort(rows[kept])]
     near, first = np.unique(rows[order], return_index=True)
-    n_blocks = 1 + (largest + 1) * len(order) // _VALUES_AT_A_TIME
+    n_blocks = 1 + (largest + 1) * len(order) // VALUES_AT_A_TIME
     for buffers in np.array_split(np.arange(largest + 1), min(n_blocks, largest + 1)):
         size = np.maximum(buffers, 1)[:, np.newaxis]
         ramps = np.sqrt(np.where(size >= reached_from[order], 1 - distances[order] / size, 0.0))
