@@ -39,9 +39,11 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
     labels = Labels({**data.labels.rows, **{one.id: np.zeros(one.n_rows, dtype=bool) for one in copies}}, splits)
     data = LabelledDataset(replace(data.dataset, test=test, splits=splits), labels)
     with pytest.raises(DataError, match="every training row also occurs"):
-        make_plan(["t2"], dataset=data, protocol="strict", floors=False)
+        make_plan(["tests.helpers.tiny:Distance"], dataset=data, protocol="strict", floors=False)
     store = Store.create(tmp_path / "runs")
-    (record,) = run_plan(make_plan(["t2"], dataset=data, protocol="published", floors=False), store)
+    (record,) = run_plan(
+        make_plan(["tests.helpers.tiny:Distance"], dataset=data, protocol="published", floors=False), store
+    )
     label = f"{__name__}:OwnGraph"
     graph = sensor_graph(TrialResult(replace(record, label=label, detector=label), store, data))
     assert graph.adjacency[0, 0] == 400.0

@@ -27,7 +27,9 @@ ALL = {name: "x" * len(text) for name, text in FLAGGED.items()}
 )
 def test_explain_and_diagnostics_agree(add, store, flagged, protocol, look_ahead, timeless):
     data = make_dataset(timeless=timeless)
-    result = TrialResult(add(data, flagged, label="t2", protocol=protocol, look_ahead=look_ahead), store, data)
+    result = TrialResult(
+        add(data, flagged, label="tests.helpers.tiny:Distance", protocol=protocol, look_ahead=look_ahead), store, data
+    )
     n_delays = 0
     for name in "abc":
         explanation, diagnostics = explain(result, name), of_result(result, name)

@@ -32,7 +32,9 @@ def data():
 def runs(tmp_path_factory):
     """A store with three trials on pumploop."""
     folder = tmp_path_factory.mktemp("made") / "runs"
-    plan = make_plan(["t2", "random"], dataset="pumploop", floors=False, seeds=2)
+    plan = make_plan(
+        ["tests.helpers.tiny:Distance", "tests.helpers.tiny:Noisy"], dataset="pumploop", floors=False, seeds=2
+    )
     assert {record.status for record in run_plan(plan, Store.create(folder), jobs=2)} == {"ok"}
     return folder
 
@@ -201,7 +203,17 @@ class TestCommandLine:
         assert "VUS-PR is over buffers of 0 to 100 rows" in text
 
     def test_run_takes_the_same_options(self, runs, tsadbench):
-        arguments = ["-d", "t2", "--dataset", "pumploop", "--no-floors", "--split", "overall", "--format", "json"]
+        arguments = [
+            "-d",
+            "tests.helpers.tiny:Distance",
+            "--dataset",
+            "pumploop",
+            "--no-floors",
+            "--split",
+            "overall",
+            "--format",
+            "json",
+        ]
         done = tsadbench("run", *arguments, "--out", runs, "--diagnostics", "operational")
         assert done.code == 0
         (row,) = json.loads(done.out)["rows"]
@@ -222,7 +234,11 @@ class TestCommandLine:
         ],
     )
     def test_wrong_options_are_one_line_and_exit_code_2(self, runs, tsadbench, tmp_path, command, options, message):
-        start = ["leaderboard", runs] if command == "leaderboard" else ["run", "-d", "t2", "--out", tmp_path / "new"]
+        start = (
+            ["leaderboard", runs]
+            if command == "leaderboard"
+            else ["run", "-d", "tests.helpers.tiny:Distance", "--out", tmp_path / "new"]
+        )
         done = tsadbench(*start, *options)
         assert (done.code, done.out) == (2, "")
         assert message in done.err

@@ -38,12 +38,21 @@ class Written(TrialResult):
 def record():
     from tests.helpers.data import make_data
 
-    plan = make_plan(["t2"], dataset=make_data(), floors=False)
+    plan = make_plan(["tests.helpers.tiny:Distance"], dataset=make_data(), floors=False)
     return run_trial(plan.trials[0], plan).record
 
 
 def result(
-    record, *, label="t2", kept=True, look_ahead=0, time=TIME, found=None, prior=PRIOR, scores=SCORES, evaluated_from=2
+    record,
+    *,
+    label="tests.helpers.tiny:Distance",
+    kept=True,
+    look_ahead=0,
+    time=TIME,
+    found=None,
+    prior=PRIOR,
+    scores=SCORES,
+    evaluated_from=2,
 ):
     threshold = found or Threshold(
         value=2.0, method="pot", status="ok", t=1.0, level=0.98, q=1e-3, n=500, excesses=40, gamma=0.1, sigma=1.0
@@ -161,9 +170,9 @@ def test_what_is_not_known_is_said(record):
     text = narrative(explain(result(record, kept=False), "r"))
     assert "--rerun no-contributions" in text
     assert "What is known of these sensors" not in text
-    offered = explain(result(record, kept=False, label="isolation-forest"), "r")
+    offered = explain(result(record, kept=False, label="tests.helpers.tiny:Largest"), "r")
     assert offered.contributions == "not offered"
-    assert "isolation-forest does not report it" in narrative(offered)
+    assert "tests.helpers.tiny:Largest does not report it" in narrative(offered)
     assert explain(result(record, prior=None), "r").neighbours == ()
     no_time = explain(result(record, time=None), "r")
     assert no_time.events[0].delay_seconds is None
