@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tests.helpers.plans import make_plan
+from tests.helpers.tiny import Distance
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge, Prior
@@ -18,6 +19,15 @@ SENSORS = ("flow", "_pressure", "cost $x$")
 
 
 WARM_UP = 30
+
+DISTANCE, LARGEST_Z = "tests.helpers.tiny:Distance", "tests.helpers.trials:LargestZ"
+
+
+class LargestZ(Distance):
+    """A second detector with contributions: nearly the largest sensor's distance."""
+
+    def __init__(self, *, power: float = 8.0) -> None:
+        super().__init__(power=power)
 
 
 def make_plant(n_rows: int = 240) -> LabelledDataset:
@@ -88,7 +98,7 @@ class Made:
 def made(folder, protocol: str, settings=()) -> Made:
     data = make_plant()
     plan = make_plan(
-        ["t2", "random", "max-z", "all-positive"],
+        [DISTANCE, "random", LARGEST_Z, "all-positive"],
         dataset=data,
         protocol=protocol,
         settings=settings,

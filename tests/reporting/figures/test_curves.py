@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from tests.helpers.trials import WARM_UP, drawn
+from tests.helpers.trials import DISTANCE, WARM_UP, drawn
 from tsadbench import UsageError
 from tsadbench.reporting.figures import precision_recall, roc
 
@@ -31,24 +31,24 @@ def markers(axes):
 
 
 def test_roc_of_one_seed_is_scikit_learns(plant, figure):
-    axes = roc(plant.of("t2"), axes=figure.add_subplot())
-    scores, truth, threshold = pooled(plant, "t2")
+    axes = roc(plant.of(DISTANCE), axes=figure.add_subplot())
+    scores, truth, threshold = pooled(plant, DISTANCE)
     false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
-    np.testing.assert_allclose(line(axes, "t2").get_xydata(), np.stack([false_alarms, recall], axis=1))
-    assert line(axes, "t2").get_linestyle() == "-"
+    np.testing.assert_allclose(line(axes, DISTANCE).get_xydata(), np.stack([false_alarms, recall], axis=1))
+    assert line(axes, DISTANCE).get_linestyle() == "-"
     (marker,) = markers(axes)
     flagged = scores > threshold
     np.testing.assert_allclose(marker.get_xydata(), [[flagged[~truth].mean(), flagged[truth].mean()]])
     assert 0 < flagged[truth].mean() < 1
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend[0] == f"{roc_auc_score(truth, scores):.3f}".lstrip("0") + "  t2"
+    assert legend[0] == f"{roc_auc_score(truth, scores):.3f}".lstrip("0") + f"  {DISTANCE}"
     assert drawn(figure).std() > 0
 
 
 def test_precision_recall_steps_enclose_the_average_precision(plant, figure):
-    axes = precision_recall(plant.of("t2"), axes=figure.add_subplot())
-    scores, truth, threshold = pooled(plant, "t2")
-    shown = line(axes, "t2")
+    axes = precision_recall(plant.of(DISTANCE), axes=figure.add_subplot())
+    scores, truth, threshold = pooled(plant, DISTANCE)
+    shown = line(axes, DISTANCE)
     assert shown.get_drawstyle() == "steps-pre"
     recall, precision = shown.get_xydata().T
     assert np.sum(np.diff(recall) * precision[1:]) == pytest.approx(average_precision_score(truth, scores))
@@ -87,19 +87,19 @@ def test_rows_without_a_score_rank_below_all_others(plant, figure):
             values[95:120] = np.nan
         return values
 
-    axes = roc([plant.altered("t2", change)], axes=figure.add_subplot())
-    scores, truth, _ = pooled(plant, "t2")
+    axes = roc([plant.altered(DISTANCE, change)], axes=figure.add_subplot())
+    scores, truth, _ = pooled(plant, DISTANCE)
     gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
     scores = np.where(gone, scores.min() - 1, scores)
-    x, y = line(axes, "t2").get_xydata().T
+    x, y = line(axes, DISTANCE).get_xydata().T
     assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
 
 
 def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
-    axes = roc(many_fits.of("t2"), axes=figure.add_subplot())
-    shown = line(axes, "t2")
-    recorded = many_fits.of("t2")[0].record.splits["overall"].metrics["auroc"]
-    arrays = many_fits.arrays("t2")
+    axes = roc(many_fits.of(DISTANCE), axes=figure.add_subplot())
+    shown = line(axes, DISTANCE)
+    recorded = many_fits.of(DISTANCE)[0].record.splits["overall"].metrics["auroc"]
+    arrays = many_fits.arrays(DISTANCE)
     by_hand = [roc_auc_score(FAULT[90:], arrays[f"test/{name}/{name}"][90:]) for name in ("f1", "f2")]
     assert recorded == pytest.approx(np.mean(by_hand))
     assert np.trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(recorded, abs=4e-3)
@@ -115,9 +115,9 @@ def test_constant_scores_are_the_diagonal(plant, figure):
 @pytest.mark.parametrize("draw", [roc, precision_recall])
 def test_wrong_inputs(plant, figure, draw):
     with pytest.raises(UsageError, match="has 0 anomalous rows among 210 evaluated ones"):
-        draw(plant.of("t2"), "normal", axes=figure.add_subplot())
+        draw(plant.of(DISTANCE), "normal", axes=figure.add_subplot())
     with pytest.raises(UsageError, match="no split 'overal'; did you mean 'overall'"):
-        draw(plant.of("t2"), "overal", axes=figure.add_subplot())
+        draw(plant.of(DISTANCE), "overal", axes=figure.add_subplot())
     with pytest.raises(UsageError, match="found none"):
         draw([], axes=figure.add_subplot())
 

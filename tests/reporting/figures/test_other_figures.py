@@ -9,7 +9,7 @@ import pytest
 from matplotlib.text import Annotation
 from scipy.stats import genpareto
 
-from tests.helpers.trials import SENSORS, WARM_UP, drawn
+from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
 from tsadbench import Detector, UsageError
 from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
 from tsadbench.base.prior import Edge, Prior, Sensor
@@ -33,8 +33,8 @@ def heights(axes):
 
 class TestDensities:
     def test_each_group_is_a_share_of_its_rows(self, plant, figure):
-        axes = density(plant.of("t2")[0], axes=figure.add_subplot())
-        arrays = plant.arrays("t2")
+        axes = density(plant.of(DISTANCE)[0], axes=figure.add_subplot())
+        arrays = plant.arrays(DISTANCE)
         limit = arrays["thresholds"][0]
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
         assert set(line.get_xdata()) == {limit}
@@ -53,18 +53,18 @@ class TestDensities:
         def change(name, values):
             return values * 1e4 if name.startswith("test/") else values
 
-        axes = density(plant.altered("t2", change), axes=figure.add_subplot())
+        axes = density(plant.altered(DISTANCE, change), axes=figure.add_subplot())
         assert axes.get_xscale() == "log"
         figure.clear()
-        assert density(plant.of("max-z")[0], axes=figure.add_subplot()).get_xscale() == "linear"
+        assert density(plant.of(LARGEST_Z)[0], axes=figure.add_subplot()).get_xscale() == "linear"
 
     def test_a_split_of_one_class_has_two_groups(self, plant, figure):
-        axes = density(plant.of("t2")[0], "normal", axes=figure.add_subplot())
+        axes = density(plant.of(DISTANCE)[0], "normal", axes=figure.add_subplot())
         assert set(heights(axes)) == {"training", "normal test rows"}
         assert "anomalous" not in axes.get_title("left")
 
     def test_scores_of_several_fits_are_in_units_of_their_threshold(self, many_fits, figure):
-        axes = density(many_fits.of("t2")[0], axes=figure.add_subplot())
+        axes = density(many_fits.of(DISTANCE)[0], axes=figure.add_subplot())
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
         assert set(line.get_xdata()) == {1.0}
         assert "its fit's threshold" in axes.get_xlabel()
@@ -76,30 +76,30 @@ class TestDensities:
         assert axes.get_xlabel() == "score"
 
     def test_fits_that_share_no_scale_are_not_drawn_on_one_axis(self, many_fits, figure):
-        record = many_fits.of("t2")[0].record
+        record = many_fits.of(DISTANCE)[0].record
         first, *others = record.thresholds
         negative = replace(first, threshold=replace(first.threshold, value=-1.0))
         result = TrialResult(replace(record, thresholds=(negative, *others)), many_fits.store, many_fits.data)
         axes = density(result, axes=figure.add_subplot())
         assert "share no scale" in axes.texts[0].get_text()
-        assert "t2" in axes.get_title("left")
+        assert DISTANCE in axes.get_title("left")
         assert packed_densities(result, "overall") is None
 
     def test_constant_and_missing_scores(self, plant, figure):
-        same = plant.altered("t2", lambda name, values: np.full_like(values, 2.0))
+        same = plant.altered(DISTANCE, lambda name, values: np.full_like(values, 2.0))
         assert len(densities([same, *plant.of("all-positive")], figure=figure)) == 2
         assert drawn(figure).std() > 0
-        none = plant.altered("t2", lambda name, values: values * np.nan if name.startswith("test/") else values)
+        none = plant.altered(DISTANCE, lambda name, values: values * np.nan if name.startswith("test/") else values)
         with pytest.raises(UsageError, match="none of the evaluated rows of split 'overall' has a score"):
             density(none, axes=figure.add_subplot())
 
 
 class TestThreshold:
     def test_points_and_tail_are_those_of_the_training_scores(self, plant, figure):
-        ((excesses, quantiles, levels),) = threshold(plant.of("t2"), figure=figure)
-        arrays = plant.arrays("t2")
+        ((excesses, quantiles, levels),) = threshold(plant.of(DISTANCE), figure=figure)
+        arrays = plant.arrays(DISTANCE)
         training = np.concatenate([arrays[f"train/all/{name}"][WARM_UP:] for name in ("a", "b")])
-        found = plant.of("t2")[0].record.thresholds[0].threshold
+        found = plant.of(DISTANCE)[0].record.thresholds[0].threshold
         over = np.sort(training[training > found.t]) - found.t
         assert found.status in ("ok", "clamped")
         expected, shown = quantiles.lines[0].get_xydata().T
@@ -134,16 +134,16 @@ class TestThreshold:
         ids=["fixed", "degenerate", "quantile"],
     )
     def test_without_a_tail_the_panels_say_why(self, plant, figure, found, reason):
-        result = plant.altered("t2", lambda name, values: values, threshold=found)
+        result = plant.altered(DISTANCE, lambda name, values: values, threshold=found)
         ((_, quantiles, _),) = threshold([result], figure=figure)
         assert reason in quantiles.texts[0].get_text()
         assert found.status in figure.subfigs[0].get_suptitle()
         assert drawn(figure).std() > 0
 
     def test_a_recordings_own_fit(self, many_fits, figure):
-        threshold(many_fits.of("t2"), "f2", figure=figure)
+        threshold(many_fits.of(DISTANCE), "f2", figure=figure)
         assert "fit of f2" in figure.subfigs[0].get_suptitle()
-        (value,) = (one.threshold.value for one in many_fits.of("t2")[0].record.thresholds if one.episode == "f2")
+        (value,) = (one.threshold.value for one in many_fits.of(DISTANCE)[0].record.thresholds if one.episode == "f2")
         assert f"threshold {value:.4g}" in figure.subfigs[0].get_suptitle()
 
 
@@ -204,13 +204,13 @@ class TestGraph:
         assert drawn(figure).std() > 0
 
     def test_a_trials_graph_is_found_through_its_label(self, plant):
-        record = replace(plant.of("t2")[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
+        record = replace(plant.of(DISTANCE)[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
         found = sensor_graph(TrialResult(record, plant.store, plant.data))
         assert found.adjacency[0, 0] == 0.5, "two training recordings"
         assert found.prior is plant.data.dataset.prior
 
     def test_a_detector_without_one_shows_the_prior_alone(self, plant, figure):
-        found = sensor_graph(plant.of("t2")[0])
+        found = sensor_graph(plant.of(DISTANCE)[0])
         assert found.adjacency is None
         drawing, matrix, _ = graph(found, figure=figure)
         assert "does not say" in matrix.texts[0].get_text()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.helpers.trials import SENSORS, WARM_UP, drawn
+from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.reporting.figures import contributions, explanation, recording, score, sensors
@@ -42,9 +42,9 @@ def scored(values, *, time=None, anomalous=None, scores=None, kept=None, thresho
 
 
 def test_label_threshold_and_flags_are_the_trials(plant, figure):
-    every = recording([*plant.of("t2"), *plant.of("max-z")], "f1", figure=figure)
+    every = recording([*plant.of(DISTANCE), *plant.of(LARGEST_Z)], "f1", figure=figure)
     assert len(every) == 5, "the sensors, then a score and contributions a detector"
-    arrays = plant.arrays("t2")
+    arrays = plant.arrays(DISTANCE)
     values, threshold = arrays["test/all/f1"], arrays["thresholds"][0]
     panel = every[1]
     # 240 rows, 10 s apart: minutes since the first row.
@@ -59,12 +59,12 @@ def test_label_threshold_and_flags_are_the_trials(plant, figure):
     assert inside.sum() > 0
     assert strip_rows(panel, "alarms") == pytest.approx(inside.sum() / 6)
     assert strip_rows(panel, "false alarms") == pytest.approx((flagged & ~inside).sum() / 6)
-    assert panel.get_title("left") == "t2, seed 0"
+    assert panel.get_title("left") == f"{DISTANCE}, seed 0"
     assert drawn(figure).std() > 0
 
 
 def test_names_are_shown_as_they_are(plant, figure):
-    every = recording(plant.of("t2"), "f1", figure=figure)
+    every = recording(plant.of(DISTANCE), "f1", figure=figure)
     drawn(figure)
     assert [text.get_text().strip() for text in every[0].get_yticklabels()] == [
         "flow",
@@ -74,7 +74,7 @@ def test_names_are_shown_as_they_are(plant, figure):
 
 
 def test_heat_map_shows_the_kept_contributions(plant, figure):
-    (result,) = plant.of("t2")
+    (result,) = plant.of(DISTANCE)
     kept = result.recordings["f1"].contributions
     axes = contributions(result.recordings["f1"], axes=figure.add_subplot())
     shown = np.asarray(axes.images[0].get_array())
@@ -170,17 +170,17 @@ def test_the_time_axis():
 
 def test_an_unknown_recording(plant, figure):
     with pytest.raises(UsageError, match="no test recording 'f3'; did you mean 'f"):
-        recording(plant.of("t2"), "f3", figure=figure)
+        recording(plant.of(DISTANCE), "f3", figure=figure)
 
 
 def test_an_explanation_marks_the_first_alarm_in_every_panel(plant, figure):
-    (result,) = plant.of("t2")
+    (result,) = plant.of(DISTANCE)
     found = explain(result, "f1")
     every = explanation(result, found, figure=figure)
     row = next(
         row
         for row in range(100, 140)
-        if plant.arrays("t2")["test/all/f1"][row] > result.record.thresholds[0].threshold.value
+        if plant.arrays(DISTANCE)["test/all/f1"][row] > result.record.thresholds[0].threshold.value
     )
     for axes in every:
         (line,) = (one for one in axes.lines if one.get_gid() == "first alarm")

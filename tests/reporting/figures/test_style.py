@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.helpers.trials import DISTANCE
 from tsadbench import UsageError
 from tsadbench.reporting.figures import recording, roc, save, style
 from tsadbench.reporting.figures.style import looks, new_page, plain
@@ -17,7 +18,7 @@ def test_the_same_figure_is_the_same_file(plant, tmp_path, ending):
     for name in ("first", "second"):
         with style():
             page = new_page()
-            recording(plant.of("t2"), "f1", figure=page)
+            recording(plant.of(DISTANCE), "f1", figure=page)
             save(page, tmp_path / f"{name}{ending}")
     first, second = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("first", "second"))
     assert first == second
@@ -28,7 +29,7 @@ def test_the_same_figure_is_the_same_file(plant, tmp_path, ending):
 def test_text_in_an_svg_is_text(plant, tmp_path):
     with style():
         page = new_page()
-        roc(plant.of("t2"), axes=page.add_subplot())
+        roc(plant.of(DISTANCE), axes=page.add_subplot())
         save(page, tmp_path / "roc.svg")
     text = (tmp_path / "roc.svg").read_text()
     assert ">recall</text>" in text
