@@ -15,6 +15,7 @@ from sklearn.metrics import auc, average_precision_score, roc_auc_score
 
 from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
 from tests.helpers.plans import make_plan
+from tests.helpers.trials import DISTANCE, LARGEST_Z
 from tsadbench import UsageError
 from tsadbench.analysis.curves import tail_of
 from tsadbench.errors import DataError
@@ -47,7 +48,7 @@ def stores(tmp_path_factory):
         name, _, rest = protocol.partition("[")
         settings = [f"{name}.{rest[:-1]}"] if rest else []
         plan = make_plan(
-            ["t2", "max-z"], dataset=data, protocol=name, settings=settings, floors=False, contributions=True
+            [DISTANCE, LARGEST_Z], dataset=data, protocol=name, settings=settings, floors=False, contributions=True
         )
         run_plan(plan, store)
         found[protocol] = store
@@ -58,7 +59,7 @@ def stores(tmp_path_factory):
 def result(request, stores) -> TrialResult:
     data, found = stores
     store = found[request.param]
-    return TrialResult(next(record for record in store.records() if record.label == "t2"), store, data)
+    return TrialResult(next(record for record in store.records() if record.label == DISTANCE), store, data)
 
 
 class TestResult:
@@ -184,9 +185,9 @@ class TestContent:
                 assert_array_equal(numbers(packed), values.astype(np.float32))
             assert held["anomalous"] == [[100.0, 140.0]]
             assert held["evaluated"] == [[30.0, 200.0]]
-            assert set(held["maps"]) == {"t2", "max-z"}
+            assert set(held["maps"]) == {DISTANCE, LARGEST_Z}
         rows = board["tables"][0]["rows"]
-        assert [row["label"] for row in rows] == ["t2", "max-z"]
+        assert [row["label"] for row in rows] == [DISTANCE, LARGEST_Z]
 
     def test_without_the_data_the_tables_remain(self, stores):
         def gone(name: str):
@@ -199,11 +200,11 @@ class TestContent:
 
     def test_only_the_detectors_asked_for_have_series(self, stores):
         data, found = stores
-        (board,) = report_content(found["strict"], lambda name: data, ["max-z"])["boards"]
-        assert [one["label"] for one in board["detectors"]] == ["max-z"]
+        (board,) = report_content(found["strict"], lambda name: data, [LARGEST_Z])["boards"]
+        assert [one["label"] for one in board["detectors"]] == [LARGEST_Z]
         assert len(board["tables"][0]["rows"]) == 2
-        with pytest.raises(UsageError, match=r"no detector 'maxz'.*max-z"):
-            report_content(found["strict"], lambda name: data, ["maxz"])
+        with pytest.raises(UsageError, match=r"no detector 'tests.helpers.trials:LargestY'.*LargestZ"):
+            report_content(found["strict"], lambda name: data, ["tests.helpers.trials:LargestY"])
 
     def test_no_text_of_the_content_ends_the_script(self, hostile_store, hostile, tmp_path):
         html = write_report(hostile_store, lambda name: hostile, tmp_path).read_text(encoding="utf-8")
@@ -229,7 +230,7 @@ def test_published_values_stand_beside_the_rows_that_reproduce_them(stores):
 
 def test_a_report_may_stand_beside_any_reference(stores):
     data, found = stores
-    values = {("small", "strict", "overall", "t2"): {"auroc": Summary(0.9, None)}}
+    values = {("small", "strict", "overall", DISTANCE): {"auroc": Summary(0.9, None)}}
     reference = ReferenceRows("survey", "A survey, 2031", values)
     content = report_content(found["strict"], lambda name: data, reference=reference)
     assert content["reference"] == {"title": "survey", "citation": "A survey, 2031"}
@@ -241,7 +242,7 @@ def test_a_report_may_stand_beside_any_reference(stores):
 class TestCommand:
     def test_a_store_becomes_a_page(self, stores, tsadbench, tmp_path):
         store = Store.create(tmp_path / "runs")
-        run_plan(make_plan(["t2"], dataset="pumploop", floors=False, contributions=False), store)
+        run_plan(make_plan([DISTANCE], dataset="pumploop", floors=False, contributions=False), store)
         done = tsadbench("report", store.path, "--out", tmp_path / "page")
         assert (done.code, done.out.strip()) == (0, str(tmp_path / "page" / "index.html"))
         assert "MB; open it in a browser" in done.err
