@@ -17,6 +17,7 @@ import pytest
 
 from tests.helpers.german_plant import HEADER, lines
 from tests.helpers.plans import make_plan
+from tests.helpers.trials import DISTANCE
 from tsadbench import fit_model, load_model
 from tsadbench.base.serialization.parts import to_parts
 from tsadbench.datasets.cards.reader import load_card
@@ -222,7 +223,7 @@ def test_each_wrong_input_is_told_and_nothing_is_written(tsadbench, plant, model
         ((model_file, run, "--decimal", "x"), "takes . or ,"),
         ((model_file, run, "--time", "Flow"), "one of the model's sensors"),
         ((model_file, run, "--device", "cuda"), "no parameter 'device'"),
-        ((model_file, run, "--detector", "l2-z"), "found L2Z"),
+        ((model_file, run, "--detector", DISTANCE), "found Distance"),
         ((model_file, tmp_path / "none.csv", "--follow"), "there is no such file"),
     ):
         done = tsadbench("score", *arguments, *([] if "--follow" in arguments else ["--out", out]))
@@ -235,10 +236,10 @@ def test_each_wrong_input_is_told_and_nothing_is_written(tsadbench, plant, model
         (("score", model_file, "-", "--out", tmp_path / "x.parquet"), "can only be written whole"),
         (("score", model_file, run, "--out", model_file / "x.csv"), "cannot be written"),
         (("fit", "-d", "t22", "--dataset", card, "--out", out), "did you mean"),
-        (("fit", "-d", "t2", "--dataset", card, "--out", tmp_path), "Is a directory"),
-        (("fit", "-d", "t2", "--dataset", card, "--out", model_file / "x"), "cannot be written"),
+        (("fit", "-d", DISTANCE, "--dataset", card, "--out", tmp_path), "Is a directory"),
+        (("fit", "-d", DISTANCE, "--dataset", card, "--out", model_file / "x"), "cannot be written"),
         (("fit", "-d", "isolation-forest", "--dataset", card, "--out", out, "--seed", "-1"), "seed"),
-        (("fit", "-d", "t2", "--dataset", "pumploop", "--protocol", "skab", "--out", out), "a model is one fit"),
+        (("fit", "-d", DISTANCE, "--dataset", "pumploop", "--protocol", "skab", "--out", out), "a model is one fit"),
     ):
         done = tsadbench(*arguments)
         assert done.code == 2, arguments

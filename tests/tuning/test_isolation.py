@@ -15,6 +15,7 @@ from tests.datasets.cards.conftest import CARD, frame
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.processes import children
+from tests.helpers.trials import DISTANCE
 from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
@@ -77,7 +78,7 @@ def n_in_memory(pid: int, high: int) -> int:
     return count
 
 
-def tasked(data, detector="t2-q", **settings):
+def tasked(data, detector=DISTANCE, **settings):
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
     return make_task(plan, Settings(**{"folds": 2, "trials": 2, **settings}))
 
@@ -131,7 +132,7 @@ def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_
         return run_study(*arguments)
 
     monkeypatch.setattr(study, "run_study", look)
-    done = tsadbench("tune", "-d", "t2", "--dataset", card, "--trials", 1, "--out", tmp_path / "out")
+    done = tsadbench("tune", "-d", DISTANCE, "--dataset", card, "--trials", 1, "--out", tmp_path / "out")
     assert done.code == 0, done.err
     assert [type(one) for one in alive] == [Recording]
     assert alive[0].n_rows == 300

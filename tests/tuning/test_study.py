@@ -80,9 +80,9 @@ def test_what_does_not_keeps_it(task, what):
 
 
 def test_what_is_set_is_not_searched(task):
-    found = task("t2-q[smoothing=3]")
-    assert set(found.space) == {"variance", "confidence"}
-    assert found.at({"variance": 0.9}).arguments == {"smoothing": 3, "variance": 0.9}
+    found = task("Guess[memory=3]")
+    assert set(found.space) == {"guess", "sign"}
+    assert found.at({"guess": 0.9}).arguments == {"memory": 3, "guess": 0.9, "seed": 0}
 
 
 def test_a_point_is_measured_once(task, storage, tmp_path):

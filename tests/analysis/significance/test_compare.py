@@ -67,12 +67,14 @@ def plant() -> LabelledDataset:
 
 
 PLANT = plant()
-DETECTORS = ["max-z", "l2-z", "t2", "random"]
+FIRST, SECOND = "tests.helpers.tiny:Distance", "tests.helpers.tiny:Largest"
+SEEDED = "tests.helpers.tiny:Noisy"  # stochastic: a trial per seed
+DETECTORS = [FIRST, SECOND, SEEDED]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A store with four detectors on the plant, `random` with two seeds, and one detector of which a seed failed."""
+    """A store with four detectors on the plant, `Noisy` with two seeds, and one detector of which a seed failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
     plan = make_plan([*DETECTORS, Fragile], dataset=PLANT, floors=False, seeds=2, timeout=120)
     run_plan(plan, Store.create(folder), jobs=2)
@@ -82,7 +84,7 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pumploop") / "runs"
-    plan = make_plan(["max-z", "t2", "all-positive"], dataset="pumploop", floors=False, timeout=120)
+    plan = make_plan([FIRST, SECOND, "all-positive"], dataset="pumploop", floors=False, timeout=120)
     run_plan(plan, Store.create(folder), jobs=2)
     return folder
 
@@ -93,98 +95,96 @@ def compare(store: Path, *detectors: str, **options):
 
 class TestNumbers:
     def test_they_come_from_stored_scores_seeds_averaged_within_a_recording(self, made):
-        found = compare(made, "random", "max-z")
+        found = compare(made, SEEDED, FIRST)
         store = Store.open(made)
         expected = {}
-        for label in ("random", "max-z"):
+        for label in (SEEDED, FIRST):
             of_seeds = [store.scores(record.trial) for record in store.records() if record.label == label]
-            assert len(of_seeds) == (2 if label == "random" else 1)
+            assert len(of_seeds) == (2 if label == SEEDED else 1)
             for name, anomalous in PLANT.labels.rows.items():
                 if name != QUIET:
                     values = [average_precision_score(anomalous[30:], one[f"test/all/{name}"][30:]) for one in of_seeds]
                     expected[name, label] = np.mean(values)
         assert found.recordings.units == tuple(f"r{number}" for number in range(12))
         for unit, values in found.recordings.to_json().items():
-            assert values == pytest.approx({label: expected[unit, label] for label in ("random", "max-z")})
+            assert values == pytest.approx({label: expected[unit, label] for label in (SEEDED, FIRST)})
         (pair,) = found.inference.pairs
-        differences = [expected[f"r{number}", "random"] - expected[f"r{number}", "max-z"] for number in range(12)]
+        differences = [expected[f"r{number}", SEEDED] - expected[f"r{number}", FIRST] for number in range(12)]
         assert pair.mean_difference == pytest.approx(np.mean([np.mean(differences[:2]), *differences[2:]]))
         assert pair.n_units == 11
 
     def test_recordings_that_share_rows_count_once_unless_told_otherwise(self, made):
-        found = compare(made, "t2", "max-z")
+        found = compare(made, SECOND, FIRST)
         assert found.clusters[0] == ("r0", "r1")
         assert len(found.clusters) == 11
         assert "12 recordings, 11 independent ones" in found.title
         assert any("count once, by their mean: r0 + r1" in note for note in found.notes)
-        alone = compare(made, "t2", "max-z", independent=True)
+        alone = compare(made, SECOND, FIRST, independent=True)
         assert len(alone.clusters) == 12
         assert any("flatter" in note for note in alone.notes)
 
     def test_recordings_of_one_class_are_left_out_and_counted(self, made):
-        found = compare(made, "t2", "max-z")
+        found = compare(made, SECOND, FIRST)
         assert found.left_out == {QUIET: "none of its evaluated rows is anomalous"}
         assert any(f"1 of the split's recordings left out ({QUIET})" in note for note in found.notes)
 
     def test_a_split_of_few_recordings_shows_nothing(self, made):
-        found = compare(made, "max-z", "random", split="few")
+        found = compare(made, FIRST, SEEDED, split="few")
         assert found.recordings.units == ("r0", "r1", "r2", "r3")
         assert not found.inference.conclusive
         assert found.inference.conclusions[0].startswith("Too few to conclude anything: 3 independent units")
         assert any("percentile" in note for note in found.notes)
 
     def test_another_metric_says_that_it_is_not_the_primary_one(self, made):
-        found = compare(made, "max-z", "random", metric="bf_f1")
+        found = compare(made, FIRST, SEEDED, metric="bf_f1")
         assert found.metric.name == "bf_f1"
         assert any("named beforehand, is auprc" in note for note in found.notes)
         assert any("an upper bound" in note for note in found.notes)
-        assert not any("beforehand" in note for note in compare(made, "max-z", "random").notes)
+        assert not any("beforehand" in note for note in compare(made, FIRST, SEEDED).notes)
 
     def test_the_other_metrics_describe(self, made):
-        (contender, _) = compare(made, "max-z", "random").contenders
-        judged = compare(made, "max-z", "random", metric="auroc").inference.units.column("max-z")
+        (contender, _) = compare(made, FIRST, SEEDED).contenders
+        judged = compare(made, FIRST, SEEDED, metric="auroc").inference.units.column(FIRST)
         assert contender.metrics["auroc"] == pytest.approx(judged.mean())
 
     def test_rows_of_a_joined_series_are_said_to_be_so(self, tmp_path):
-        run_plan(
-            make_plan(["max-z", "l2-z"], dataset=PLANT, protocol="published", floors=False), Store.create(tmp_path)
-        )
-        notes = compare(tmp_path, "max-z", "l2-z").notes
+        run_plan(make_plan([FIRST, SECOND], dataset=PLANT, protocol="published", floors=False), Store.create(tmp_path))
+        notes = compare(tmp_path, FIRST, SECOND).notes
         assert any("windows cross their borders" in note for note in notes)
         assert any(note.startswith("One fit a seed scored all recordings") for note in notes)
 
 
 class TestFailures:
     def test_a_detector_with_a_failed_seed_is_a_row_that_says_so(self, made):
-        found = compare(made, "max-z", "tests.analysis.significance.test_compare:Fragile", "random")
+        found = compare(made, FIRST, "tests.analysis.significance.test_compare:Fragile", SEEDED)
         bad = found.contenders[1]
         assert (bad.status, bad.seeds, bad.metrics) == ("error", (0, 1), {})
         assert bad.failed[0]["seed"] == 1
-        assert found.recordings.detectors == ("max-z", "random")
+        assert found.recordings.detectors == (FIRST, SEEDED)
         assert "takes no part: error in 1 of 2 trials (seed 1: " in found.notes[0]
         assert "no convergence" in found.notes[0]
         assert "| error in 1 of 2 | - | - |" in found.to_markdown()
 
     def test_with_fewer_than_two_left_nothing_is_compared(self, made):
         with pytest.raises(UsageError, match=r"fewer than two detectors can be compared.*no convergence"):
-            compare(made, "max-z", "tests.analysis.significance.test_compare:Fragile")
+            compare(made, FIRST, "tests.analysis.significance.test_compare:Fragile")
 
 
 class TestWrongInputs:
     @pytest.mark.parametrize(
         ("detectors", "options", "message"),
         [
-            (["max-z"], {}, "expected two detectors or more to compare, found max-z"),
+            ([FIRST], {}, f"expected two detectors or more to compare, found {FIRST}"),
             ([], {}, "found none"),
-            (["max-z", "max-z"], {}, "found 'max-z' twice"),
-            (["max-z", "maxz"], {}, "no detector 'maxz' among these trials; did you mean 'max-z'"),
-            (["max-z", "t2[window"], {}, r"expected NAME or NAME\[key=value"),
-            (["max-z", "t2"], {"metric": "aupr"}, "has no metric 'aupr'; did you mean 'auprc'"),
-            (["max-z", "t2"], {"metric": "flagged"}, "neither better high nor low"),
-            (["max-z", "t2"], {"split": "fev"}, "no split 'fev'; did you mean 'few'"),
-            (["max-z", "t2"], {"split": "quiet"}, "undefined on every recording .*none of its evaluated rows is anom"),
-            (["max-z", "t2"], {"protocol": "published"}, "no trial of the protocol 'published'"),
-            (["max-z", "t2"], {"rope": 1.5}, "at least 0 and below 1, found 1.5"),
+            ([FIRST, FIRST], {}, f"found '{FIRST}' twice"),
+            ([FIRST, f"{FIRST}s"], {}, f"no detector '{FIRST}s' among these trials; did you mean '{FIRST}'"),
+            ([FIRST, f"{SECOND}[window"], {}, r"expected NAME or NAME\[key=value"),
+            ([FIRST, SECOND], {"metric": "aupr"}, "has no metric 'aupr'; did you mean 'auprc'"),
+            ([FIRST, SECOND], {"metric": "flagged"}, "neither better high nor low"),
+            ([FIRST, SECOND], {"split": "fev"}, "no split 'fev'; did you mean 'few'"),
+            ([FIRST, SECOND], {"split": "quiet"}, "undefined on every recording .*none of its evaluated rows is anom"),
+            ([FIRST, SECOND], {"protocol": "published"}, "no trial of the protocol 'published'"),
+            ([FIRST, SECOND], {"rope": 1.5}, "at least 0 and below 1, found 1.5"),
         ],
     )
     def test_they_are_named(self, made, detectors, options, message):
@@ -192,19 +192,19 @@ class TestWrongInputs:
             compare(made, *detectors, **options)
 
     def test_keys_may_stand_in_any_order(self, made):
-        with pytest.raises(UsageError, match=r"no detector 't2\[a=1,b=2\]'"):
-            compare(made, "max-z", "t2[b=2, a=1]")
+        with pytest.raises(UsageError, match=rf"no detector '{SECOND}\[a=1,b=2\]'"):
+            compare(made, FIRST, f"{SECOND}[b=2, a=1]")
 
     def test_data_that_is_not_registered_must_be_given(self, made):
         with pytest.raises(UsageError, match=r"no data set 'plant'.*give its card"):
-            package.compare(made, ["max-z", "t2"])
+            package.compare(made, [FIRST, SECOND])
 
     def test_other_data_than_the_trials(self, made):
         changed = PLANT.dataset.test[0]
         other = Recording(changed.id, changed.values + 1.0, SENSORS, time=changed.time)
         dataset = replace(PLANT.dataset, test=(other, *PLANT.dataset.test[1:]))
         with pytest.raises(package.DataError, match="the data here are not those it was made with"):
-            package.compare(made, ["max-z", "t2"], dataset=LabelledDataset(dataset, PLANT.labels))
+            package.compare(made, [FIRST, SECOND], dataset=LabelledDataset(dataset, PLANT.labels))
 
     def test_an_empty_store_and_no_store(self, tmp_path, tsadbench):
         Store.create(tmp_path / "empty")
@@ -221,35 +221,35 @@ class TestWrongInputs:
         folder.mkdir()
         (folder / "record.json").write_text(replace(first, **{key: "another"}, trial="another").to_json())
         with pytest.raises(UsageError, match=rf"several .*another.*: choose one by --{key}"):
-            package.compare(tmp_path / "runs", ["max-z", "t2"], dataset=None if key == "dataset" else PLANT)
+            package.compare(tmp_path / "runs", [FIRST, SECOND], dataset=None if key == "dataset" else PLANT)
         chosen = {"protocol": "strict"} if key == "protocol" else {}
-        assert compare(tmp_path / "runs", "max-z", "t2", **chosen).dataset == "plant"
+        assert compare(tmp_path / "runs", FIRST, SECOND, **chosen).dataset == "plant"
 
     def test_without_the_extra_two_are_compared_and_three_name_it(self, made, monkeypatch):
         monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-        assert compare(made, "max-z", "t2").inference.pairs
+        assert compare(made, FIRST, SECOND).inference.pairs
         with pytest.raises(MissingExtraError, match=r"pip install 'tsadbench\[stats\]'"):
-            compare(made, "max-z", "t2", "random")
+            compare(made, FIRST, SECOND, SEEDED)
 
 
 class TestFormats:
     def test_csv_has_a_row_a_pair(self, made):
-        found = compare(made, "max-z", "t2", "random")
+        found = compare(made, FIRST, SECOND, SEEDED)
         rows = list(csv.DictReader(io.StringIO(found.to_csv())))
         assert [(row["first"], row["second"]) for row in rows] == [
-            ("max-z", "t2"), ("max-z", "random"), ("t2", "random"),
+            (FIRST, SECOND), (FIRST, SEEDED), (SECOND, SEEDED),
         ]  # fmt: skip
         assert float(rows[1]["p_holm"]) == found.inference.pairs[1].p_holm
         assert found.to_frame()["p"].tolist() == [pair.wilcoxon.p for pair in found.inference.pairs]
 
     def test_json_holds_everything(self, made):
-        found = compare(made, "max-z", "t2", "random")
+        found = compare(made, FIRST, SECOND, SEEDED)
         content = json.loads(found.to_json())
         assert content["schema"] == 1
-        assert content["detectors"][0]["mean_rank"] == found.inference.mean_ranks["max-z"]
+        assert content["detectors"][0]["mean_rank"] == found.inference.mean_ranks[FIRST]
         assert content["pairs"][0]["wilcoxon"]["p"] == found.inference.pairs[0].wilcoxon.p
         assert content["friedman"]["degrees"] == [2, 20]
-        assert content["recordings"]["r5"]["t2"] == found.recordings.column("t2")[5]
+        assert content["recordings"]["r5"][SECOND] == found.recordings.column(SECOND)[5]
         assert content["clusters"][0] == ["r0", "r1"]
         assert content["left_out"] == {QUIET: "none of its evaluated rows is anomalous"}
 
@@ -257,8 +257,8 @@ class TestFormats:
         from tsadbench.reporting.figures.significance import draw
 
         for detectors, said in (
-            (("max-z", "t2"), "max-z - t2"),
-            (("max-z", "t2", "random"), "mean rank over 11 units"),
+            ((FIRST, SECOND), f"{FIRST} - {SECOND}"),
+            ((FIRST, SECOND, SEEDED), "mean rank over 11 units"),
         ):
             for name in ("one.svg", "two.svg"):
                 draw(compare(made, *detectors), tmp_path / name)
@@ -277,7 +277,7 @@ class TestFormats:
         matrix = Matrix(tuple(f"{number}_$x$" for number in range(12)), nasty, values)
         clusters = tuple((unit,) for unit in matrix.units)
         found = replace(
-            compare(made, "max-z", "t2"),
+            compare(made, FIRST, SECOND),
             recordings=matrix,
             clusters=clusters,
             inference=infer(matrix, clusters),
@@ -292,17 +292,17 @@ class TestFormats:
     def test_too_few_units_have_no_diagram(self, made, tmp_path):
         from tsadbench.reporting.figures.significance import draw
 
-        few = compare(made, "max-z", "t2", "random", split="few")
+        few = compare(made, FIRST, SECOND, SEEDED, split="few")
         with pytest.raises(UsageError, match="3 independent units say too little for a picture, expected at least 10"):
             draw(few, tmp_path / "few.svg")
         assert not (tmp_path / "few.svg").exists()
         with pytest.raises(UsageError, match=r"ends in \.svg, \.png, \.pdf"):
-            draw(compare(made, "max-z", "t2"), tmp_path / "figure.txt")
+            draw(compare(made, FIRST, SECOND), tmp_path / "figure.txt")
 
 
 class TestCommandLine:
     def test_a_table(self, runs, tsadbench):
-        found = tsadbench("compare", runs, "t2", "max-z")
+        found = tsadbench("compare", runs, SECOND, FIRST)
         assert found.code == 0, found.err
         text = " ".join(found.out.split())
         assert "AUPRC on pumploop, split overall, protocol strict: 34 recordings" in text
@@ -312,7 +312,7 @@ class TestCommandLine:
 
     def test_markdown_with_holm_and_a_diagram(self, runs, tsadbench, tmp_path):
         found = tsadbench(
-            "compare", runs, "t2", "max-z", "all-positive", "--format", "markdown", "--figure", tmp_path / "ranks.png"
+            "compare", runs, SECOND, FIRST, "all-positive", "--format", "markdown", "--figure", tmp_path / "ranks.png"
         )
         assert found.code == 0, found.err
         assert "| first | second | mean difference | 95 % interval |" in found.out
@@ -322,9 +322,9 @@ class TestCommandLine:
 
     def test_wrong_names_are_one_line_and_exit_code_2(self, runs, tsadbench):
         for arguments, message in (
-            (("t2",), "expected two detectors or more"),
-            (("t2", "max-y"), "did you mean 'max-z'"),
-            (("t2", "max-z", "--dataset", "skab"), "no trial of the data set 'skab'"),
+            ((SECOND,), "expected two detectors or more"),
+            ((SECOND, f"{FIRST}s"), f"did you mean '{FIRST}'"),
+            ((SECOND, FIRST, "--dataset", "skab"), "no trial of the data set 'skab'"),
         ):
             found = tsadbench("compare", runs, *arguments)
             assert found.code == 2
