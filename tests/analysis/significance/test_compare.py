@@ -74,7 +74,7 @@ DETECTORS = [FIRST, SECOND, SEEDED]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A store with four detectors on the plant, `Noisy` with two seeds, and one detector of which a seed failed."""
+    """A store with three detectors on the plant, `Noisy` with two seeds, and one detector of which a seed failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
     plan = make_plan([*DETECTORS, Fragile], dataset=PLANT, floors=False, seeds=2, timeout=120)
     run_plan(plan, Store.create(folder), jobs=2)
