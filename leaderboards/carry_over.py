@@ -157,7 +157,8 @@ def compared(table: str, record: Record, code: str, refitted: Sequence[Record], 
     if not difference:
         print(f"{table}, {record.label}, seed {record.seed}: equal to the bit")
         return ""
-    old = next((trial for trial in before if same_trial(trial, record)), None)
+    recorded = str(record.manifest.get("code_hash"))
+    old = next((trial for trial in before if same_trial(trial, record) and made_with(trial, recorded)), None)
     if old is not None and not first_difference(old, again):
         print(
             f"{table}, {record.label}, seed {record.seed}: equal to the bit to what the code of the record gives on "
@@ -192,6 +193,8 @@ def first_difference(recorded: Record, again: Record) -> str:
         for name in dict.fromkeys([*values, *here]):
             if values.get(name) != here.get(name):
                 return f"{name} on {split}: {here.get(name)!r}, recorded {values.get(name)!r}"
+    if len(again.thresholds) != len(recorded.thresholds):
+        return f"{len(again.thresholds)} thresholds, recorded {len(recorded.thresholds)}"
     for before, now in zip(recorded.thresholds, again.thresholds, strict=True):
         if before != now:
             return f"threshold of {before.episode}: {now.threshold}, recorded {before.threshold}"

@@ -257,3 +257,27 @@ class TestCommittedRecords:
         records = run_plan(planned(), None)
         run_plan(planned(), store, done=records, rerun={"ok"})
         assert fits(diary) == 2
+
+    def test_they_bring_no_contributions(self, planned, store, diary):
+        records = run_plan(planned(), None)
+        run_plan(planned(), store, done=records, rerun={"no-contributions"})
+        assert fits(diary) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off"], ids=["empty", "truncated"])
+def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_data, content):
+    records = run_plan(planned(), store)
+    for record in records:
+        (store.path / record.trial / "scores.npz").write_bytes(content)
+    assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"cannot be judged"}
+    run_plan(planned(settings=["strict.q=0.01"]), store)
+    assert fits(diary) == 2
+
+
+def test_a_trial_that_other_rules_called_invalid_can_be_judged_again(planned, store, small_data):
+    (before, *_) = run_plan(planned(), store)
+    invalid = replace(before, status="invalid", reason="nothing to judge", splits={}, thresholds=())
+    store.replace_record(invalid, before.trial)
+    assert {judged.record.status for judged in judge_store(store, lambda _: small_data)} == {"ok"}
+    after = store.find(before.trial)
+    assert (after.status, after.reason, after.splits) == ("ok", None, before.splits)

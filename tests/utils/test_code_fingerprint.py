@@ -184,6 +184,74 @@ CHANGES = [
 ]
 
 
+HIDDEN = {
+    "__init__.py": "",
+    "one.py": "def helper():\n    return 1\n",
+    "two.py": "def helper():\n    return 2\n",
+    "detector.py": """
+        from idea.one import helper
+
+
+        class Mine:
+            def fit(self):
+                from idea.two import helper
+
+                return helper()
+
+            def score(self):
+                return helper()
+        """,
+}
+
+
+def test_an_import_in_one_method_hides_nothing_from_the_others(tmp_path, monkeypatch):
+    write(tmp_path / "idea", HIDDEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = set()
+    for file, old, new in (
+        ("one.py", "1", "1"),
+        ("one.py", "return 1", "return 3"),
+        ("two.py", "return 2", "return 4"),
+    ):
+        change(tmp_path / "idea" / file, old, new)
+        found.add(fingerprint())
+    forget()
+    assert len(found) == 3
+
+
+def test_data_files_that_change_places_count(idea):
+    (idea / "x.dat").write_text("train")
+    (idea / "y.dat").write_text("test")
+    before = fingerprint()
+    (idea / "x.dat").write_text("test")
+    (idea / "y.dat").write_text("train")
+    assert fingerprint() != before
+
+
+def test_classes_that_one_function_makes_are_told_apart_by_attributes_and_properties():
+    def made(number):
+        class Made:
+            window = number
+
+            @property
+            def size(self):
+                return 0
+
+        return Made
+
+    def closed(number):
+        class Made:
+            @property
+            def size(self):
+                return number
+
+        return Made
+
+    for make in (made, closed):
+        assert code_fingerprint(make(5)) == code_fingerprint(make(5))
+        assert code_fingerprint(make(5)) != code_fingerprint(make(9))
+
+
 class TestOfWhatACodeDoes:
     @pytest.mark.parametrize(("file", "old", "new"), WORDS_AND_PLACES)
     def test_words_and_what_is_not_used_do_not_count(self, idea, file, old, new):

@@ -47,8 +47,8 @@ def leaderboard(
     load = loader(dataset or [], data)
     if n_left := judge_outdated(store, load):
         typer.echo(
-            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data or "
-            f"their scores are not available; run  tsadbench judge {runs}  to see why",
+            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data, "
+            f"their scores or their protocol are not available; run  tsadbench judge {runs}  to see why",
             err=True,
         )
     board = Leaderboard.from_records(all_records(store), split or ())

@@ -114,7 +114,7 @@ def run(
         Path | None,
         typer.Option(
             help="Also write <data set>/<protocol>/<split>.csv, .md and .json below this folder. Trials whose records "
-            "lie there already are not run again."
+            "lie there already are not run again; the tables then hold the rows of this run alone."
         ),
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",

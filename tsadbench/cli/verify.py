@@ -13,7 +13,8 @@ def verify(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = N
     """Compute every threshold and metric again from the stored scores and the labels; no detector runs.
 
     Exit code 1 if one differs, if data or labels are not those that the trial was run on, or if a trial cannot be
-    checked. A detector's code that has changed since is reported, but does not count.
+    checked. A detector's code that has changed since is reported, but does not count. A trial that other rules than
+    today's have judged is judged again, and its record written anew.
     """
     from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store

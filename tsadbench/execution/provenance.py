@@ -16,11 +16,12 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from threadpoolctl import threadpool_info
 
 from tsadbench._version import __version__
+from tsadbench.base import scores
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Contender, Plan, Trial
-from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
+from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages, module_fingerprint
 from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
 
 # Another release of one of these may change a score's last digits, or more.
@@ -94,6 +95,8 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
         {
             "protocol": label,
             "code": code_fingerprint(type(protocol)),
+            # The core's, which a protocol's fingerprint names and does not follow: how a row without a score ranks.
+            "ranking": module_fingerprint(scores),
             "labels": labels_hash,
             "fixed_threshold": fixed_threshold,
         }
@@ -158,6 +161,7 @@ def adapted_versions(cls: type) -> dict[str, JsonValue]:
     return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
 
 
+@cache
 def _imported_versions(cls: type) -> dict[str, JsonValue]:
     """Return the versions of other distributions that a detector's own files import directly."""
     packages = imported_packages(cls) - _LIBRARY_PACKAGES

@@ -51,4 +51,5 @@ def judged_again(
         judgement = protocol.judge(scored, labels)
     except ContractError as error:
         return replace(record, status="invalid", reason=str(error))
+    record = replace(record, status="ok", reason=None)  # other rules may have called it invalid
     return replace(record, splits=judgement.splits, thresholds=judgement.thresholds, protocol_notes=judgement.notes)

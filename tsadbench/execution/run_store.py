@@ -9,6 +9,8 @@ import re
 import shutil
 import socket
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -225,6 +227,10 @@ class Store:
         """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
         return self._arrays(trial, _SCORES)
 
+    def has_scores(self, trial: str) -> bool:
+        """Whether a trial's scores were kept."""
+        return (self.path / trial / _SCORES).is_file()
+
     def has_contributions(self, trial: str) -> bool:
         """Whether a trial's contributions were kept."""
         return (self.path / trial / _CONTRIBUTIONS).is_file()
@@ -240,7 +246,7 @@ class Store:
         try:
             with np.load(file) as arrays:
                 return {array: arrays[array] for array in arrays.files}
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
 
     def _record_files(self) -> Iterator[Path]:

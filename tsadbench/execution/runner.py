@@ -68,7 +68,9 @@ def run_plan(
         raise UsageError(f"jobs: expected a number greater than or equal to 1, found {jobs}")
     watching = observer or Silent()
     identities = [identity(trial, plan) for trial in plan.trials]
-    records = {} if "ok" in rerun else {record.trial: record for record in done if record.status == "ok"}
+    # A committed record brings neither scores nor contributions: it is no answer to a request for these.
+    usable = () if {"ok", NO_CONTRIBUTIONS} & set(rerun) else done
+    records = {record.trial: record for record in usable if record.status == "ok"}
     of_plan = {(names.trial, names.scoring, names.judging) for names in identities}
     records = {name: r for name, r in records.items() if (name, r.scoring, r.judging) in of_plan}
     if store is not None:

@@ -108,7 +108,8 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
     """
     judge = Judge(load)
     for record in store.records():
-        if record.status != "ok":
+        judged_invalid = record.status == "invalid" and store.has_scores(record.trial)
+        if record.status != "ok" and not judged_invalid:
             continue
         try:
             now = judge.again(record, store)

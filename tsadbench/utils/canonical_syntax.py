@@ -210,8 +210,9 @@ class Writer:
         """Yield what ``name.attribute.attribute`` stands for, and the name besides if it may be another one."""
         name, *attributes = chain
         targets: list[Binding | None] = sorted(self._imported.get(name, ()), key=str)
-        if not self._whole and name not in self._imported:
-            targets += [bound] if (bound := self._module.binding(name)) is not None else []
+        # Also if a function of this definition imports the name: elsewhere in it, the name is the module's.
+        if not self._whole and (bound := self._module.binding(name)) is not None and bound not in targets:
+            targets.append(bound)
         tangled = not self._whole and name in self._module.tangled
         if tangled or len(targets) != 1 or name in self._bound:
             yield f"'{'.'.join(chain)}"
@@ -222,6 +223,8 @@ class Writer:
                 yield from self._resolved(target, attributes)
             elif isinstance(target, Value):
                 yield "".join([f"value {target.digest}", *(f".{each}" for each in attributes)])
+                source = self._own.find(target.module)
+                yield from () if source is None else (Whole(source),)
             elif self._core:  # not followed
                 yield f"'{'.'.join(chain)}"
             else:

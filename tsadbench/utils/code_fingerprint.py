@@ -153,7 +153,8 @@ class _Fingerprint:
         """The fingerprint."""
         acting = (Effects(module) for module in self.closure if self._canonical(Effects(module)) != ("[", "]"))
         effects = sorted(self._digest([effect]) for effect in acting)
-        data = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in self._own.data_files())
+        # With their names, by which code tells them apart, but without their folders: a package may move.
+        data = sorted(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in self._own.data_files())
         parts = [__version__, self._digest(self._roots), self._captured, *effects, *data]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -278,18 +279,30 @@ def _hooks_subclasses(module: ModuleSource) -> bool:
 
 
 def _captured(cls: type) -> str:
-    """Return what tells classes apart that one function made: the values that their methods have captured."""
+    """Return what tells classes apart that one function made: their attributes, and what their methods captured."""
+    if "<locals>" not in cls.__qualname__:
+        return ""
     captured = []
     for name, item in vars(cls).items():
-        function = getattr(item, "__func__", item)
-        if isinstance(function, types.FunctionType) and "<locals>" in cls.__qualname__:
-            free = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-            captured += [f"{name}.{key}={_value(cell)}" for key, cell in free if key != "__class__"]
+        parts = (item.fget, item.fset, item.fdel) if isinstance(item, property) else (getattr(item, "__func__", item),)
+        for part in parts:
+            if isinstance(part, types.FunctionType):
+                free = zip(part.__code__.co_freevars, part.__closure__ or (), strict=True)
+                captured += [f"{name}.{key}={_cell_value(cell)}" for key, cell in free if key != "__class__"]
+            elif not name.startswith("__"):
+                captured.append(f"{name}={_value(part)}")
     return "\n".join(sorted(captured))
 
 
-def _value(cell: types.CellType) -> str:
+def _cell_value(cell: types.CellType) -> str:
     try:
-        return hashlib.sha256(pickle.dumps(cell.cell_contents, protocol=4)).hexdigest()
-    except Exception:  # not bound yet, or a function of the enclosing one, whose code counts
+        return _value(cell.cell_contents)
+    except ValueError:  # not bound yet
+        return ""
+
+
+def _value(value: object) -> str:
+    try:
+        return hashlib.sha256(pickle.dumps(value, protocol=4)).hexdigest()
+    except Exception:  # a function or class of the enclosing function, for instance, whose code counts
         return ""

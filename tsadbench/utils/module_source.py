@@ -35,9 +35,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A notebook's variable, by a hash of its value."""
+    """A notebook's variable, by a hash of its value, and the module of its class."""
 
     digest: str
+    module: str
 
 
 Binding: TypeAlias = Definition | Origin | Value
@@ -188,7 +189,7 @@ class CellSource(ModuleSource):
             raise UnknownSourceError(f"{name} cannot be pickled") from error
         if self.name.encode() in pickled:  # its class is defined in a cell, which a pickle does not hold
             raise UnknownSourceError(f"{name} is of a class of this notebook")
-        return Value(hashlib.sha256(pickled).hexdigest())
+        return Value(hashlib.sha256(pickled).hexdigest(), type(value).__module__)
 
 
 class OwnModules:

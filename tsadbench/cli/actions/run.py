@@ -12,11 +12,12 @@ from tsadbench.cli.live import interruptible, progress_bar, watching
 from tsadbench.cli.output import BoardFormat
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
+from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import ALL_BUT_OK, kept_records, run_plan
+from tsadbench.execution.runner import ALL_BUT_OK, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
 
@@ -85,7 +86,8 @@ def run_watched(
     def kept() -> str:
         if store is None:
             return "nothing is kept"
-        n_kept = sum(len(kept_records(plan, store)) for plan in plans)
+        found = (store.find(identity(trial, plan).trial) for plan in plans for trial in plan.trials)
+        n_kept = sum(record is not None and record.status == "ok" for record in found)
         return f"{n_kept} of {n_trials} trials are kept in {store.path}; run the same command to continue"
 
     with interruptible(kept), watching(n_trials, several=len(plans) > 1) as observer:

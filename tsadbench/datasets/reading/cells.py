@@ -110,7 +110,8 @@ def rows_of_numbers(
     if file_format.decimal == "." and not file_format.missing:
         with contextlib.suppress(ValueError):
             values = np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64)
-            if not np.isnan(values).any() and not any("_" in cell for row in rows for cell in row):
+            plain = all(cell.isascii() and "_" not in cell for row in rows for cell in row)
+            if plain and not np.isnan(values).any():
                 return values, None
     columns = zip(*rows, strict=True)
     return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format)

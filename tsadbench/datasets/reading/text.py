@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 from collections.abc import Iterable
@@ -50,7 +51,10 @@ def first_lines(path: Path, encoding: str, count: int) -> list[str]:
 
 def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator."""
-    return line.split(separator) if '"' not in line else next(csv.reader([line], delimiter=separator), [])
+    if '"' in line:
+        with contextlib.suppress(csv.Error):  # a cell beyond csv's limit is no number or name either way
+            return next(csv.reader([line], delimiter=separator), [])
+    return line.split(separator)
 
 
 def cleaned(names: Iterable[str], prefix: str) -> list[str]:
