@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.packages import write_package
+
 PROGRAM = Path(sys.executable).parent / "tsadbench"
 # Each with where completion is installed below the user's folder.
 SHELLS = {
@@ -20,10 +22,20 @@ SHELLS = {
 }
 
 
+# Completion only reads names: neither class is imported.
+ENTRY_POINTS = """[tsadbench.detectors]
+distance = tests.helpers.tiny:Distance
+distance-noisy = tests.helpers.tiny:Noisy
+"""
+
+
 @pytest.fixture(autouse=True)
-def _program():
+def _program(tmp_path_factory, monkeypatch):
     if not PROGRAM.exists():
         pytest.skip(f"the command is not installed beside {sys.executable}")
+    site = tmp_path_factory.mktemp("site")
+    write_package(site, "distances", ENTRY_POINTS, "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
 
 
 def called(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -45,21 +57,21 @@ def offered(shell: str, line: str) -> list[str]:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_is_offered_names(shell):
-    assert offered(shell, "tsadbench run -d dp") == ["dprgm"]
+    assert offered(shell, "tsadbench run -d distance-n") == ["distance-noisy"]
     assert offered(shell, "tsadbench run --dataset tep --split det") == ["detectable"]
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("tsadbench run --detector t2", ["t2", "t2-q"]),
-        ("tsadbench run -d t2 --protocol ", ["published", "skab", "strict"]),
-        ("tsadbench run -d t2 --against pub", ["published"]),
+        ("tsadbench run --detector dist", ["distance", "distance-noisy"]),
+        ("tsadbench run -d distance --protocol ", ["published", "skab", "strict"]),
+        ("tsadbench run -d distance --against pub", ["published"]),
         ("tsadbench run --dataset pump", ["pumploop"]),
         ("tsadbench run --dataset plant/", []),  # a path is the shell's own matter
         ("tsadbench run --split v", ["valve1", "valve2"]),
         ("tsadbench run --dataset gone.toml --split ", ["overall"]),
-        ("tsadbench check dprg", ["dprgm"]),
+        ("tsadbench check distance-", ["distance-noisy"]),
         ("tsadbench info str", ["strict"]),
         ("tsadbench data audit te", ["tep"]),
         ("tsadbench doct", ["doctor"]),
@@ -103,18 +115,20 @@ def in_shell(command: list[str]) -> str:
 
 def test_in_bash(tmp_path):
     (tmp_path / "script").write_text(script("bash"))
-    words = "COMP_WORDS=(tsadbench run -d t2); COMP_CWORD=3"
+    words = "COMP_WORDS=(tsadbench run -d dist); COMP_CWORD=3"
     ask = f"{words}; _tsadbench_completion tsadbench; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     told = in_shell(["bash", "--norc", "-c", f"source {tmp_path}/script && complete -p tsadbench && {ask}"])
-    assert told.splitlines()[1:] == ["t2", "t2-q"]
+    assert told.splitlines()[1:] == ["distance", "distance-noisy"]
     assert "-F _tsadbench_completion tsadbench" in told
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
 def test_in_fish(tmp_path):
     (tmp_path / "script").write_text(script("fish"))
-    told = in_shell(["fish", "--no-config", "-c", f"source {tmp_path}/script; complete -C 'tsadbench run -d dp'"])
-    assert [line.split("\t")[0] for line in told.splitlines()] == ["dprgm"]
+    told = in_shell(
+        ["fish", "--no-config", "-c", f"source {tmp_path}/script; complete -C 'tsadbench run -d distance-n'"]
+    )
+    assert [line.split("\t")[0] for line in told.splitlines()] == ["distance-noisy"]
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not here")
@@ -125,6 +139,6 @@ def test_in_zsh(tmp_path):
         "zpty -w z \"PROMPT='> '; autoload -Uz compinit; compinit -u -D; "
         f"source {tmp_path}/_tsadbench; print rea''dy\"\n"
         "zpty -r -m z before '*ready*'\n"
-        "zpty -w -n z $'tsadbench run -d dp\\t'; zpty -r -m z out '*dprgm*'; print -r -- $out\n"
+        "zpty -w -n z $'tsadbench run -d distance-n\\t'; zpty -r -m z out '*distance-noisy*'; print -r -- $out\n"
     )
-    assert "dprgm" in in_shell(["zsh", "-f", str(tmp_path / "ask")])
+    assert "distance-noisy" in in_shell(["zsh", "-f", str(tmp_path / "ask")])

@@ -26,13 +26,14 @@ PLUGINS = {
     "broken.py": f"raise RuntimeError('no licence for {SECRET}')",
     "crashes.py": 'import os, signal; print(\'["ok", "noise"]\', flush=True); os.kill(os.getpid(), signal.SIGKILL)',
     "leaves.py": "raise SystemExit(3)",
-    "loud.py": 'print(\'["broken", "noise"]\')\nfrom tsadbench_detectors.t2 import T2 as Loud',
+    "loud.py": 'print(\'["broken", "noise"]\')\nfrom tests.helpers.tiny import Distance as Loud',
 }
 ENTRY_POINTS = """[tsadbench.detectors]
 a-broken = broken:Broken
 a-crash = crashes:Crashes
 a-leaver = leaves:Leaves
 a-loud = loud:Loud
+a-sound = tests.helpers.tiny:Distance
 """
 
 
@@ -92,7 +93,7 @@ def test_broken_plugins_and_a_broken_torch_are_told_and_the_rest_goes_on(tmp_pat
     for name in ("a-broken", "a-crash", "a-leaver"):
         assert lines["detector", name].startswith("broken"), lines["detector", name]
     assert lines["detector", "a-loud"].startswith("ok ")
-    assert lines["detector", "t2"].startswith("ok ")
+    assert lines["detector", "a-sound"].startswith("ok ")
     assert lines["data", "set"].startswith("ok ")
     torch = next(line for line in out.splitlines() if line.split()[1:2] == ["torch"])
     assert torch.split()[0] == "broken"

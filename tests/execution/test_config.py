@@ -271,8 +271,8 @@ class TestPlans:
                 "card.toml has none of the splits valve1; it has: overall",
             ),
             (
-                "detectors = ['dprgm']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1",
-                "card.toml, protocol strict: DPRGM: expected a Prior",
+                "detectors = ['tests.helpers.tiny:Guided']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1",
+                "card.toml, protocol strict: .*prior must be given",
             ),
             (
                 "detectors = ['distance']\nagainst = 'published'\nprotocols = ['strict']\ndatasets = ['card.toml']",

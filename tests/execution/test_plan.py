@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
-from tests.helpers.tiny import Distance
+from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
 from tsadbench.registry import floors
 
@@ -28,18 +28,6 @@ class Cheats(Mine):
     """Brings its own threshold."""
 
     traits = Traits(fixed_threshold=0.5)
-
-
-class Wants(Mine):
-    """Wants a prior."""
-
-    traits = Traits(needs_prior=True)
-
-    def __init__(self, *, prior=None):
-        self.prior = prior
-
-    def _check(self, sensors):
-        self._require(self.prior is not None, "prior", "given")
 
 
 def labels(plan):
@@ -115,7 +103,7 @@ def test_splits_are_chosen_in_order(small_data):
         ({"settings": ["strict.q=0.5"]}, "q"),
         ({"settings": ["strict.level=x"]}, "'level' cannot be 'x'"),
         ({"detectors": [Cheats]}, "only floors may bring a threshold"),
-        ({"detectors": [Wants]}, "prior must be given"),
+        ({"detectors": [Guided]}, "prior must be given"),
     ],
 )
 def test_whatever_is_wrong_ends_in_planning(small_data, arguments, message):

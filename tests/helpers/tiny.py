@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tsadbench.base import Detector, FloatArray, RealRange, Recording, Space, Traits
+from tsadbench.base.prior import Prior
 
 ENTRY_POINTS = """
 [tsadbench.detectors]
@@ -76,6 +77,26 @@ class Noisy(Distance):
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
         self.scale_ /= np.random.default_rng(self.seed).uniform(0.5, 1.0, len(self.scale_))
+
+
+class Guided(Distance):
+    """A distance that must be given a prior, and makes no use of it.
+
+    Parameters
+    ----------
+    prior
+        Any prior.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="statistics", memory=0, needs_prior=True)
+
+    def __init__(self, *, power: float = 2.0, prior: Prior | None = None) -> None:
+        super().__init__(power=power)
+        self.prior = prior
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        super()._check(sensors)
+        self._require(self.prior is not None, "prior", "given")
 
 
 class Largest(Detector):
