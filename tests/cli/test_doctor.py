@@ -26,12 +26,18 @@ PLUGINS = {
     "broken.py": f"raise RuntimeError('no licence for {SECRET}')",
     "crashes.py": 'import os, signal; print(\'["ok", "noise"]\', flush=True); os.kill(os.getpid(), signal.SIGKILL)',
     "leaves.py": "raise SystemExit(3)",
+    "deep.py": (
+        "from tests.helpers.tiny import Distance as Deep\n"
+        "from tsadbench.base import extra\n"
+        "with extra('a-deep', 'deep'): import torch"
+    ),
     "loud.py": 'print(\'["broken", "noise"]\')\nfrom tests.helpers.tiny import Distance as Loud',
 }
 ENTRY_POINTS = """[tsadbench.detectors]
 a-broken = broken:Broken
 a-crash = crashes:Crashes
 a-leaver = leaves:Leaves
+a-deep = deep:Deep
 a-loud = loud:Loud
 a-sound = tests.helpers.tiny:Distance
 """
@@ -67,6 +73,7 @@ def test_a_sound_machine(tmp_path):
     assert found["data sets", "skab"]["state"] == "missing"
     assert f"tsadbench data fetch skab --data {tmp_path}/data" in found["data sets", "skab"]["text"]
     assert "iTrust" in found["data sets", "swat"]["text"]
+    # What ships with tsadbench is sound.
     assert found["plugins", "detector t2"]["text"] == "statistics"
     assert found["plugins", "protocol strict"]["state"] == "ok"
     assert found["plugins", "family sklearn"]["text"] == "5 of its 5 classes can be run"
@@ -98,7 +105,7 @@ def test_broken_plugins_and_a_broken_torch_are_told_and_the_rest_goes_on(tmp_pat
     torch = next(line for line in out.splitlines() if line.split()[1:2] == ["torch"])
     assert torch.split()[0] == "broken"
     assert "exit code 1: ImportError: libtorch.so is not there" in torch
-    assert "libtorch.so is not there" in lines["detector", "dprgm"]
+    assert "libtorch.so is not there" in lines["detector", "a-deep"]
     data = next(line for line in out.splitlines() if line.split()[1:2] == ["TSADBENCH_DATA"])
     assert data.split()[0] == "broken"
     assert out.splitlines()[-1].endswith(" broken")

@@ -36,6 +36,7 @@ def labels(plan):
 
 def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(small_data):
     plan = make_plan(["distance", "noisy"], dataset=small_data, seeds=2)
+    # Of the floors, which join every run, only `random` is stochastic.
     assert labels(plan) == [
         ("distance", 0),
         ("noisy", 0),

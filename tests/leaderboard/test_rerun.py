@@ -1,4 +1,4 @@
-"""Committed leaderboards run again from Python."""
+"""Committed leaderboards run again from Python: with T-squared, a row of theirs that is quick."""
 
 from __future__ import annotations
 
