@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -93,12 +94,19 @@ def test_a_record_of_another_trial_or_result_is_refused(
     assert tables.read_text() == changed + "".join(rest)
 
 
-def test_a_record_of_another_machine_is_held_against_the_code_that_made_it(made, tables, tmp_path, carry_over, capsys):
+def test_a_record_of_another_machine_is_held_against_the_code_that_made_it(
+    made, tables, tmp_path, tmp_path_factory, carry_over, capsys
+):
     store, lines = made
     elsewhere = tables.read_text().replace('"auroc":0.', '"auroc":0.1')
     tables.write_text(elsewhere)
     assert carry_over("--tables", tmp_path, "--check", store) == 1
-    assert carry_over("--tables", tmp_path, "--check", store, "--before", store, "--write") == 0
+    assert carry_over("--tables", tmp_path, "--check", store, "--before", store) == 1, "not the code of the record"
+    earlier = tmp_path_factory.mktemp("earlier") / "runs"
+    shutil.copytree(store, earlier)
+    for file in earlier.glob("*/record.json"):
+        file.write_text(re.sub(r'"code_hash": "[0-9a-f]+"', '"code_hash": "0123"', file.read_text()))
+    assert carry_over("--tables", tmp_path, "--check", store, "--before", earlier, "--write") == 0
     assert "equal to the bit to what the code of the record gives on the same machine" in capsys.readouterr().out
     carried = "".join(f"{line}\n" for line in lines).replace('"auroc":0.', '"auroc":0.1')
     assert tables.read_text() == carried

@@ -301,7 +301,7 @@ class TestOfWhatACodeDoes:
         (idea / "deep" / "fast.so").write_bytes(b"3")
         found.append(fingerprint())
         assert len(set(found)) == 4
-        (idea / "weights.npz").rename(idea / "deep" / "other.bin")
+        (idea / "weights.npz").rename(idea / "deep" / "weights.npz")
         (idea / "py.typed").write_text("")
         assert fingerprint() == found[-1]
 

@@ -244,7 +244,8 @@ class Store:
     def _arrays(self, trial: str, name: str) -> dict[str, Any]:
         file = self.path / trial / name
         try:
-            with np.load(file) as arrays:
+            # Opened here: NumPy leaves a file open that is no archive.
+            with file.open("rb") as content, np.load(content) as arrays:
                 return {array: arrays[array] for array in arrays.files}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
