@@ -113,22 +113,22 @@ def _run_together(
     trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
 ) -> tuple[Outcome, ...]:
     started = datetime.now(UTC)
-    progresss = [_TrialProgress(trial) for trial in trials]
+    all_progress = [_TrialProgress(trial) for trial in trials]
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
     failure: BoxFailure | None = None
     try:
         for episode in plan.episodes:
-            _score_episode(episode, plan, progresss, limits, listener)
+            _score_episode(episode, plan, all_progress, limits, listener)
     except BoxFailure as broken:
         failure = broken
-    return tuple(_outcome(progress, plan, failure, started, trials) for progress in progresss)
+    return tuple(_outcome(progress, plan, failure, started, trials) for progress in all_progress)
 
 
 def _score_episode(
-    episode: Episode, plan: Plan, progresss: Sequence[_TrialProgress], limits: Limits, listener: Listener | None
+    episode: Episode, plan: Plan, all_progress: Sequence[_TrialProgress], limits: Limits, listener: Listener | None
 ) -> None:
     dataset = plan.data.dataset
-    first = progresss[0].trial
+    first = all_progress[0].trial
     box = Box(
         first.contender.seeded(first.seed),
         threads=first.threads,
@@ -139,14 +139,14 @@ def _score_episode(
     with box:
         try:
             box.fit(episode.train)
-            for progress in progresss:
+            for progress in all_progress:
                 box.set_parameters(progress.trial.contender.scoring)
                 progress.score(box, episode, contributions=plan.contributions)
-                if progress is not progresss[-1]:
+                if progress is not all_progress[-1]:
                     progress.costs.add(box.costs)
         finally:
-            progresss[-1].costs.add(box.costs)
-            for progress in progresss:
+            all_progress[-1].costs.add(box.costs)
+            for progress in all_progress:
                 progress.log += box.log()
 
 

@@ -53,7 +53,7 @@ def condensed(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def listed(what: str, issues: Iterable[Issue]) -> str:
-    """Return a message that lists issues, one a line."""
+    """Return a message that lists issues, one per line."""
     shown = condensed(issues)
     count = sum(issue.count for issue in shown)
     return "\n".join([f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown)])

@@ -13,7 +13,7 @@ HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to th
 
 
 def load_swat(options: DataOptions) -> LabelledDataset:
-    """Return SWaT, a water treatment testbed: 51 sensors and actuators, a row a second, 36 attacks.
+    """Return SWaT, a water treatment testbed: 51 sensors and actuators, one row per second, 36 attacks.
 
     Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV.
 
