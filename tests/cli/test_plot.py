@@ -48,6 +48,7 @@ def _load(name):
         ("graph", []),
     ],
 )
+@pytest.mark.slow
 def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
     from matplotlib.image import imread
 

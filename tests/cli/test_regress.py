@@ -15,6 +15,8 @@ from tests.helpers.cards import CARD, frame
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import Baseline, compared_cells, read_baselines, to_junit, to_markdown
 
+pytestmark = pytest.mark.slow
+
 DETECTOR = '''
 import numpy as np
 from tsadbench import Detector, Traits

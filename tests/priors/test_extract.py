@@ -240,6 +240,7 @@ class TestBrokenAnswers:
         assert len(prior.edges[0].mechanism) <= 500
 
 
+@pytest.mark.slow
 class TestServer:
     @pytest.mark.parametrize("fault", [429, 500, 503, 529, "drop"])
     def test_what_passes_is_tried_again(self, messages, extract, fault):

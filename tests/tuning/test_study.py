@@ -21,6 +21,8 @@ from tsadbench.tuning.storage import open_storage
 from tsadbench.tuning.study import MeanPruner, run_study
 from tsadbench.tuning.study_result import Point, StudyResult
 
+pytestmark = pytest.mark.slow
+
 
 def parameters(result):
     return [dict(point.parameters) for point in result.points]
