@@ -96,7 +96,7 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
             "protocol": label,
             "code": code_fingerprint(type(protocol)),
             # The core's, which a protocol's fingerprint names and does not follow: how a row without a score ranks.
-            "ranking": module_fingerprint(scores),
+            "ranking": _ranking(),
             "labels": labels_hash,
             "fixed_threshold": fixed_threshold,
         }
@@ -159,6 +159,12 @@ def library_versions() -> dict[str, JsonValue]:
 def adapted_versions(cls: type) -> dict[str, JsonValue]:
     """Return the versions of the libraries that do an adapted detector's work; empty for any other class."""
     return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
+
+
+@cache
+def _ranking() -> str:
+    """Return the fingerprint of the core's rule for missing scores; cached, as every record of a store asks for it."""
+    return module_fingerprint(scores)
 
 
 @cache
