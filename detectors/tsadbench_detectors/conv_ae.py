@@ -49,9 +49,11 @@ class ConvAE(Reconstructor):
         self,
         *,
         window: int = 30,
+        stride: int = 1,
         shared_output: bool = False,
         dropout: float = 0.2,
         epochs: int = 100,
+        max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
@@ -60,9 +62,11 @@ class ConvAE(Reconstructor):
         device: str = "cpu",
     ) -> None:
         self.window = window
+        self.stride = stride
         self.shared_output = shared_output
         self.dropout = dropout
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

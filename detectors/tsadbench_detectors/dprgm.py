@@ -92,11 +92,13 @@ class DPRGM(Forecaster):
         prior: Prior | None = None,
         window: int = 30,
         horizon: int = 10,
+        stride: int = 1,
         hidden_size: int = 32,
         layers: int = 2,
         embedding_size: int = 8,
         alpha: float = 0.2,
         epochs: int = 20,
+        max_steps: int | None = None,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
         seed: int = 0,
@@ -110,11 +112,13 @@ class DPRGM(Forecaster):
         self.prior = prior
         self.window = window
         self.horizon = horizon
+        self.stride = stride
         self.hidden_size = hidden_size
         self.layers = layers
         self.embedding_size = embedding_size
         self.alpha = alpha
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.seed = seed

@@ -70,12 +70,14 @@ class GDN(Forecaster):
         self,
         *,
         window: int = 30,
+        stride: int = 1,
         embedding_size: int = 64,
         top_k: int = 5,
         smoothing: int = 4,
         quirks: bool = False,
         dropout: float = 0.2,
         epochs: int = 30,
+        max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         held_out: float = 0.2,
@@ -84,12 +86,14 @@ class GDN(Forecaster):
         device: str = "cpu",
     ) -> None:
         self.window = window
+        self.stride = stride
         self.embedding_size = embedding_size
         self.top_k = top_k
         self.smoothing = smoothing
         self.quirks = quirks
         self.dropout = dropout
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out
@@ -138,9 +142,10 @@ class GDN(Forecaster):
         """Return the absolute errors on the windows that were not trained on, [n_windows, n_sensors]."""
         windows = self._training_windows(recordings)
         trained_on, held_out = windows.hold_out(self.held_out)
+        looked_at = held_out if len(held_out) else trained_on
         errors = []
         with torch.inference_mode():
-            for batch in torch.split(held_out if len(held_out) else trained_on, self.batch_size):
+            for batch in torch.split(looked_at[:: self._gap(len(looked_at))], self.batch_size):
                 past, future = self._past_and_future(windows[batch])
                 errors.append((self.network_(past) - future)[:, 0].abs().cpu().numpy())
         return np.concatenate(errors).astype(np.float64)

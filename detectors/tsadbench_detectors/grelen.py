@@ -90,6 +90,7 @@ class GReLeN(NetworkDetector):
         temperature: float = 0.5,
         statistic: Statistic = "difference",
         epochs: int = 12,
+        max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
@@ -104,6 +105,7 @@ class GReLeN(NetworkDetector):
         self.temperature = temperature
         self.statistic = statistic
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out
@@ -177,7 +179,9 @@ class GReLeN(NetworkDetector):
         super()._fit(recordings)
         # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
         self._network.learner.double()
-        by_window = np.concatenate([self._unrelated(recording)[self.window - 1 :] for recording in recordings])
+        stride = self._statistics_stride(recordings, 1)
+        first = self.window - 1
+        by_window = np.concatenate([self._unrelated(recording, stride)[first::stride] for recording in recordings])
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
 
@@ -199,10 +203,10 @@ class GReLeN(NetworkDetector):
             terms = np.abs(np.diff(self._unrelated(recording), axis=0, prepend=before)) / 2
         return terms / recording.n_sensors
 
-    def _unrelated(self, recording: Recording) -> FloatArray:
-        """Return m [n_rows, n_sensors]."""
+    def _unrelated(self, recording: Recording, stride: int = 1) -> FloatArray:
+        """Return m [n_rows, n_sensors], or every ``stride``-th window's."""
         by_row = np.full(recording.values.shape, np.nan)
-        for rows, windows in self._windows_by_last_row(recording):
+        for rows, windows in self._windows_by_last_row(recording, stride):
             by_row[rows] = unrelated(self._probabilities(windows)).cpu().numpy()
         return by_row
 
@@ -218,8 +222,8 @@ class GReLeN(NetworkDetector):
         """Return those of each pair's types of relation, [batch, type, from, to], with the digits they need."""
         return torch.as_tensor(self._network.learner(windows.double()).softmax(dim=1))
 
-    def _windows_by_last_row(self, recording: Recording) -> Iterator[tuple[IntArray, Tensor]]:
-        for first, windows in self._scored_windows(recording, self.window):
+    def _windows_by_last_row(self, recording: Recording, stride: int = 1) -> Iterator[tuple[IntArray, Tensor]]:
+        for first, windows in self._scored_windows(recording, self.window, stride=stride):
             yield self.window - 1 + first, windows
 
 

@@ -59,10 +59,12 @@ class LSTMVAE(NetworkDetector):
         self,
         *,
         window: int = 30,
+        stride: int = 1,
         hidden_size: int = 32,
         latent_size: int = 4,
         warm_up: int = 5,
         epochs: int = 30,
+        max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
@@ -71,10 +73,12 @@ class LSTMVAE(NetworkDetector):
         device: str = "cpu",
     ) -> None:
         self.window = window
+        self.stride = stride
         self.hidden_size = hidden_size
         self.latent_size = latent_size
         self.warm_up = warm_up
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

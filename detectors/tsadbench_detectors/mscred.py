@@ -64,6 +64,7 @@ class MSCRED(NetworkDetector):
         channels: int = 8,
         stride: int = 4,
         epochs: int = 12,
+        max_steps: int | None = None,
         batch_size: int = 32,
         learning_rate: float = 3e-3,
         held_out: float = 0.1,
@@ -79,6 +80,7 @@ class MSCRED(NetworkDetector):
         self.channels = channels
         self.stride = stride
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

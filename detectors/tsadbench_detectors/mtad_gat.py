@@ -75,6 +75,7 @@ class MTADGAT(NetworkDetector):
         gamma: float = 1.0,
         dropout: float = 0.3,
         epochs: int = 20,
+        max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         held_out: float = 0.1,
@@ -88,6 +89,7 @@ class MTADGAT(NetworkDetector):
         self.gamma = gamma
         self.dropout = dropout
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

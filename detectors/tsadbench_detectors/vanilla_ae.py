@@ -49,7 +49,9 @@ class VanillaAE(Reconstructor):
         self,
         *,
         window: int = 1,
+        stride: int = 1,
         epochs: int = 40,
+        max_steps: int | None = None,
         batch_size: int = 32,
         learning_rate: float = 5e-3,
         held_out: float = 0.2,
@@ -58,7 +60,9 @@ class VanillaAE(Reconstructor):
         device: str = "cpu",
     ) -> None:
         self.window = window
+        self.stride = stride
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

@@ -49,6 +49,7 @@ class VanillaLSTM(Forecaster):
         stride: int = 2,
         hidden_size: int = 100,
         epochs: int = 25,
+        max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         held_out: float = 0.2,
@@ -60,6 +61,7 @@ class VanillaLSTM(Forecaster):
         self.stride = stride
         self.hidden_size = hidden_size
         self.epochs = epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.held_out = held_out

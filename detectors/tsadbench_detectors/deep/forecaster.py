@@ -34,25 +34,30 @@ class Forecaster(NetworkDetector):
         past, future = self._past_and_future(windows)
         return nn.functional.mse_loss(self.network_(past), future)
 
-    def _errors(self, recording: Recording) -> FloatArray:
+    def _errors(self, recording: Recording, stride: int = 1) -> FloatArray:
         """Return each sensor's mean squared error, [n_rows, n_sensors], in scaled units.
 
         Row t holds the error of the forecast made from the ``window`` rows before it, over the rows t to
         t + horizon - 1, or to the recording's end if that comes first. The first ``window`` rows have no
-        forecast: they are NaN.
+        forecast: they are NaN. So are, with a ``stride``, all rows but each ``stride``-th after them.
         """
         errors = np.full(recording.values.shape, np.nan)
-        for first, windows in self._scored_windows(recording, self.window + self.horizon, missing=self.horizon - 1):
+        length = self.window + self.horizon
+        for first, windows in self._scored_windows(recording, length, self.horizon - 1, stride):
             past, future = self._past_and_future(windows)
             squared = (self.network_(past) - future).square()
             errors[self.window + first] = squared.nanmean(dim=1).cpu().numpy()
         return errors
 
     def _training_errors(self, recordings: Sequence[Recording]) -> FloatArray:
-        """Return the errors of all windows with a full horizon, [n_windows, n_sensors]."""
+        """Return the training windows' errors, [n_windows, n_sensors]; some of them if ``max_steps`` is set."""
+        stride = self._statistics_stride(recordings, self.stride)
         ends = [max(0, recording.n_rows - self.horizon + 1) for recording in recordings]
         return np.concatenate(
-            [self._errors(recording)[self.window : end] for recording, end in zip(recordings, ends, strict=True)]
+            [
+                self._errors(recording, stride)[self.window : end : stride]
+                for recording, end in zip(recordings, ends, strict=True)
+            ]
         )
 
     def _past_and_future(self, windows: Tensor) -> tuple[Tensor, Tensor]:

@@ -30,6 +30,8 @@ from tsadbench_detectors.standardise import Scaler, Standardiser
 # Windows scored at once. It does not change the scores; with about 2,000 sequences (of 8 sensors), a recurrent layer's
 # step still fits in a core's cache.
 _WINDOWS_AT_ONCE = 256
+# Of so many windows, evenly spaced, quantiles and mean losses are known well enough.
+_ENOUGH_WINDOWS = 10_000
 # Far outside any sensor's range, and its square is still a float32.
 _LARGEST_SCALED = 1e15
 
@@ -37,9 +39,9 @@ _LARGEST_SCALED = 1e15
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass's constructor stores the parameters below and its own. One without ``stride``, or without ``held_out``
-    and ``patience``, leaves them as they are here: it trains on all windows, or for all epochs. By default, a row's
-    score is the sum of its sensors' contributions.
+    A subclass's constructor stores the parameters below and its own. One without ``stride``, ``max_steps``, or
+    ``held_out`` and ``patience``, leaves them as they are here: it trains on all windows, as often as ``epochs`` says.
+    By default, a row's score is the sum of its sensors' contributions.
 
     Parameters
     ----------
@@ -49,6 +51,11 @@ class NetworkDetector(Detector):
         Rows from the start of one training window to the start of the next; every row is scored.
     epochs
         Passes over the training windows, at most.
+    max_steps
+        Training steps, at most; None: no bound. The first steps are those of a training without a bound, which then
+        ends, within an epoch if need be. What else a fit computes of its windows is bounded too: losses on held-out
+        windows, and errors for later use, come from at most as many windows, evenly spaced, as these steps hold, or
+        from 10,000 if that is more.
     batch_size
         Windows per training step.
     learning_rate
@@ -69,6 +76,7 @@ class NetworkDetector(Detector):
     horizon: int = 0
     stride: int = 1
     epochs: int
+    max_steps: int | None = None
     batch_size: int
     learning_rate: float
     held_out: float = 0.0
@@ -79,8 +87,11 @@ class NetworkDetector(Detector):
     scaler_: Scaler
     network_: nn.Module
     device_: torch.device
-    # After each epoch: the training windows' mean loss in it, and the held-out windows' (NaN if there are none).
+    # After each epoch, the last of which may be a part of one: the mean loss of the windows trained on in it, and the
+    # held-out windows' (NaN if there are none).
     losses_: list[tuple[float, float]]
+    # Training steps taken.
+    steps_: int
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -124,6 +135,8 @@ class NetworkDetector(Detector):
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
         for parameter in ("window", "stride", "epochs", "batch_size", "patience"):
             self._require_integer(parameter, at_least=1)
+        if self.max_steps is not None:
+            self._require_integer("max_steps", at_least=1)
         self._require_integer("seed", at_least=0)
         rate, share = self.learning_rate, self.held_out
         self._require(isinstance(rate, Real) and 0.0 < rate < math.inf, "learning_rate", "a number above 0")
@@ -180,29 +193,47 @@ class NetworkDetector(Detector):
         return Windows(rows, self.window + self.horizon, self.stride)
 
     def _run_epochs(self, windows: Windows) -> None:
-        """Train ``network_`` until the last epoch, or until the held-out loss stops falling."""
+        """Train ``network_`` until the last epoch or step, or until the held-out loss stops falling."""
         optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
         order = torch.Generator().manual_seed(self.seed)
         training, held_out = windows.hold_out(self.held_out)
+        held_out = held_out[:: self._gap(len(held_out))]
         best, best_weights = math.inf, None
         since_best = 0
-        self.losses_ = []
+        self.losses_, self.steps_ = [], 0
         for epoch in range(1, self.epochs + 1):
             batches = torch.split(training[torch.randperm(len(training), generator=order)], self.batch_size)
+            if self.max_steps is not None:
+                batches = batches[: self.max_steps - self.steps_]
             self.network_.train()
-            loss = sum(self._step(optimiser, windows[batch]) * len(batch) for batch in batches) / len(training)
+            n_windows = sum(map(len, batches))
+            loss = sum(self._step(optimiser, windows[batch]) * len(batch) for batch in batches) / n_windows
+            self.steps_ += len(batches)
             watched = self._mean_loss(windows, held_out)
             self.losses_.append((loss, watched))
             self._report(epoch)
-            if len(held_out) == 0:
-                continue
-            since_best = 0 if watched < best else since_best + 1
-            if watched < best:
-                best, best_weights = watched, copy.deepcopy(self.network_.state_dict())
-            if since_best == self.patience:
+            if len(held_out) > 0:
+                since_best = 0 if watched < best else since_best + 1
+                if watched < best:
+                    best, best_weights = watched, copy.deepcopy(self.network_.state_dict())
+            if since_best == self.patience or self.steps_ == self.max_steps:
                 break
         if best_weights is not None:
             self.network_.load_state_dict(best_weights)
+
+    def _gap(self, n_windows: int) -> int:
+        """Return k: of so many windows, every k-th is looked at outside of training steps; all if those are unbounded.
+
+        A bound on the steps alone would leave a fit without a bound.
+        """
+        if self.max_steps is None:
+            return 1
+        return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
+
+    def _statistics_stride(self, recordings: Sequence[Recording], stride: int) -> int:
+        """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
+        length = self.window + self.horizon
+        return stride * self._gap(sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings))
 
     def _report(self, epoch: int) -> None:
         loss, watched = self.losses_[-1]
@@ -243,16 +274,18 @@ class NetworkDetector(Detector):
             )
         return self._mean_loss(windows, torch.arange(len(windows)))
 
-    def _scored_windows(self, recording: Recording, length: int, missing: int = 0) -> Iterator[tuple[IntArray, Tensor]]:
+    def _scored_windows(
+        self, recording: Recording, length: int, missing: int = 0, stride: int = 1
+    ) -> Iterator[tuple[IntArray, Tensor]]:
         """Yield batches of a recording's windows: the first rows' indices [batch], and [batch, length, n_sensors].
 
-        In inference mode. ``missing`` rows of NaN follow the recording's end.
+        In inference mode. ``missing`` rows of NaN follow the recording's end. All windows, or every ``stride``-th.
         """
-        windows = Windows([self._rows(recording, missing)], length)
+        windows = Windows([self._rows(recording, missing)], length, stride)
         with torch.inference_mode():
             for first in range(0, len(windows), _WINDOWS_AT_ONCE):
                 batch = torch.arange(first, min(first + _WINDOWS_AT_ONCE, len(windows)))
-                yield batch.numpy(), windows[batch]
+                yield stride * batch.numpy(), windows[batch]
 
     def _rows(self, recording: Recording, missing: int = 0) -> Tensor:
         """Return a recording's scaled rows, and ``missing`` rows of NaN after them."""

@@ -1,0 +1,197 @@
+"""Trainings bounded from above: every k-th window, or so many steps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.detectors.test_deep import Level, noise
+from tsadbench import Recording, UsageError
+from tsadbench.base import Detector, FloatArray
+from tsadbench.registry import load_detector
+from tsadbench_detectors.deep.network_detector import NetworkDetector
+
+NETWORKS = (
+    "conv-ae",
+    "dprgm",
+    "gdn",
+    "grelen",
+    "lstm-ae",
+    "lstm-vae",
+    "mscred",
+    "mtad-gat",
+    "vanilla-ae",
+    "vanilla-lstm",
+)
+
+
+class Counting(NetworkDetector):
+    """Counts the windows it is shown, and keeps the row with which each starts."""
+
+    def __init__(
+        self,
+        *,
+        window: int = 3,
+        stride: int = 1,
+        epochs: int = 3,
+        max_steps: int | None = None,
+        batch_size: int = 10,
+        learning_rate: float = 1e-3,
+        held_out: float = 0.0,
+        patience: int = 1,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self.window = window
+        self.stride = stride
+        self.epochs = epochs
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        self.batches_: list[list[int]] = []
+        self.watched_: list[int] = []
+        return nn.Linear(1, 1)
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        starts = windows[:, 0, 0] * float(self.scaler_.scale[0]) + float(self.scaler_.mean[0])  # type: ignore[attr-defined]
+        numbers = [round(start) for start in starts.tolist()]
+        if not self.network_.training:
+            self.watched_.extend(numbers)
+            return torch.tensor(float(-len(self.losses_)))
+        self.batches_.append(numbers)
+        return 0.0 * self.network_.get_parameter("weight").sum() + float(numbers[0])
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.zeros(recording.n_rows)
+
+
+def ramp(n_rows: int) -> FloatArray:
+    return np.arange(n_rows, dtype=np.float64)[:, None]
+
+
+def test_without_a_bound_all_epochs_are_trained() -> None:
+    detector = Counting().fit(ramp(27))
+    assert [len(batch) for batch in detector.batches_] == 3 * [10, 10, 5]
+    assert detector.steps_ == 9
+
+
+def test_a_bound_ends_training_within_an_epoch() -> None:
+    unbounded, detector = Counting().fit(ramp(27)), Counting(max_steps=5).fit(ramp(27))
+    assert detector.batches_ == unbounded.batches_[:5]
+    assert detector.steps_ == 5
+    # The loss of a batch is its first window's number: the last epoch's mean is that of the windows trained on in it.
+    first, second = detector.batches_[3:]
+    assert len(detector.losses_) == 2
+    assert detector.losses_[1][0] == (first[0] * 10 + second[0] * 10) / 20
+
+
+@pytest.mark.parametrize("max_steps", [3, 6])
+def test_a_bound_at_the_end_of_an_epoch_starts_no_other(max_steps: int) -> None:
+    detector = Counting(max_steps=max_steps).fit(ramp(27))
+    assert len(detector.losses_) == max_steps / 3
+    assert len(detector.batches_) == max_steps
+
+
+def test_early_stopping_comes_first_if_it_comes_first() -> None:
+    class Rises(Counting):
+        def _loss(self, windows: Tensor) -> Tensor:
+            return super()._loss(windows) if self.network_.training else -super()._loss(windows)
+
+    detector = Rises(held_out=0.2, epochs=50, max_steps=100).fit(ramp(60))
+    assert len(detector.losses_) == 2
+    assert detector.steps_ < 100
+
+
+def test_the_held_out_loss_of_a_part_of_an_epoch_counts() -> None:
+    detector = Counting(held_out=0.2, max_steps=1).fit(ramp(60))
+    assert detector.losses_[0][1] == 0.0
+    assert sorted(detector.watched_) == list(range(46, 58))
+
+
+def test_held_out_windows_are_thinned_out_evenly_if_steps_are_bounded() -> None:
+    n_rows = 60_002  # 60,000 windows, 24,000 of them held out
+    assert len(Counting(held_out=0.4, epochs=1, batch_size=6_000).fit(ramp(n_rows)).watched_) == 24_000
+    detector = Counting(held_out=0.4, max_steps=1).fit(ramp(n_rows))
+    assert detector.watched_ == list(range(36_000, 60_000, 3))
+    assert len(Counting(held_out=0.4, max_steps=2, batch_size=6_000).fit(ramp(n_rows)).watched_) == 12_000
+
+
+def bounded_level(stride: int = 1, max_steps: int | None = None, horizon: int = 3, batch_size: int = 4) -> Level:
+    # Attributes of the class: those of the object, which are no parameters, would be forgotten by the fit.
+    cls = type("BoundedLevel", (Level,), {"stride": stride, "max_steps": max_steps})
+    return cls(horizon=horizon, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("stride", [1, 2, 4, 50])
+def test_training_errors_of_every_kth_window(stride: int, horizon: int) -> None:
+    recordings = [noise(30), noise(11, seed=1), noise(2, seed=2)]
+    detector = bounded_level(stride, horizon=horizon).fit(recordings)
+    expected = []
+    for rows in recordings:
+        all_errors = detector._errors(Recording("a", rows, ("x0", "x1")))
+        starts = range(0, len(rows) - 2 - horizon + 1, stride)
+        expected += [all_errors[start + 2] for start in starts]
+    np.testing.assert_allclose(detector.training_errors_, expected, rtol=1e-6)
+
+
+def test_training_errors_are_bounded_with_the_steps() -> None:
+    rows = noise(30_004)  # 30,000 windows
+    assert len(bounded_level(max_steps=1, batch_size=4).fit(rows).training_errors_) == 10_000
+    assert len(bounded_level(max_steps=2, batch_size=7_500).fit(rows).training_errors_) == 15_000
+    assert len(bounded_level(max_steps=1, stride=2).fit(rows).training_errors_) == 7_500
+    every_third = bounded_level(max_steps=1).fit(rows).training_errors_
+    all_errors = bounded_level(max_steps=1).fit(rows)._errors(Recording("a", rows, ("x0", "x1")))
+    np.testing.assert_allclose(every_third, all_errors[2:30_002:3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_takes_both_bounds(name: str) -> None:
+    parameters = inspect.signature(load_detector(name)).parameters
+    assert parameters["max_steps"].default is None
+    assert parameters["stride"].default >= 1
+
+
+def fitted(name: str, recordings: Sequence[FloatArray], **bounds: int) -> Detector:
+    cls = load_detector(name)
+    return cls(**{**cls.test_params(), "epochs": 2, "batch_size": 16, **bounds}).fit(recordings)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_bound_that_is_not_reached_changes_no_bit(name: str) -> None:
+    recordings = [noise(70, 3), noise(40, 3, seed=1)]
+    unbounded, bounded = (fitted(name, recordings, **bounds) for bounds in ({}, {"max_steps": 10**6}))
+    for before, after in zip(unbounded.training_scores(recordings), bounded.training_scores(recordings), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("bounds", [{"max_steps": 1}, {"stride": 7}, {"stride": 3, "max_steps": 2}])
+def test_a_bounded_network_scores_every_row_that_an_unbounded_one_scores(name: str, bounds: dict[str, int]) -> None:
+    recordings = [noise(120, 3), noise(40, 3, seed=1)]
+    unbounded, bounded = fitted(name, recordings), fitted(name, recordings, **bounds)
+    assert isinstance(bounded, NetworkDetector)
+    assert bounded.steps_ <= bounds.get("max_steps", 10**6)
+    rows = noise(60, 3, seed=2)
+    scores = bounded.score(rows)
+    np.testing.assert_array_equal(np.isfinite(scores), np.isfinite(unbounded.score(rows)))
+    assert not np.array_equal(scores, unbounded.score(rows), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(("parameter", "value"), [("max_steps", 0), ("max_steps", 2.5), ("stride", 0)])
+def test_wrong_bounds_are_named(name: str, parameter: str, value: float) -> None:
+    cls = load_detector(name)
+    with pytest.raises(UsageError, match=f"{parameter} must be an integer of at least 1, found {value}"):
+        cls(**{**cls.test_params(), parameter: value}).check(("a", "b"))
