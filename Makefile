@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
+.PHONY: run test quick imports chromium lint bench performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -28,8 +28,15 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy -p tsadbench -p tsadbench_detectors -p tsadbench_protocols
 
+# The second command compares the networks' trials with those of the version before they were made faster, by one epoch
+# of training each; docs/performance.md has whole trials (make performance).
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
+	$(BIN)/python docs/performance/measure.py --epochs 1
+
+# The table in docs/performance.md: whole trials before and now, their floor by arithmetic, and where the time goes.
+performance: $(STAMP)
+	$(BIN)/python docs/performance/measure.py --write
 
 # Every committed number: the paper's tables beside ours, then the leaderboards of three protocols. Each can be
 # interrupted and goes on where it was; two fits at a time, one thread each.

@@ -1,0 +1,209 @@
+"""What the networks' trials cost, before and now: ``python docs/performance/measure.py``.
+
+Each detector's trial (see trial.py beside this file) runs in processes of its own with one thread: on the version of
+this repository's history that ``--before`` names, and on the working tree. Both are measured in CPU seconds, and in
+units of a reference loop that ran in the same process, so that another load or clock rate of the machine cancels out.
+
+``--epochs 1`` measures one epoch of training instead of all (`make bench`). ``--write`` runs whole trials, counts
+their operations, profiles them, and writes trials.json and the table of docs/performance.md; what trials.json holds
+already for the detectors that are not named stays. ``--table`` writes the table from trials.json alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from tsadbench.utils.markdown import table_lines
+
+ROOT = Path(__file__).parents[2]
+TRIAL = Path(__file__).parent / "trial.py"
+MEASURED = Path(__file__).parent / "trials.json"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- generated: trials -->\n", "<!-- end -->"
+# The last version before the networks were made faster.
+BEFORE = "51ef0b2"
+NETWORKS = (
+    "dprgm", "mtad-gat", "mscred", "grelen", "vanilla-lstm", "lstm-ae", "lstm-vae", "conv-ae", "vanilla-ae", "gdn"
+)  # fmt: skip
+KINDS = ("products", "element-wise", "copies", "reductions", "random", "optimiser", "other")
+
+
+class Cost(TypedDict):
+    """CPU seconds of a trial's parts and of the reference loop, the rate of a large product, and the epochs taken."""
+
+    seconds: dict[str, float]
+    unit: float
+    product_rate: float
+    epochs: int | None
+
+
+class Work(TypedDict, total=False):
+    """What was measured of one detector's trial."""
+
+    before: Cost
+    now: Cost
+    operations: int
+    shares: dict[str, float]
+    others: dict[str, float]
+
+
+def export(version: str, folder: Path) -> Path:
+    """Write a version's files into a folder and return it."""
+    archive = subprocess.run(["git", "archive", version], cwd=ROOT, capture_output=True, check=False)
+    if archive.returncode != 0:
+        raise SystemExit(
+            f"--before {version}: expected a version in this repository's history; git says: "
+            f"{archive.stderr.decode().strip()}; fetch the whole history first (git fetch --unshallow)"
+        )
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
+    return folder
+
+
+def measure(tree: Path, detector: str, what: str, epochs: int | None) -> dict[str, object]:
+    """Run trial.py with a tree's packages and return what it prints."""
+    packages = os.pathsep.join(str(tree / part) for part in ("", "detectors", "protocols"))
+    environment = os.environ | {"PYTHONPATH": packages, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(TRIAL), detector, what, *([] if epochs is None else [str(epochs)])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{detector}: {' '.join(command)} failed in {tree}:\n{done.stderr}")
+    return cast("dict[str, object]", json.loads(done.stdout.splitlines()[-1]))
+
+
+def seconds(cost: Cost) -> float:
+    """Return the CPU seconds of a whole trial."""
+    return sum(cost["seconds"].values())
+
+
+def units(cost: Cost) -> float:
+    """Return the CPU time of a whole trial in reference loops."""
+    return seconds(cost) / cost["unit"]
+
+
+def floor(work: Work) -> float:
+    """Return the seconds that the trial's products would take at the rate of a large product."""
+    return work["operations"] / work["now"]["product_rate"]
+
+
+def measured_costs(detector: str, before: Path, epochs: int | None) -> Work:
+    """Return a trial's cost in both trees, one after the other."""
+    return Work(
+        before=cast("Cost", measure(before, detector, "cost", epochs)),
+        now=cast("Cost", measure(ROOT, detector, "cost", epochs)),
+    )
+
+
+def measured_arithmetic(detector: str) -> Work:
+    """Return how many operations a whole trial takes, and where its time goes."""
+    operations = cast("int", measure(ROOT, detector, "products", None)["operations"])
+    profile = measure(ROOT, detector, "profile", 2)
+    return Work(
+        operations=operations,
+        shares=cast("dict[str, float]", profile["shares"]),
+        others=cast("dict[str, float]", profile["others"]),
+    )
+
+
+def table(works: Mapping[str, Work]) -> list[str]:
+    """Return the Markdown lines of the table of whole trials."""
+    header = [
+        "Detector",
+        "Products",
+        "Floor",
+        "Before",
+        "Now",
+        "Now / before",
+        "Now / floor",
+        "Where the time goes now",
+    ]
+    rows = []
+    for name, work in works.items():
+        shares = sorted(((work["shares"].get(kind, 0.0), kind) for kind in KINDS), reverse=True)
+        rows.append(
+            [
+                f"`{name}`",
+                f"{work['operations'] / 1e12:.2f} TFLOP",
+                f"{floor(work):.1f} s",
+                f"{seconds(work['before']):.1f} s",
+                f"{seconds(work['now']):.1f} s",
+                f"{units(work['now']) / units(work['before']):.2f}",
+                f"{seconds(work['now']) / floor(work):.1f}",
+                ", ".join(f"{kind} {share:.0%}" for share, kind in shares if share >= 0.05),
+            ]
+        )
+    return table_lines(header, rows)
+
+
+def write_page(works: Mapping[str, Work]) -> None:
+    """Write the table into the page, between its two marks."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    PAGE.write_text(head + BEGIN + "\n".join(table(works)) + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+
+
+def print_costs(works: Mapping[str, Work], epochs: int | None) -> None:
+    """Print both costs in units of the reference loop, and their ratio."""
+    what = "whole trials" if epochs is None else f"trials with {epochs} training epoch{'s' if epochs > 1 else ''}"
+    shown = Table(title=f"CPU time of {what}, in reference loops (and seconds)")
+    for column in ("Detector", "Before", "Now", "Now / before"):
+        shown.add_column(column, justify="left" if column == "Detector" else "right")
+    for name, work in works.items():
+        both = [f"{units(cost):,.1f} ({seconds(cost):.1f})" for cost in (work["before"], work["now"])]
+        shown.add_row(name, *both, f"{units(work['now']) / units(work['before']):.2f}")
+    Console().print(shown)
+
+
+def arguments(texts: Sequence[str] | None) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("detectors", nargs="*", metavar="DETECTOR", help=f"default: {', '.join(NETWORKS)}")
+    parser.add_argument("--before", default=BEFORE, help=f"the version to compare with (default: {BEFORE})")
+    parser.add_argument("--epochs", type=int, help="train for so many epochs (default: the detector's own number)")
+    parser.add_argument("--write", action="store_true", help="whole trials, written to trials.json and the page")
+    parser.add_argument(
+        "--table", action="store_true", help="write the page's table from trials.json, without measuring"
+    )
+    asked = parser.parse_args(texts)
+    if asked.write and asked.epochs is not None:
+        parser.error("--write: expected whole trials, found --epochs; leave one of them out")
+    if asked.epochs is not None and asked.epochs < 1:
+        parser.error(f"--epochs: expected a number of at least 1, found {asked.epochs}")
+    return asked
+
+
+def main(texts: Sequence[str] | None = None) -> None:
+    """Measure and print, or write, what the command line asks for."""
+    asked = arguments(texts)
+    works: dict[str, Work] = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    if asked.table:
+        write_page(works)
+        return
+    measured: dict[str, Work] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        before = export(asked.before, Path(folder))
+        for detector in asked.detectors or NETWORKS:
+            measured[detector] = measured_costs(detector, before, asked.epochs)
+            if asked.write:
+                measured[detector] |= measured_arithmetic(detector)
+                works[detector] = measured[detector]
+                ordered = sorted(works, key=lambda name: NETWORKS.index(name) if name in NETWORKS else len(NETWORKS))
+                works = {name: works[name] for name in ordered}
+                MEASURED.write_text(json.dumps(works, indent=1) + "\n", encoding="utf-8")
+    print_costs(measured, asked.epochs)
+    if asked.write:
+        write_page(works)
+
+
+if __name__ == "__main__":
+    main()

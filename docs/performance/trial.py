@@ -1,0 +1,176 @@
+"""Measure one trial in this process: ``python docs/performance/trial.py DETECTOR WHAT [EPOCHS]`` prints JSON.
+
+The trial is that of protocol `published` on SKAB with seed 0, without box, judge and store: construct, fit, score the
+training recordings, score the test recordings. WHAT is
+
+- ``cost``: CPU seconds of the three parts, beside those of the reference loop in the same process;
+- ``products``: floating-point operations in matrix products and convolutions;
+- ``profile``: the share of the CPU time by kind of operation.
+
+It imports only what versions from commit 51ef0b2 on have, so that `measure.py` can run it on an older version.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop
+
+from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import load_dataset
+from tsadbench.execution.plan import contender_from_label
+from tsadbench.registry import load_protocol
+
+# Operations by what they do, by the beginnings of PyTorch's names; anything else is "other".
+KINDS = {
+    "products": "addmm mm bmm baddbmm matmul linear mkldnn_convolution _slow_conv2d einsum convolution thnn_conv2d "
+    "mkldnn_rnn_layer slow_conv _convolution addbmm addmv mv dot",
+    "element-wise": "sigmoid tanh mul add sub rsub div relu leaky_relu elu selu lerp addcmul square pow sqrt exp log "
+    "neg threshold eq ge gt le lt where clamp maximum abs sign masked_fill silu softplus erf gelu logical_not bitwise_not "
+    "reciprocal rsqrt addcdiv nan_to_num isnan _cdist",
+    "reductions": "sum mean amax amin max min softmax _softmax log_softmax native_batch_norm native_layer_norm "
+    "logsumexp norm linalg_vector_norm nansum var std argmax batch_norm cumsum mse_loss max_pool topk sort",
+    "copies": "copy_ cat stack clone contiguous index index_select index_put gather scatter fill_ zero_ zeros ones "
+    "repeat slice_backward select_backward constant_pad_nd col2im im2col unfold_backward scatter_add index_add flip roll full "
+    "arange tril triu",
+    "random": "random uniform normal bernoulli native_dropout exponential randperm randn rand",
+    "optimiser": "_foreach _fused optimizer",
+}
+
+
+def reference_loop() -> float:
+    """Return the CPU seconds of 100 rounds of plain float32 products and element-wise operations, the unit."""
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(128, 128, generator=generator) / 16
+    state = torch.randn(128, 2_048, generator=generator)
+    with torch.inference_mode():
+        start = time.process_time()
+        for _ in range(100):
+            state = (weight @ state).sigmoid_().mul_(2.0).sub_(1.0)
+        return time.process_time() - start
+
+
+def product_rate() -> float:
+    """Return the best of ten rates of a float32 product of two 1,024 x 1,024 matrices, in operations per CPU second."""
+    left, right = torch.randn(2, 1_024, 1_024)
+    rates = []
+    with torch.inference_mode():
+        for _ in range(10):
+            start = time.process_time()
+            left @ right
+            rates.append(2 * 1_024**3 / (time.process_time() - start))
+    return max(rates)
+
+
+class Trial:
+    """A detector and the one episode of protocol `published` on SKAB.
+
+    Parameters
+    ----------
+    label
+        The detector, as `tsadbench run --detector` takes it.
+    epochs
+        Replaces the detector's own number of epochs; None keeps it.
+    """
+
+    def __init__(self, label: str, epochs: int | None) -> None:
+        data = load_dataset("skab")(DataOptions())
+        (self.episode,) = load_protocol("published")().episodes(data.dataset)
+        contender = contender_from_label(label, data.dataset)
+        self.detector = contender.construction.construct()
+        if epochs is not None:
+            self.detector.set_params(epochs=epochs)
+
+    def parts(self) -> dict[str, Callable[[], object]]:
+        """Return the three parts of the trial by name, to be called in this order."""
+        return {
+            "fit": lambda: self.detector.fit(self.episode.train),
+            "training_scores": lambda: self.detector.training_scores(self.episode.train),
+            "score": lambda: [self.detector.score(recording) for recording in self.episode.test],
+        }
+
+    def run(self) -> None:
+        """Run all parts."""
+        for part in self.parts().values():
+            part()
+
+    def epochs(self) -> int | None:
+        """Return how many epochs the fit took; None for a detector that trains no network."""
+        losses = getattr(self.detector, "losses_", None)
+        return None if losses is None else len(losses)
+
+
+def cost(trial: Trial) -> dict[str, object]:
+    """Return CPU seconds of each part and of the reference loop (the mean of two before and two after)."""
+    reference_loop()
+    loops = [reference_loop(), reference_loop()]
+    rate = product_rate()
+    seconds = {}
+    for name, part in trial.parts().items():
+        start = time.process_time()
+        part()
+        seconds[name] = time.process_time() - start
+    loops += [reference_loop(), reference_loop()]
+    return {
+        "seconds": seconds,
+        "unit": sum(loops) / 4,
+        "product_rate": max(rate, product_rate()),
+        "epochs": trial.epochs(),
+    }
+
+
+def products(trial: Trial) -> dict[str, object]:
+    """Return the floating-point operations in products and convolutions, forwards and backwards."""
+    # The counter knows the products that return a new tensor, and not those that add to one.
+    in_place = {torch.ops.aten.addmm_: addmm_flop, torch.ops.aten.baddbmm_: baddbmm_flop}
+    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
+        trial.run()
+    return {"operations": counter.get_total_flops(), "epochs": trial.epochs()}
+
+
+def kind_of(operation: str) -> str:
+    """Return the kind of an operation of PyTorch's profiler."""
+    name = operation.removeprefix("aten::").lower()
+    stem = name.removesuffix("_backward").removesuffix("_")
+    kinds = {beginning: kind for kind, beginnings in KINDS.items() for beginning in beginnings.split()}
+    exact = kinds.get(name) or kinds.get(stem)
+    if exact is not None:
+        return exact
+    return next(
+        (kind for beginning, kind in kinds.items() if name.startswith((f"{beginning}_", f"{beginning}."))), "other"
+    )
+
+
+def profiled(trial: Trial) -> dict[str, object]:
+    """Return the share of the CPU time by kind of operation, and the five dearest operations outside these kinds."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        trial.run()
+    events = profiler.key_averages()
+    total = sum(event.self_cpu_time_total for event in events)
+    shares: dict[str, float] = {}
+    others: dict[str, float] = {}
+    for event in events:
+        kind = kind_of(event.key)
+        shares[kind] = shares.get(kind, 0.0) + event.self_cpu_time_total / total
+        if kind == "other":
+            others[event.key] = event.self_cpu_time_total / total
+    dearest = sorted(others, key=others.__getitem__, reverse=True)[:5]
+    return {"shares": shares, "others": {name: others[name] for name in dearest}}
+
+
+def main() -> None:
+    """Print the measurement that the command line asks for."""
+    label, what, *rest = sys.argv[1:]
+    torch.set_num_threads(1)
+    trial = Trial(label, int(rest[0]) if rest else None)
+    measurement = {"cost": cost, "products": products, "profile": profiled}[what](trial)
+    print(json.dumps(measurement))
+
+
+if __name__ == "__main__":
+    main()
