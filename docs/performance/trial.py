@@ -28,16 +28,17 @@ from tsadbench.registry import load_protocol
 
 # Operations by what they do, by the beginnings of PyTorch's names; anything else is "other".
 KINDS = {
-    "products": "addmm mm bmm baddbmm matmul linear mkldnn_convolution _slow_conv2d einsum convolution thnn_conv2d "
-    "mkldnn_rnn_layer slow_conv _convolution addbmm addmv mv dot",
+    "products": "addmm mm bmm baddbmm matmul linear mkldnn_convolution _slow_conv2d einsum convolution "
+    "thnn_conv2d mkldnn_rnn_layer slow_conv _convolution addbmm addmv mv dot",
     "element-wise": "sigmoid tanh mul add sub rsub div relu leaky_relu elu selu lerp addcmul square pow sqrt exp log "
-    "neg threshold eq ge gt le lt where clamp maximum abs sign masked_fill silu softplus erf gelu logical_not bitwise_not "
-    "reciprocal rsqrt addcdiv nan_to_num isnan _cdist",
+    "neg threshold eq ge gt le lt where clamp maximum abs sign masked_fill silu softplus erf gelu "
+    "logical_not bitwise_not reciprocal rsqrt addcdiv nan_to_num isnan _cdist",
     "reductions": "sum mean amax amin max min softmax _softmax log_softmax native_batch_norm native_layer_norm "
-    "logsumexp norm linalg_vector_norm nansum var std argmax batch_norm cumsum mse_loss max_pool topk sort",
-    "copies": "copy_ cat stack clone contiguous index index_select index_put gather scatter fill_ zero_ zeros ones "
-    "repeat slice_backward select_backward constant_pad_nd col2im im2col unfold_backward scatter_add index_add flip roll full "
-    "arange tril triu",
+    "logsumexp norm linalg_vector_norm nansum var std argmax batch_norm cumsum mse_loss max_pool "
+    "topk sort",
+    "copies": "copy_ cat stack clone contiguous index index_select index_put gather scatter fill_ zero_ zeros "
+    "ones repeat slice_backward select_backward constant_pad_nd col2im im2col unfold_backward "
+    "scatter_add index_add flip roll full arange tril triu",
     "random": "random uniform normal bernoulli native_dropout exponential randperm randn rand",
     "optimiser": "_foreach _fused optimizer",
 }
