@@ -77,7 +77,19 @@ def load_detector(target: str) -> type[Detector]:
     elif is_registered(target):
         loaded = _load_member(prefix, name)
     else:
-        loaded = _load_reference(target)
+        return load_reference(target)
+    return _detector(target, loaded)
+
+
+def load_reference(target: str) -> type[Detector]:
+    """Return the class that ``package.module:Class`` or ``path/file.py:Class`` names; errors as for `load_detector`.
+
+    It does not look at what is registered, which would take many times as long as an import.
+    """
+    return _detector(target, _load_reference(target))
+
+
+def _detector(target: str, loaded: object) -> type[Detector]:
     if not _keeps_contract(loaded, "detectors"):
         raise UsageError(f"{target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}")
     return cast("type[Detector]", loaded)

@@ -11,7 +11,7 @@ from typing import cast
 import cloudpickle
 
 from tsadbench.base.detector import Detector
-from tsadbench.registry import load_detector
+from tsadbench.registry import load_reference
 from tsadbench.utils.import_lookup import find_package
 
 
@@ -56,7 +56,7 @@ class Construction:
         """Read what `dumps` wrote; imports the detector's module."""
         # The parent wrote these bytes. The other direction, from the box to the parent, is never unpickled.
         named, arguments = pickle.loads(data)
-        return cls(load_detector(named) if isinstance(named, str) else named, arguments)
+        return cls(load_reference(named) if isinstance(named, str) else named, arguments)
 
 
 def _reference(cls: type) -> str | None:

@@ -96,7 +96,7 @@ class Watch:
         self._pid = pid
         self._log = log
         self._next = 0.0
-        self._next_memory = 0.0
+        self._next_memory = time.monotonic() + _MEMORY_SECONDS
 
     def __call__(self) -> None:
         """Check the limits if the polling interval has passed.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -21,6 +22,7 @@ import warnings
 from tsadbench.sandbox import child
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
+from tsadbench.utils.threads import limit_threads
 
 _PATIENCE_SECONDS = 2.0
 _PR_SET_PDEATHSIG = 1
@@ -32,6 +34,9 @@ def main(fd: int) -> None:
     for module in receive(control)[0]["preload"]:
         with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
             importlib.import_module(module)
+    limit_threads(1)  # finds the libraries, so that the boxes need not
+    # A box shares the server's memory until one of them writes, and the garbage collector writes to all that it visits.
+    gc.freeze()
     living: set[int] = set()
     while True:
         try:

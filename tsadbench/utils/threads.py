@@ -5,17 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import lru_cache
+from importlib.machinery import ExtensionFileLoader
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 def limit_threads(threads: int) -> None:
     """Set the number of threads of every loaded library; environment variables come too late for these."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(limits=threads)
+    _loaded_libraries(len(sys.modules)).limit(limits=threads)
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)
+
+
+@lru_cache(maxsize=1)
+def _loaded_libraries(n_modules: int) -> ThreadpoolController:  # noqa: ARG001 - see `_libraries_of`
+    """Return the numeric libraries of this process, as of when it had imported so many modules."""
+    loaders = (getattr(getattr(module, "__spec__", None), "loader", None) for module in tuple(sys.modules.values()))
+    return _libraries_of(sum(isinstance(loader, ExtensionFileLoader) for loader in loaders))
+
+
+@lru_cache(maxsize=1)
+def _libraries_of(n_compiled_modules: int) -> ThreadpoolController:  # noqa: ARG001 - only to look again
+    """Find the numeric libraries; that takes milliseconds, so it is done again only after a compiled module came in.
+
+    A box inherits what the server that it is forked from has found.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @contextmanager
