@@ -14,6 +14,7 @@ from tests.detectors.test_deep import Level, noise
 from tsadbench import Recording, UsageError
 from tsadbench.base import Detector, FloatArray
 from tsadbench.registry import load_detector
+from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 NETWORKS = (
@@ -83,13 +84,21 @@ def ramp(n_rows: int) -> FloatArray:
 def test_without_a_bound_all_epochs_are_trained() -> None:
     detector = Counting().fit(ramp(27))
     assert [len(batch) for batch in detector.batches_] == 3 * [10, 10, 5]
-    assert detector.steps_ == 9
+    assert detector.training_facts() == {
+        "steps": 9,
+        "epochs": 3,
+        "n_windows": 25,
+        "share_seen": 1.0,
+        "loss": detector.losses_[2][0],
+        "held_out_loss": None,
+    }
 
 
 def test_a_bound_ends_training_within_an_epoch() -> None:
     unbounded, detector = Counting().fit(ramp(27)), Counting(max_steps=5).fit(ramp(27))
     assert detector.batches_ == unbounded.batches_[:5]
-    assert detector.steps_ == 5
+    facts = detector.training_facts()
+    assert (facts["steps"], facts["epochs"], facts["share_seen"]) == (5, 2, 1.0)
     # The loss of a batch is its first window's number: the last epoch's mean is that of the windows trained on in it.
     first, second = detector.batches_[3:]
     assert len(detector.losses_) == 2
@@ -110,13 +119,65 @@ def test_early_stopping_comes_first_if_it_comes_first() -> None:
 
     detector = Rises(held_out=0.2, epochs=50, max_steps=100).fit(ramp(60))
     assert len(detector.losses_) == 2
-    assert detector.steps_ < 100
+    assert detector.training_facts()["steps"] == 10
 
 
 def test_the_held_out_loss_of_a_part_of_an_epoch_counts() -> None:
     detector = Counting(held_out=0.2, max_steps=1).fit(ramp(60))
     assert detector.losses_[0][1] == 0.0
     assert sorted(detector.watched_) == list(range(46, 58))
+
+
+def seen_and_possible(detector: Counting, recordings: list[FloatArray]) -> tuple[int, int]:
+    """Count, from what the network was shown, the windows seen and those that a stride of 1 would give."""
+    seen = {number for batch in detector.batches_ for number in batch}
+    everything = Counting(epochs=1, held_out=detector.held_out).fit(recordings)
+    return len(seen), len({number for batch in everything.batches_ for number in batch})
+
+
+@pytest.mark.parametrize("stride", [1, 2, 7, 40])
+@pytest.mark.parametrize("max_steps", [None, 1, 2])
+def test_the_share_of_windows_seen(stride: int, max_steps: int | None) -> None:
+    recordings = [ramp(60), 100.0 + ramp(33), 200.0 + ramp(2), 300.0 + ramp(3)]
+    detector = Counting(stride=stride, max_steps=max_steps).fit(recordings)
+    n_seen, n_possible = seen_and_possible(detector, recordings)
+    assert n_possible == 58 + 31 + 1
+    assert detector.training_facts()["n_windows"] == n_possible
+    assert detector.training_facts()["share_seen"] == n_seen / n_possible
+
+
+def test_windows_held_out_are_not_among_those_that_could_be_seen() -> None:
+    detector = Counting(held_out=0.2).fit(ramp(60))
+    n_seen, n_possible = seen_and_possible(detector, [ramp(60)])
+    assert n_seen == n_possible == detector.training_facts()["n_windows"] == 44  # 58 less 12 and the 2 before them
+    assert detector.training_facts()["share_seen"] == 1.0
+    assert detector.training_facts()["held_out_loss"] == detector.losses_[-1][1]
+    strided = Counting(held_out=0.2, stride=2).fit(ramp(60)).training_facts()
+    assert strided["share_seen"] == 0.5
+
+
+def test_progress_says_what_share_was_seen_and_counts_steps_if_they_are_bounded() -> None:
+    def reports(rows: int, **bounds: int) -> list[tuple[int, int, str]]:
+        heard: list[tuple[int, int, str]] = []
+        with listening(lambda done, total, note: heard.append((done, total, note))):
+            Counting(**bounds).fit(ramp(rows))  # type: ignore[arg-type]
+        return heard
+
+    assert all("saw" not in note for _, _, note in reports(60))
+    assert reports(60, stride=4)[-1] == (3, 3, "saw 25 % of the training windows")
+    assert reports(60, max_steps=2)[-1] == (2, 2, "saw 34 % of the training windows")
+    assert reports(27, max_steps=100)[-1][:2] == (9, 9)
+    within = reports(2_502, epochs=2)
+    assert [done for done, _, _ in within] == [0, 0, 1, 1, 1, 2]
+    assert within[1][2].startswith("step 200 of 250 in epoch 1, loss ")
+    assert [done for done, _, _ in reports(2_502, max_steps=230)] == [100, 200, 230, 230]
+
+
+def test_facts_survive_a_restored_model() -> None:
+    detector = fitted("vanilla-ae", [noise(50, 3)])
+    again = type(detector)(**detector.get_params()).restore(detector.learned())
+    again.sensors_ = detector.sensors_
+    assert again.training_facts() == detector.training_facts() != {}
 
 
 def test_held_out_windows_are_thinned_out_evenly_if_steps_are_bounded() -> None:
@@ -182,7 +243,9 @@ def test_a_bounded_network_scores_every_row_that_an_unbounded_one_scores(name: s
     recordings = [noise(120, 3), noise(40, 3, seed=1)]
     unbounded, bounded = fitted(name, recordings), fitted(name, recordings, **bounds)
     assert isinstance(bounded, NetworkDetector)
-    assert bounded.steps_ <= bounds.get("max_steps", 10**6)
+    facts = bounded.training_facts()
+    assert facts["steps"] <= bounds.get("max_steps", 10**6)  # type: ignore[operator]
+    assert 0.0 < facts["share_seen"] < 1.0  # type: ignore[operator]
     rows = noise(60, 3, seed=2)
     scores = bounded.score(rows)
     np.testing.assert_array_equal(np.isfinite(scores), np.isfinite(unbounded.score(rows)))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -9,8 +10,9 @@ from threadpoolctl import threadpool_info
 
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
+from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
-from tsadbench.execution.trial import run_trial
+from tsadbench.execution.trial import run_trial, run_variants
 from tsadbench.utils.progress import progress
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -59,6 +61,30 @@ class Counts(Detector):
         return np.full(recording.n_rows, float(self.threads_))
 
 
+class States(Detector):
+    """States facts about its fit: allowed ones, or those that break the contract in some way."""
+
+    def __init__(self, *, how: str = "well") -> None:
+        self.how = how
+
+    def _fit(self, recordings):
+        self.n_rows_ = sum(recording.n_rows for recording in recordings)
+
+    def _score(self, recording):
+        return recording.values.sum(axis=1)
+
+    def _training_facts(self):
+        loss = float("nan") if self.how == "nan" else np.float64(0.5)
+        return {"n_rows": self.n_rows_, "share_seen": 0.25, "loss": loss}
+
+
+class Lies(States):
+    """Passes by the checks that `Detector.training_facts` makes."""
+
+    def training_facts(self):
+        return {"<script>": "alert"}
+
+
 def plan_of(detector, data, **options):
     return make_plan([detector], dataset=data, floors=False, **options)
 
@@ -102,6 +128,43 @@ def test_the_record_tells_what_the_trial_was(small_data):
     assert record.peak_memory_mib > 10
     assert record.manifest["versions"]["numpy"] == np.__version__
     assert record.manifest["data_hash"] == small_data.dataset.content_hash
+
+
+def test_the_record_keeps_what_a_detector_states_about_each_of_its_fits(small_data):
+    plan = plan_of(States, small_data)
+    record = run_trial(plan.trials[0], plan).record
+    n_rows = sum(recording.n_rows for recording in plan.episodes[0].train)
+    facts = {"n_rows": n_rows, "share_seen": 0.25, "loss": 0.5}
+    assert [(fit.episode, fit.facts) for fit in record.training] == [("all", facts)]
+    assert Record.from_json(record.to_json(), "here") == record
+    several = plan_of(States, small_data, protocol="skab", settings=["skab.train_rows=100"])
+    fits = run_trial(several.trials[0], several).record.training
+    assert [fit.episode for fit in fits] == [episode.id for episode in several.episodes]
+    assert len(fits) == 3
+    assert [fit.facts["n_rows"] for fit in fits] == [
+        sum(recording.n_rows for recording in episode.train) for episode in several.episodes
+    ]
+
+
+def test_trials_that_share_a_fit_share_its_facts(small_data):
+    trials = [plan_of(States, small_data).trials[0]] * 2
+    first, second = run_variants(trials, plan_of(States, small_data))
+    assert first.record.training == second.record.training != ()
+
+
+def test_a_record_without_facts_is_as_it_was_before_there_were_any(small_data):
+    plan = plan_of("distance", small_data)
+    record = run_trial(plan.trials[0], plan).record
+    assert record.training == ()
+    assert "training" not in json.loads(record.to_json())
+
+
+@pytest.mark.parametrize("detector", [States(how="nan"), Lies])
+def test_facts_that_may_not_be_stated_make_a_trial_invalid(small_data, detector):
+    plan = plan_of(detector, small_data)
+    record = run_trial(plan.trials[0], plan).record
+    assert record.status == "invalid"
+    assert ".training_facts: expected" in record.reason
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard, UsageError
+from tsadbench.base import EpisodeTraining
 from tsadbench.execution.record import Record
 
 
@@ -33,8 +34,8 @@ def test_a_row_has_just_the_keys_of_the_design():
     (row,) = rows(record("x[a=1]"))
     assert list(row) == [
         "detector", "label", "family", "parameters", "dataset", "protocol", "split", "seeds", "status", "failed",
-        "n_rows", "n_anomalous", "coverage", "look_ahead", "below_floor", "metrics", "threshold", "seconds",
-        "peak_memory_mib",
+        "n_rows", "n_anomalous", "coverage", "look_ahead", "below_floor", "metrics", "threshold", "training",
+        "seconds", "peak_memory_mib",
     ]  # fmt: skip
     assert list(row["threshold"][0]) == [
         "seed", "episode", "value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status",
@@ -149,6 +150,40 @@ def test_a_note_on_a_protocol_stands_in_its_tables_only(tmp_path):
     board.write(tmp_path)
     assert "one file is odd" in (tmp_path / "d/strict/overall.md").read_text()
     assert "one file is odd" not in (tmp_path / "d/published/overall.md").read_text()
+
+
+def trained(label, seed=0, protocol="strict", **facts):
+    return replace(record(label, seed), protocol=protocol, training=(EpisodeTraining("all", facts),))
+
+
+def test_a_row_has_what_its_fits_stated():
+    (row,) = rows(trained("x", 0, steps=3, loss=0.5), trained("x", 1, steps=4, loss=None))
+    assert row["training"] == [
+        {"seed": 0, "episode": "all", "steps": 3, "loss": 0.5},
+        {"seed": 1, "episode": "all", "steps": 4, "loss": None},
+    ]
+    assert rows(record("x"))[0]["training"] == []
+
+
+def test_rows_whose_fits_did_not_see_all_windows_are_noted():
+    board = Leaderboard.from_records(
+        [
+            trained("whole", share_seen=1.0),
+            record("silent"),
+            trained("b", share_seen=0.25),
+            trained("a", share_seen=0.254),
+            trained("c", 0, share_seen=0.37),
+            trained("c", 1, share_seen=0.5),
+            trained("b", protocol="skab", share_seen=1.0),
+        ]
+    )
+    notes = [
+        "d, protocol strict: a, b: saw 25 % of the training windows",
+        "d, protocol strict: c: saw 37 % to 50 % of the training windows",
+    ]
+    assert [str(note) for note in board.notes] == notes
+    markdown = board.to_markdown()
+    assert all(markdown.count(note) == 1 for note in notes)
 
 
 def test_a_leaky_row_says_so_and_takes_no_place_among_the_best():

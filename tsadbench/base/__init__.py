@@ -24,12 +24,14 @@ from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.scores import comparable
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.base.shared_rows import shared_rows
+from tsadbench.base.training_facts import SHARE_SEEN, EpisodeTraining, Fact, share_note
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [
+    "SHARE_SEEN",
     "AdaptedDetector",
     "BoolArray",
     "Choice",
@@ -40,6 +42,8 @@ __all__ = [
     "Edge",
     "Episode",
     "EpisodeThreshold",
+    "EpisodeTraining",
+    "Fact",
     "Float32Array",
     "FloatArray",
     "IntArray",
@@ -68,5 +72,6 @@ __all__ = [
     "extra",
     "find_package",
     "mask_runs",
+    "share_note",
     "shared_rows",
 ]

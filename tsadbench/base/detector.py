@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.search_space import Space
+from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.utils.arrays import FloatArray
 
@@ -77,9 +78,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
     implement ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``, ``declared_traits``,
-    ``search_space``, ``test_params``, ``expected_check_failures`` and, if it learns what a model file cannot hold,
-    ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no batch statistics,
-    no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+    ``search_space``, ``test_params``, ``expected_check_failures``, ``_training_facts`` and, if it learns what a model
+    file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no
+    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -241,6 +242,23 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         return cls._held_out_loss is not Detector._held_out_loss
 
     @final
+    def training_facts(self) -> dict[str, Fact]:
+        """Return what the detector states about its fit, by name: numbers, bools or None; by default nothing.
+
+        The box asks for it right after `fit`, records keep it. Tables mark a fit whose ``share_seen``, the share of the
+        training windows (or rows) that it looked at, is below 1.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ContractError
+            If there are more than 32 facts, or a name or a value is not allowed.
+        """
+        self._fitted_sensors()
+        return checked_facts(self._training_facts(), f"{type(self).__name__}.training_facts")
+
+    @final
     def learned(self) -> dict[str, object]:
         """Return all that `fit` has learned, by attribute, for `restore`.
 
@@ -303,6 +321,10 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
         """Return the mean loss over the rows from ``first`` on; for forecasters and reconstructors."""
         raise NotImplementedError  # never reached: `held_out_loss` checks whether it is overridden
+
+    def _training_facts(self) -> Mapping[str, Fact]:
+        """Return facts about the fit (`training_facts`); optional."""
+        return {}
 
     def _learned(self) -> dict[str, object]:
         """Return every attribute that is not a parameter.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.base.status import Status
+from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import StoreError
 from tsadbench.utils.parameters import JsonValue
 
@@ -63,6 +64,8 @@ class Record:
     judging
         Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
         threshold that a floor brings. Empty in records from before it was kept.
+    training
+        What the detector stated about its fits, for each episode in which it did. None of it in older records.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -97,10 +100,13 @@ class Record:
     note: str = ""
     scoring: str = ""
     judging: str = ""
+    training: tuple[EpisodeTraining, ...] = ()
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON; on one line if ``indent`` is None."""
-        unknown = None if self.scoring else {"scoring", "judging"}  # as the record was before these were kept
+        unknown = set() if self.scoring else {"scoring", "judging"}  # as the record was before these were kept
+        if not self.training:
+            unknown.add("training")
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 
     @classmethod

@@ -12,6 +12,7 @@ import numpy as np
 
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.protocol import Episode, Judgement, Scored
+from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest, parameter_values
@@ -58,6 +59,7 @@ class _TrialProgress:
         self.scored: list[Scored] = []
         self.contributions: dict[str, Float32Array] = {}
         self.log = ""
+        self.training: list[EpisodeTraining] = []
 
     def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
         """Gather the scores of one episode from a box whose detector is fitted."""
@@ -138,8 +140,9 @@ def _score_episode(
     )
     with box:
         try:
-            box.fit(episode.train)
+            training = EpisodeTraining(episode.id, box.fit(episode.train))
             for progress in all_progress:
+                progress.training.append(training)
                 box.set_parameters(progress.trial.contender.scoring)
                 progress.score(box, episode, contributions=plan.contributions)
                 if progress is not all_progress[-1]:
@@ -199,4 +202,5 @@ def _record(
         protocol_notes=judgement.notes if judgement else (),
         leaky=contender.traits.leaky,
         note=cls.note if issubclass(cls, AdaptedDetector) else "",
+        training=tuple(one for one in progress.training if one.facts),
     )

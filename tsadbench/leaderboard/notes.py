@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tsadbench.base.training_facts import share_note
 from tsadbench.execution.record import Record
+from tsadbench.utils.grouping import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,21 @@ def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
     notes = [Note(record.dataset, text) for record in records for text in record.notes]
     notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
     notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
+    notes += _shares_seen(records)
     for dataset in dict.fromkeys(record.dataset for record in records):
         notes += [Note(dataset, text) for text in _mixtures([one for one in records if one.dataset == dataset])]
     return tuple(dict.fromkeys(notes))
+
+
+def _shares_seen(records: Sequence[Record]) -> Iterator[Note]:
+    """Yield which rows' fits did not see all of the training windows; rows of equal shares in one note."""
+    rows = grouped(records, lambda record: (record.dataset, record.protocol, record.label))
+    texts = {
+        row: share_note(fit.facts for record in records for fit in record.training) for row, records in rows.items()
+    }
+    for (dataset, protocol, text), alike in grouped(texts, lambda row: (row[0], row[1], texts[row])).items():
+        if text:
+            yield Note(dataset, f"{', '.join(sorted(label for _, _, label in alike))}: {text}", protocol)
 
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:

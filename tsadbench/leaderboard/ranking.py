@@ -189,6 +189,11 @@ class Row:
                 for record in self.records
                 for fit in record.thresholds
             ],
+            "training": [
+                {"seed": record.seed, "episode": fit.episode, **fit.facts}
+                for record in self.records
+                for fit in record.training
+            ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
             **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),

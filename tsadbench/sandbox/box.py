@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ import numpy as np
 
 from tsadbench.base.recording import Recording
 from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import packed
@@ -115,13 +117,15 @@ class Box:
     ) -> None:
         self.close()
 
-    def fit(self, recordings: tuple[Recording, ...]) -> None:
-        """Fit the detector on the training recordings."""
+    def fit(self, recordings: tuple[Recording, ...]) -> dict[str, Fact]:
+        """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
         reply, _ = self._ask(*packed("fit", opaque))
         self.costs.fit_seconds += reply["seconds"]
         self.costs.fit_cpu_seconds += reply["cpu_seconds"]
+        with self._contract():
+            return checked_facts(reply["training_facts"], f"{self._name}.training_facts")
 
     def set_parameters(self, variant: Construction) -> None:
         """Change parameters of the fitted detector that its fit does not depend on; scoring costs start anew.
@@ -244,8 +248,15 @@ class Box:
         return BoxFailure("error", f"its process ended itself with exit code {code}")
 
     def _checked(self, array: FloatArray, shape: tuple[int, ...], call: str) -> FloatArray:
-        try:
+        with self._contract():
             return checked_scores(array, shape, f"{self._name}.{call}")
+
+    @staticmethod
+    @contextmanager
+    def _contract() -> Iterator[None]:
+        """Make a broken contract the failure of the box."""
+        try:
+            yield
         except ContractError as error:
             raise BoxFailure("invalid", str(error)) from error
 

@@ -77,7 +77,8 @@ class _Inside:
             return {}, []
         if kind == "fit":
             self._train = unpacked(header, arrays)
-            return self._timed(lambda: _nothing(detector.fit(self._train)))
+            costs, _ = self._timed(lambda: _nothing(detector.fit(self._train)))
+            return {**costs, "training_facts": detector.training_facts()}, []
         if kind == "training_scores":
             return self._timed(lambda: detector.training_scores(self._train))
         if kind == "held_out_loss":

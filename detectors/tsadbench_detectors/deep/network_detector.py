@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tsadbench import DataError, UsageError, progress
-from tsadbench.base import Detector, FloatArray, IntArray, Recording, Traits
+from tsadbench.base import SHARE_SEEN, Detector, Fact, FloatArray, IntArray, Recording, Traits, share_note
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.windows import Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser
@@ -30,6 +30,8 @@ from tsadbench_detectors.standardise import Scaler, Standardiser
 # Windows scored at once. It does not change the scores; with about 2,000 sequences (of 8 sensors), a recurrent layer's
 # step still fits in a core's cache.
 _WINDOWS_AT_ONCE = 256
+# Training steps between two reports within an epoch.
+_STEPS_A_REPORT = 100
 # Of so many windows, evenly spaced, quantiles and mean losses are known well enough.
 _ENOUGH_WINDOWS = 10_000
 # Far outside any sensor's range, and its square is still a float32.
@@ -90,8 +92,12 @@ class NetworkDetector(Detector):
     # After each epoch, the last of which may be a part of one: the mean loss of the windows trained on in it, and the
     # held-out windows' (NaN if there are none).
     losses_: list[tuple[float, float]]
-    # Training steps taken.
+    # Training steps taken, and those there are if nothing ends training early.
     steps_: int
+    most_steps_: int
+    # Windows trained on at least once, and those that could be with a stride of 1.
+    n_seen_: int
+    n_windows_: int
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -200,18 +206,16 @@ class NetworkDetector(Detector):
         held_out = held_out[:: self._gap(len(held_out))]
         best, best_weights = math.inf, None
         since_best = 0
-        self.losses_, self.steps_ = [], 0
+        self.losses_ = []
+        self.steps_, self.n_seen_, self.n_windows_ = 0, 0, windows.n_without_stride(training)
+        self.most_steps_ = self.epochs * math.ceil(len(training) / self.batch_size)
+        if self.max_steps is not None:
+            self.most_steps_ = min(self.most_steps_, self.max_steps)
         for epoch in range(1, self.epochs + 1):
-            batches = torch.split(training[torch.randperm(len(training), generator=order)], self.batch_size)
-            if self.max_steps is not None:
-                batches = batches[: self.max_steps - self.steps_]
-            self.network_.train()
-            n_windows = sum(map(len, batches))
-            loss = sum(self._step(optimiser, windows[batch]) * len(batch) for batch in batches) / n_windows
-            self.steps_ += len(batches)
+            loss = self._run_epoch(epoch, optimiser, windows, training[torch.randperm(len(training), generator=order)])
             watched = self._mean_loss(windows, held_out)
             self.losses_.append((loss, watched))
-            self._report(epoch)
+            self._report(epoch, f"loss {loss:.4f}" + ("" if math.isnan(watched) else f", held out {watched:.4f}"))
             if len(held_out) > 0:
                 since_best = 0 if watched < best else since_best + 1
                 if watched < best:
@@ -220,6 +224,58 @@ class NetworkDetector(Detector):
                 break
         if best_weights is not None:
             self.network_.load_state_dict(best_weights)
+        if note := share_note([self._training_facts()]):
+            self._report(epoch, note)
+
+    def _run_epoch(self, epoch: int, optimiser: torch.optim.Optimizer, windows: Windows, shuffled: Tensor) -> float:
+        """Take a step for each batch of the windows of these numbers; return the mean loss of those trained on."""
+        batches = torch.split(shuffled, self.batch_size)
+        if self.max_steps is not None:
+            batches = batches[: self.max_steps - self.steps_]
+        self.network_.train()
+        loss, n_seen = 0.0, 0
+        for step, batch in enumerate(batches, start=1):
+            loss += self._step(optimiser, windows[batch]) * len(batch)
+            n_seen += len(batch)
+            self.steps_ += 1
+            if step % _STEPS_A_REPORT == 0:
+                self._require_finite(loss, epoch)
+                self._report(epoch - 1, f"step {step} of {len(batches)} in epoch {epoch}, loss {loss / n_seen:.4f}")
+        self.n_seen_ = max(self.n_seen_, n_seen)
+        self._require_finite(loss, epoch)
+        return loss / n_seen
+
+    def _require_finite(self, loss: float, epoch: int) -> None:
+        if not math.isfinite(loss):
+            raise UsageError(
+                f"{type(self).__name__}: the loss became {loss} in epoch {epoch} of {self.epochs}; "
+                f"make learning_rate smaller, it is {self.learning_rate}"
+            )
+
+    def _report(self, epochs: int, note: str) -> None:
+        """Report progress in epochs; in steps if those are bounded."""
+        if self.max_steps is None:
+            progress(epochs, self.epochs, note)
+        else:
+            progress(self.steps_, self.most_steps_, note)
+
+    def _training_facts(self) -> Mapping[str, Fact]:
+        """Return steps, epochs (the last of which may be a part of one), and the last epoch's losses.
+
+        ``n_windows`` counts the windows that could be trained on with a stride of 1, without those held out;
+        ``share_seen`` is the share of them that was trained on at least once.
+        """
+        if not hasattr(self, "steps_"):  # a model file of version 0.1.0
+            return {}
+        loss, held_out_loss = self.losses_[-1]
+        return {
+            "steps": self.steps_,
+            "epochs": len(self.losses_),
+            "n_windows": self.n_windows_,
+            SHARE_SEEN: self.n_seen_ / self.n_windows_,
+            "loss": loss,
+            "held_out_loss": held_out_loss if math.isfinite(held_out_loss) else None,
+        }
 
     def _gap(self, n_windows: int) -> int:
         """Return k: of so many windows, every k-th is looked at outside of training steps; all if those are unbounded.
@@ -234,15 +290,6 @@ class NetworkDetector(Detector):
         """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
         length = self.window + self.horizon
         return stride * self._gap(sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings))
-
-    def _report(self, epoch: int) -> None:
-        loss, watched = self.losses_[-1]
-        if not math.isfinite(loss):
-            raise UsageError(
-                f"{type(self).__name__}: the loss became {loss} in epoch {epoch} of {self.epochs}; "
-                f"make learning_rate smaller, it is {self.learning_rate}"
-            )
-        progress(epoch, self.epochs, f"loss {loss:.4f}" + ("" if math.isnan(watched) else f", held out {watched:.4f}"))
 
     def _step(self, optimiser: torch.optim.Optimizer, windows: Tensor) -> float:
         optimiser.zero_grad()

@@ -29,6 +29,8 @@ class Windows:
         starts = _starts([len(rows) for rows in recordings], length, stride)
         self._counts = [len(of_recording) for of_recording in starts]
         self._starts = torch.cat(starts)
+        self._n_possible = [max(0, len(rows) - length + 1) for rows in recordings]
+        self._stride = stride
         # How many windows after one still reach into its rows.
         self._overlapping = (length - 1) // stride
 
@@ -38,6 +40,15 @@ class Windows:
     def __getitem__(self, numbers: Tensor) -> Tensor:
         """Return the windows of these numbers, [n_numbers, length, ...]."""
         return self._rows[self._starts[numbers][:, None] + self._offsets]
+
+    def n_without_stride(self, numbers: Tensor) -> int:
+        """Return how many windows a stride of 1 would give in place of those of these numbers, [n_numbers], ascending.
+
+        Each stands for itself and for those that the stride leaves out up to the next one, or to its recording's end.
+        """
+        ends = torch.tensor(self._counts).cumsum(0)
+        per_recording = torch.bincount(torch.bucketize(numbers, ends, right=True), minlength=len(ends)).tolist()
+        return sum(min(self._stride * n, most) for n, most in zip(per_recording, self._n_possible, strict=True))
 
     def hold_out(self, share: float) -> tuple[Tensor, Tensor]:
         """Return the numbers of the windows to train on, and of those held out.

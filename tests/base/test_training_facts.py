@@ -1,0 +1,91 @@
+"""Facts about a fit: what may be stated, and how tables word a share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tsadbench import ContractError, Detector, NotFittedError
+from tsadbench.base import share_note
+
+ROWS = np.zeros((5, 2))
+
+
+class States(Detector):
+    """States what it is given."""
+
+    def __init__(self, *, facts: object = None) -> None:
+        self.facts = facts
+
+    def _fit(self, recordings):
+        pass
+
+    def _score(self, recording):
+        return np.zeros(recording.n_rows)
+
+    def _training_facts(self):
+        return self.facts
+
+
+class StatesNothing(States):
+    _training_facts = Detector._training_facts
+
+
+def test_a_detector_that_says_nothing_states_nothing():
+    assert StatesNothing().fit(ROWS).training_facts() == {}
+
+
+def test_facts_come_out_as_pythons_own_numbers():
+    facts = {"steps": np.int64(3), "loss": np.float32(0.5), "share_seen": 0.25, "levelled": np.True_, "none": None}
+    stated = States(facts=facts).fit(ROWS).training_facts()
+    assert stated == {"steps": 3, "loss": 0.5, "share_seen": 0.25, "levelled": True, "none": None}
+    assert [type(value) for value in stated.values()] == [int, float, float, bool, type(None)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ([("steps", 3)], "expected a mapping with at most 32 facts, found list"),
+        ({f"a{i}": i for i in range(33)}, "found 33 facts"),
+        ({"Steps": 3}, "found 'Steps'"),
+        ({"": 3}, "found ''"),
+        ({3: 3}, "found 3"),
+        ({"a" * 41: 3}, "at most 40"),
+        ({"seed": 3}, "other than seed and episode, found 'seed'"),
+        ({"loss": float("nan")}, "expected loss to be a finite number, a bool or None, found nan"),
+        ({"loss": float("inf")}, "found inf"),
+        ({"loss": "small"}, "found 'small'"),
+        ({"losses": [1.0]}, r"found \[1.0\]"),
+        ({"losses": np.zeros(2)}, "found array"),
+        ({"steps": 2**70}, "expected steps to be a finite number"),
+        ({"share_seen": 1.5}, "expected share_seen to be a share from 0 to 1, found 1.5"),
+    ],
+)
+def test_what_may_not_be_stated(facts, message):
+    with pytest.raises(ContractError, match=message) as caught:
+        States(facts=facts).fit(ROWS).training_facts()
+    assert str(caught.value).startswith("States.training_facts: ")
+
+
+def test_before_the_fit_there_are_none():
+    with pytest.raises(NotFittedError):
+        States(facts={}).training_facts()
+
+
+@pytest.mark.parametrize(
+    ("shares", "note"),
+    [
+        ([], ""),
+        ([None], ""),
+        ([1.0, 1.0], ""),
+        ([0.37], "saw 37 % of the training windows"),
+        ([0.2904], "saw 29 % of the training windows"),
+        ([0.29], "saw 29 % of the training windows"),
+        ([0.9999], "saw 99 % of the training windows"),
+        ([0.00421], "saw 0.42 % of the training windows"),
+        ([0.1, 0.101, None], "saw 10 % of the training windows"),
+        ([1.0, 0.5], "saw 50 % to 100 % of the training windows"),
+    ],
+)
+def test_how_a_share_reads(shares, note):
+    assert share_note([{} if share is None else {"share_seen": share} for share in shares]) == note

@@ -1,0 +1,79 @@
+"""What a detector states about its fit: how long it trained, what share of the training rows it looked at."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tsadbench.errors import ContractError
+
+Fact: TypeAlias = bool | int | float | None
+# The fact that tables mark if it is below 1.
+SHARE_SEEN = "share_seen"
+
+_MOST_FACTS = 32
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# Rows of tables have these keys beside the facts.
+_TAKEN = ("seed", "episode")
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTraining:
+    """What one episode's detector stated about its fit, by name."""
+
+    episode: str
+    facts: Mapping[str, Fact]
+
+
+def checked_facts(facts: object, where: str) -> dict[str, Fact]:
+    """Return the facts as Python's own numbers if they keep the contract of `Detector.training_facts`.
+
+    Raises
+    ------
+    ContractError
+        If there are too many, a name is no lower-case identifier, or a value is no finite number.
+    """
+    if not isinstance(facts, Mapping) or len(facts) > _MOST_FACTS:
+        found = f"{len(facts)} facts" if isinstance(facts, Mapping) else type(facts).__name__
+        raise ContractError(f"{where}: expected a mapping with at most {_MOST_FACTS} facts, found {found}")
+    checked: dict[str, Fact] = {}
+    for name, given in facts.items():
+        value = given.item() if isinstance(given, np.generic) else given
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
+            raise ContractError(
+                f"{where}: expected names of lower-case letters, digits and underscores, at most 40, other than "
+                f"{' and '.join(_TAKEN)}, found {name!r:.60}"
+            )
+        if not (value is None or (isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**63)):
+            raise ContractError(f"{where}: expected {name} to be a finite number, a bool or None, found {value!r:.60}")
+        checked[name] = value
+    share = checked.get(SHARE_SEEN)
+    if share is not None and not 0.0 <= share <= 1.0:
+        raise ContractError(f"{where}: expected {SHARE_SEEN} to be a share from 0 to 1, found {share}")
+    return checked
+
+
+def share_note(facts: Iterable[Mapping[str, Fact]]) -> str:
+    """Return "saw 37 % of the training windows" if a fit did not see all of them, else nothing.
+
+    Parameters
+    ----------
+    facts
+        Those of each fit.
+    """
+    shares = sorted(share for one in facts if (share := one.get(SHARE_SEEN)) is not None)
+    if not shares or shares[0] >= 1.0:
+        return ""
+    least, most = _percent(shares[0]), _percent(shares[-1])
+    return f"saw {least if least == most else f'{least} to {most}'} of the training windows"
+
+
+def _percent(share: float) -> str:
+    """Return ``0.42 %``, ``37 %``, ``100 %``; 99 % for anything from there to below 100 %."""
+    percent = 100.0 * share
+    return f"{percent:.2g} %" if percent < 10.0 else f"{math.floor(percent + 1e-9)} %"
