@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tsadbench.base import Detector, FloatArray, Recording, Traits
+from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
 
@@ -29,8 +30,10 @@ class L2Z(Detector):
         self.standardiser_ = Standardiser.of(recordings)
 
     def _score(self, recording: Recording) -> FloatArray:
-        squared: FloatArray = self._contributions(recording).sum(axis=1)
-        return np.sqrt(squared)
+        return np.sqrt(by_blocks(lambda rows: self._squares(rows).sum(axis=1), recording.values))
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return self.standardiser_.z_scores(recording.values) ** 2
+        return by_blocks(self._squares, recording.values)
+
+    def _squares(self, rows: FloatArray) -> FloatArray:
+        return self.standardiser_.z_scores(rows) ** 2

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tsadbench.base import Detector, FloatArray, Recording, Traits
+from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
 
@@ -29,8 +30,10 @@ class MaxZ(Detector):
         self.standardiser_ = Standardiser.of(recordings)
 
     def _score(self, recording: Recording) -> FloatArray:
-        largest: FloatArray = self._contributions(recording).max(axis=1)
-        return largest
+        return by_blocks(lambda rows: self._absolute(rows).max(axis=1), recording.values)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return np.abs(self.standardiser_.z_scores(recording.values))
+        return by_blocks(self._absolute, recording.values)
+
+    def _absolute(self, rows: FloatArray) -> FloatArray:
+        return np.abs(self.standardiser_.z_scores(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 
 from tsadbench import DataError
 from tsadbench.base import Choice, Detector, FloatArray, IntArray, IntegerRange, RealRange, Recording, Space, Traits
+from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
@@ -97,22 +98,21 @@ class MSET(Detector):
         self._require(self.residual in get_args(Residual), "residual", f"one of {list(get_args(Residual))}")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        rows = pooled_rows(recordings)
-        if len(rows) < 2:
+        if sum(recording.n_rows for recording in recordings) < 2:
             raise DataError("MSET: expected at least 2 training rows, found 1; train on more rows")
         self.standardiser_ = Standardiser.of(recordings)
-        self.memory_ = self._remember(self.standardiser_.z_scores(rows))
+        self.memory_ = self._remember(pooled_rows(recordings))
 
-    def _remember(self, z_scores: FloatArray) -> Memory:
+    def _remember(self, rows: FloatArray) -> Memory:
         # A system at rest repeats its rows; the memory holds distinct ones.
-        distinct = np.unique(z_scores, axis=0)
+        distinct = np.unique(by_blocks(self.standardiser_.z_scores, rows), axis=0)
         return Memory.of(distinct[chosen_rows(distinct, self.memory_rows)], self.ridge)
 
     def _score(self, recording: Recording) -> FloatArray:
-        return self._smoothed(self._squares(recording, self.memory_))
+        return trailing_mean(self._residuals(recording.values, self.memory_), self.smoothing)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return self._squares(recording, self.memory_)
+        return by_blocks(lambda rows: self._squares(rows, self.memory_), recording.values, _ROWS_AT_ONCE)
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
         """Return the mean squared residual in z-scores, whatever ``residual`` is, because that changes the unit."""
@@ -121,32 +121,33 @@ class MSET(Detector):
         return float(np.mean((z - self.memory_.estimate(z)) ** 2))
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
-        squares = [np.empty_like(recording.values) for recording in recordings]
+        scores = [np.empty(recording.n_rows) for recording in recordings]
         blocks = [np.array_split(np.arange(recording.n_rows), _BLOCKS) for recording in recordings]
         for number in range(_BLOCKS):
-            others = [
+            others = (
                 np.delete(recording.values, of_recording[number], axis=0)
                 for recording, of_recording in zip(recordings, blocks, strict=True)
-            ]
-            memory = self._remember(self.standardiser_.z_scores(np.concatenate(others)))
-            for recording, of_recording, by_row in zip(recordings, blocks, squares, strict=True):
+            )
+            memory = self._remember(np.concatenate(list(others)))
+            for recording, of_recording, by_row in zip(recordings, blocks, scores, strict=True):
                 block = of_recording[number]
                 if len(block):
-                    by_row[block] = self._squares(recording.rows(block[0], block[-1] + 1), memory)
-        return [self._smoothed(by_row) for by_row in squares]
+                    by_row[block] = self._residuals(recording.values[block[0] : block[-1] + 1], memory)
+        return [trailing_mean(by_row, self.smoothing) for by_row in scores]
 
-    def _squares(self, recording: Recording, memory: Memory) -> FloatArray:
+    def _residuals(self, values: FloatArray, memory: Memory) -> FloatArray:
+        """Return the length of each row's residual, [n_rows]."""
+        return by_blocks(lambda rows: np.sqrt(self._squares(rows, memory).sum(axis=1)), values, _ROWS_AT_ONCE)
+
+    def _squares(self, rows: FloatArray, memory: Memory) -> FloatArray:
         """Return the squared residual of each sensor, [n_rows, n_sensors]."""
-        z = self.standardiser_.z_scores(recording.values)
-        estimate = np.concatenate([memory.estimate(part) for part in _parts(z)])
+        z = self.standardiser_.z_scores(rows)
+        estimate = memory.estimate(z)
         if self.residual == "standardised":
             return np.asarray((z - estimate) ** 2, dtype=np.float64)
         raw = estimate * self.standardiser_.scale + self.standardiser_.mean
         length = np.linalg.norm(raw, axis=1, keepdims=True)
-        return np.asarray(((recording.values - raw) / np.where(length > 0, length, 1.0)) ** 2, dtype=np.float64)
-
-    def _smoothed(self, squares: FloatArray) -> FloatArray:
-        return trailing_mean(np.sqrt(squares.sum(axis=1)), self.smoothing)
+        return np.asarray(((rows - raw) / np.where(length > 0, length, 1.0)) ** 2, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,8 +202,3 @@ def chosen_rows(rows: FloatArray, at_most: int) -> IntArray:
     count = min(len(rest), max(0, at_most - len(extremes)))
     evenly = rest[np.arange(count) * len(rest) // max(count, 1)]
     return np.sort(np.concatenate([extremes, evenly]))
-
-
-def _parts(rows: FloatArray) -> Iterator[FloatArray]:
-    for first in range(0, max(len(rows), 1), _ROWS_AT_ONCE):
-        yield rows[first : first + _ROWS_AT_ONCE]

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from tsadbench import DataError
 from tsadbench.base import Detector, FloatArray, IntArray, Recording, Traits
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.neighbours import Neighbours
+from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench_detectors.standardise import Standardiser
+
+# The products of so many rows with each block of remembered rows take 10 MiB.
+_ROWS_AT_ONCE = 16_384
 
 
 class NearestNeighbour(Detector):
@@ -46,48 +50,56 @@ class NearestNeighbour(Detector):
         self._require(self.max_rows >= 2, "max_rows", "at least 2")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        rows = pooled_rows(recordings)
-        if len(rows) < 2:
+        n_rows = sum(recording.n_rows for recording in recordings)
+        if n_rows < 2:
             raise DataError("NearestNeighbour: expected at least 2 training rows, found 1; train on more rows")
         self.standardiser_ = Standardiser.of(recordings)
-        self.n_training_rows_ = len(rows)
-        self.remembered_ = _evenly_spaced(len(rows), self.max_rows)
-        self.memory_ = self.standardiser_.z_scores(rows[self.remembered_])
-        self.tree_ = self._grown_tree()
-
-    def _grown_tree(self) -> cKDTree:
-        # Exact distances, row by row: scikit-learn's brute force gives two equal rows a distance of about 1e-8. An
-        # unbalanced tree, because a balanced one is slow to build if many rows are equal.
-        return cKDTree(self.memory_, balanced_tree=False)
+        self.n_training_rows_ = n_rows
+        self.remembered_ = _evenly_spaced(n_rows, self.max_rows)
+        self.memory_ = self.standardiser_.z_scores(_rows_of(recordings, self.remembered_))
+        self.neighbours_ = Neighbours(self.memory_)
 
     def _learned(self) -> dict[str, object]:
-        return {name: value for name, value in super()._learned().items() if name != "tree_"}
+        return {name: value for name, value in super()._learned().items() if name != "neighbours_"}
 
     def _restore(self, learned: Mapping[str, object]) -> None:
         super()._restore(learned)
-        self.tree_ = self._grown_tree()
+        self.neighbours_ = Neighbours(self.memory_)
 
     def _score(self, recording: Recording) -> FloatArray:
-        distances, _ = self.tree_.query(self.standardiser_.z_scores(recording.values))
-        return np.asarray(distances, dtype=np.float64)
+        return by_blocks(
+            lambda rows: self.neighbours_.nearest(self.standardiser_.z_scores(rows))[0],
+            recording.values,
+            at_once=_ROWS_AT_ONCE,
+        )
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
-        rows = pooled_rows(recordings)
-        if len(rows) != self.n_training_rows_:
+        n_rows = sum(recording.n_rows for recording in recordings)
+        if n_rows != self.n_training_rows_:
             raise DataError(
                 f"NearestNeighbour.training_scores: expected the recordings that fit was given, "
-                f"{self.n_training_rows_} rows, found {len(rows)}"
+                f"{self.n_training_rows_} rows, found {n_rows}"
             )
-        distances, neighbours = map(np.asarray, self.tree_.query(self.standardiser_.z_scores(rows), k=2))
-        # If a remembered row is not the first that the tree finds, the first one is another row, equal to it.
-        itself_first = self.remembered_[neighbours[:, 0]] == np.arange(len(rows))
-        nearest_other = np.where(itself_first, distances[:, 1], distances[:, 0])
-        borders = np.cumsum([recording.n_rows for recording in recordings])[:-1]
-        return np.split(nearest_other, borders)
+        borders = np.cumsum([0, *(recording.n_rows for recording in recordings)]).tolist()
+        return [self._held_out(recording, first) for recording, first in zip(recordings, borders, strict=False)]
+
+    def _held_out(self, recording: Recording, first: int) -> FloatArray:
+        """Return the distances to the nearest other row; ``first`` is the number of the recording's first row."""
+        distances = np.empty(recording.n_rows)
+        for start in range(0, recording.n_rows, _ROWS_AT_ONCE):
+            z = self.standardiser_.z_scores(recording.values[start : start + _ROWS_AT_ONCE])
+            numbers = np.arange(first + start, first + start + len(z))
+            # Its own places in the memory: one, or none between two equal numbers.
+            own = np.column_stack([np.searchsorted(self.remembered_, numbers, side) for side in ("left", "right")])
+            distances[start : start + len(z)], _ = self.neighbours_.nearest(z, excluded=own)
+        return distances
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        z = self.standardiser_.z_scores(recording.values)
-        _, neighbours = self.tree_.query(z)
+        return by_blocks(self._squares, recording.values, at_once=_ROWS_AT_ONCE)
+
+    def _squares(self, rows: FloatArray) -> FloatArray:
+        z = self.standardiser_.z_scores(rows)
+        _, neighbours = self.neighbours_.nearest(z)
         return np.asarray((z - self.memory_[neighbours]) ** 2, dtype=np.float64)
 
 
@@ -95,3 +107,11 @@ def _evenly_spaced(n_rows: int, at_most: int) -> IntArray:
     """Return the indices of all rows, or of ``at_most`` evenly spaced ones from the first on."""
     count = min(n_rows, at_most)
     return np.arange(count, dtype=np.int64) * n_rows // count
+
+
+def _rows_of(recordings: tuple[Recording, ...], numbers: IntArray) -> FloatArray:
+    """Return the rows with these ascending numbers, counted through all recordings."""
+    starts = np.cumsum([0, *(recording.n_rows for recording in recordings)])
+    of_each = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
+    rows = [recording.values[own - start] for recording, own, start in zip(recordings, of_each, starts, strict=False)]
+    return np.concatenate(rows)

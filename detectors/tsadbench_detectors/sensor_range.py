@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from tsadbench.base import Detector, FloatArray, Recording, Traits
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench_detectors.standardise import Standardiser
 
 
 class SensorRange(Detector):
@@ -26,15 +27,16 @@ class SensorRange(Detector):
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        rows = pooled_rows(recordings)
-        self.minimum_, self.maximum_ = rows.min(axis=0), rows.max(axis=0)
+        self.minimum_ = np.min([recording.values.min(axis=0) for recording in recordings], axis=0)
+        self.maximum_ = np.max([recording.values.max(axis=0) for recording in recordings], axis=0)
         self.scale_ = Standardiser.of(recordings).scale
 
     def _score(self, recording: Recording) -> FloatArray:
-        largest: FloatArray = self._contributions(recording).max(axis=1)
-        return largest
+        return by_blocks(lambda rows: self._excess(rows).max(axis=1), recording.values)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        below, above = self.minimum_ - recording.values, recording.values - self.maximum_
-        excess: FloatArray = np.maximum(np.maximum(below, above), 0.0) / self.scale_
+        return by_blocks(self._excess, recording.values)
+
+    def _excess(self, rows: FloatArray) -> FloatArray:
+        excess: FloatArray = np.maximum(np.maximum(self.minimum_ - rows, rows - self.maximum_), 0.0) / self.scale_
         return excess

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -10,6 +10,10 @@ import numpy as np
 
 from tsadbench import DataError
 from tsadbench.base import BoolArray, FloatArray, Recording
+from tsadbench_detectors.row_blocks import pooled_blocks, row_blocks
+
+# So many rows, at most, are standardised at once for their covariance.
+_ROWS_OF_COVARIANCE = 65_536
 
 
 class Scaler(Protocol):
@@ -51,11 +55,15 @@ class Standardiser:
     @classmethod
     def of(cls, recordings: Sequence[Recording]) -> Self:
         """Learn from training recordings."""
-        rows = pooled_rows(recordings)
-        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+        n_rows = sum(recording.n_rows for recording in recordings)
+        # NumPy adds the rows of one sensor alone in pairs, which blocks would change.
+        blocks = tuple(row_blocks(recordings)) if recordings[0].n_sensors > 1 else (pooled_rows(recordings),)
+        mean = summed_rows(blocks) / n_rows
+        deviation = np.sqrt(summed_rows((rows - mean) ** 2 for rows in blocks) / n_rows)
         # The mean of equal numbers may differ from them in the last bits, and so may their deviation from 0.
-        varies = deviation > len(rows) * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(mean=np.where(varies, mean, rows[0]), scale=np.where(varies, deviation, 1.0), varies=varies)
+        varies = deviation > n_rows * np.finfo(np.float64).eps * np.abs(mean)
+        first = recordings[0].values[0]
+        return cls(mean=np.where(varies, mean, first), scale=np.where(varies, deviation, 1.0), varies=varies)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Return the z-scores, under the name that every scaler has."""
@@ -67,7 +75,24 @@ class Standardiser:
 
     def varying_z_scores(self, values: FloatArray) -> FloatArray:
         """Return the z-scores of those sensors that vary over the training rows, [n_rows, n_varying]."""
-        return self.z_scores(values)[:, self.varies]
+        return (values[:, self.varies] - self.mean[self.varies]) / self.scale[self.varies]
+
+    def covariance(self, recordings: Sequence[Recording]) -> FloatArray:
+        """Return the covariance (ddof 1) of the varying sensors' z-scores, [n_varying, n_varying].
+
+        Up to 65,536 rows it is `numpy.cov` to the bit; the products of more rows are added block by block.
+        """
+
+        def z_scores() -> Iterator[FloatArray]:
+            return map(self.varying_z_scores, pooled_blocks(recordings, _ROWS_OF_COVARIANCE))
+
+        n_rows = sum(recording.n_rows for recording in recordings)
+        mean = summed_rows(z_scores()) / n_rows
+        products = np.zeros((len(mean), len(mean)))
+        for z in z_scores():
+            centred = (z - mean).T
+            products += np.dot(centred, centred.T)
+        return products * (1 / (n_rows - 1))
 
     def with_constant_sensors(self, by_varying_sensor: FloatArray) -> FloatArray:
         """Return [n_rows, n_varying] as [n_rows, n_sensors]: 0 for each sensor that is constant in training."""
@@ -109,9 +134,10 @@ class UnitRange:
     @classmethod
     def of(cls, recordings: Sequence[Recording]) -> Self:
         """Learn from training recordings."""
-        rows = pooled_rows(recordings)
+        smallest = np.min([recording.values.min(axis=0) for recording in recordings], axis=0)
+        largest = np.max([recording.values.max(axis=0) for recording in recordings], axis=0)
         varies = Standardiser.of(recordings).varies
-        return cls(smallest=rows.min(axis=0), range=np.where(varies, np.ptp(rows, axis=0), 1.0))
+        return cls(smallest=smallest, range=np.where(varies, largest - smallest, 1.0))
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Return ``(values - smallest) / range``, [n_rows, n_sensors]."""
@@ -121,3 +147,18 @@ class UnitRange:
 def pooled_rows(recordings: Sequence[Recording]) -> FloatArray:
     """Return the rows of all recordings, one below the other, [n_rows, n_sensors]."""
     return np.concatenate([recording.values for recording in recordings])
+
+
+def summed_rows(blocks: Iterable[FloatArray]) -> FloatArray:
+    """Return the sum [n_sensors] of all rows of blocks [n_rows, n_sensors], at least one block.
+
+    Rows of several sensors are added one after the other, as NumPy adds those of one array: to the bit, the sum does
+    not depend on how they are divided into blocks.
+    """
+    total: FloatArray | None = None
+    for block in blocks:
+        rows = block if total is None else np.concatenate([total[None], block])
+        total = rows.sum(axis=0)
+    if total is None:
+        raise DataError("expected at least one row, found none")
+    return total

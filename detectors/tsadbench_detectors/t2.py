@@ -10,8 +10,9 @@ import numpy as np
 from scipy.linalg import pinvh
 
 from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits
+from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.standardise import Standardiser
 
 # Directions with a smaller share of the largest variance are rounding: collinear sensors give about 1e-15.
 NEGLIGIBLE_VARIANCE = 1e-12
@@ -65,18 +66,20 @@ class T2(Detector):
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
         self.standardiser_.require_variation("T2")
-        z = self.standardiser_.varying_z_scores(pooled_rows(recordings))
-        covariance = np.atleast_2d(np.cov(z, rowvar=False))
+        covariance = self.standardiser_.covariance(recordings)
         self.precision_ = np.asarray(pinvh(covariance, rtol=NEGLIGIBLE_VARIANCE), dtype=np.float64)
 
     def _score(self, recording: Recording) -> FloatArray:
-        return trailing_median(self._by_varying_sensor(recording).sum(axis=1), self.smoothing)
+        statistic = by_blocks(lambda rows: self._by_varying_sensor(rows).sum(axis=1), recording.values)
+        return trailing_median(statistic, self.smoothing)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return self.standardiser_.with_constant_sensors(self._by_varying_sensor(recording))
+        return by_blocks(
+            lambda rows: self.standardiser_.with_constant_sensors(self._by_varying_sensor(rows)), recording.values
+        )
 
-    def _by_varying_sensor(self, recording: Recording) -> FloatArray:
-        z = self.standardiser_.varying_z_scores(recording.values)
+    def _by_varying_sensor(self, rows: FloatArray) -> FloatArray:
+        z = self.standardiser_.varying_z_scores(rows)
         # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
         split: FloatArray = z * np.einsum("ri,ij->rj", z, self.precision_)
         return split

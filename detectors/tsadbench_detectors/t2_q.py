@@ -10,8 +10,9 @@ import numpy as np
 
 from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, RealRange, Recording, Space, Traits
 from tsadbench_detectors.control_limits import q_limit, t2_limit
+from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
-from tsadbench_detectors.standardise import Standardiser, pooled_rows
+from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE
 
 
@@ -73,31 +74,36 @@ class T2Q(Detector):
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
         self.standardiser_.require_variation("T2Q")
-        z = self.standardiser_.varying_z_scores(pooled_rows(recordings))
-        ascending, vectors = np.linalg.eigh(np.atleast_2d(np.cov(z, rowvar=False)))
+        n_rows = sum(recording.n_rows for recording in recordings)
+        ascending, vectors = np.linalg.eigh(self.standardiser_.covariance(recordings))
         variances, vectors = ascending[::-1], vectors[:, ::-1]
         k = _n_components(variances, self.variance)
         smallest = NEGLIGIBLE_VARIANCE * variances[0]
         # A copy of a view with other strides sums in another order: pickled and fitted detector must agree to the bit.
         self.components_ = np.ascontiguousarray(vectors[:, :k])
         self.component_variances_ = np.ascontiguousarray(variances[:k])
-        self.t2_limit_ = t2_limit(k, len(z), self.confidence)
+        self.t2_limit_ = t2_limit(k, n_rows, self.confidence)
         self.q_limit_ = q_limit(np.maximum(variances[k:], smallest), self.confidence)
 
     def _score(self, recording: Recording) -> FloatArray:
-        t2, q = self._statistics(recording)
-        smooth_t2 = trailing_median(t2.sum(axis=1), self.smoothing)
-        smooth_q = trailing_median(q.sum(axis=1), self.smoothing)
-        return np.maximum(smooth_t2, smooth_q)
+        t2, q = by_blocks(self._sums, recording.values).T
+        return np.maximum(trailing_median(t2, self.smoothing), trailing_median(q, self.smoothing))
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        t2, q = self._statistics(recording)
+        return by_blocks(self._of_the_larger, recording.values)
+
+    def _sums(self, rows: FloatArray) -> FloatArray:
+        """Return each row's T-squared and Q, [n_rows, 2]."""
+        return np.column_stack([statistic.sum(axis=1) for statistic in self._statistics(rows)])
+
+    def _of_the_larger(self, rows: FloatArray) -> FloatArray:
+        t2, q = self._statistics(rows)
         t2_is_larger = t2.sum(axis=1) >= q.sum(axis=1)
         return self.standardiser_.with_constant_sensors(np.where(t2_is_larger[:, None], t2, q))
 
-    def _statistics(self, recording: Recording) -> tuple[FloatArray, FloatArray]:
+    def _statistics(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return T-squared and Q, divided by their limits and split by sensor, [n_rows, n_varying] each."""
-        z = self.standardiser_.varying_z_scores(recording.values)
+        z = self.standardiser_.varying_z_scores(rows)
         # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
         scores = np.einsum("ri,ik->rk", z, self.components_)
         distances = np.einsum("rk,ik->ri", scores / self.component_variances_, self.components_)

@@ -23,6 +23,26 @@ def test_pools_the_rows_of_all_recordings_like_scikit_learn() -> None:
     np.testing.assert_array_equal(pooled_rows([_recording(rows[:30]), _recording(rows[30:])]), rows)
 
 
+@pytest.mark.parametrize("n_sensors", [1, 2, 7, 50])
+@pytest.mark.parametrize("cuts", [[], [1], [3, 8_192, 8_193, 15_000]])
+def test_a_long_recording_is_standardised_as_numpy_does_to_the_bit(n_sensors: int, cuts: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(rng.uniform(-1e6, 1e6, n_sensors), rng.uniform(0.1, 1e3, n_sensors), size=(20_000, n_sensors))
+    standardiser = Standardiser.of([_recording(piece) for piece in np.split(rows, cuts)])
+    np.testing.assert_array_equal(standardiser.mean, rows.mean(axis=0))
+    np.testing.assert_array_equal(standardiser.scale, rows.std(axis=0))
+
+
+@pytest.mark.parametrize(("n_rows", "tolerance"), [(2, 0.0), (9_000, 0.0), (65_536, 0.0), (150_000, 1e-12)])
+def test_the_covariance_is_numpys_and_to_the_bit_up_to_65536_rows(n_rows: int, tolerance: float) -> None:
+    rows = np.random.default_rng(0).normal(size=(n_rows, 4)) @ np.triu(np.ones((4, 4))) * [1, 20, 1e-3, 0] + 7
+    pieces = [_recording(piece) for piece in np.split(rows, [max(n_rows // 3, 1)])]
+    standardiser = Standardiser.of(pieces)
+    expected = np.cov(standardiser.varying_z_scores(rows), rowvar=False)
+    assert expected.shape == (3, 3)
+    np.testing.assert_allclose(standardiser.covariance(pieces), expected, rtol=tolerance)
+
+
 def test_a_constant_sensor_counts_in_its_own_unit() -> None:
     standardiser = Standardiser.of([_recording([[0.0, 5.0], [2.0, 5.0]])])
     np.testing.assert_array_equal(standardiser.varies, [True, False])
