@@ -1,10 +1,11 @@
 """Carry the committed records over to today's identities, without running their trials again.
 
-A record's ``trial``, ``scoring`` and ``judging`` and its manifest's ``code_hash`` become those of the code here now;
-everything else stays as it is, to the byte. This is right only if today's code gives what the record says: ``--check``
-takes run stores in which trials were fitted again, and compares every metric, count and threshold to the bit. Networks
-give other last bits on another processor, and training enlarges them: ``--before`` takes stores in which the code that
-made the records fitted the same trials on the same machine, and then these two are compared.
+A record's ``trial``, ``scoring`` and ``judging`` and its manifest's ``code_hash`` become those of the code here now,
+and a record from before scored rows were counted gets their number; everything else stays as it is, to the byte. This
+is right only if today's code gives what the record says: ``--check`` takes run stores in which trials were fitted
+again, and compares every metric, count and threshold to the bit. Networks give other last bits on another processor,
+and training enlarges them: ``--before`` takes stores in which the code that made the records fitted the same trials on
+the same machine, and then these two are compared.
 
 A record is refused, and its file left alone, if today's code plans no such trial (another label, other parameters),
 if the data, the labels or a library's version are others than those it was made with, or if it was fitted again with
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if names is None or reason:
                 refusals.append(f"{table}, {record.label}, seed {record.seed}: refused: {reason}")
                 continue
-            lines.append(carried(line, record, names, code))
+            lines.append(carried(line, record, names, code, rows_of(plan)))
         print(f"{table}: {len(lines)} records carried over, {len(refusals)} refused", *refusals, sep="\n  ")
         n_refused += len(refusals)
         if options.write and not refusals:
@@ -201,12 +202,20 @@ def first_difference(recorded: Record, again: Record) -> str:
     return ""
 
 
-def carried(line: str, record: Record, names: Identity, code: str) -> str:
-    """Return a record's line under today's identity."""
+def rows_of(plan: Plan) -> int:
+    """Return how many training and test rows each trial of a plan scores."""
+    return sum(one.n_rows for episode in plan.episodes for one in (*episode.train, *episode.test))
+
+
+def carried(line: str, record: Record, names: Identity, code: str, n_rows: int) -> str:
+    """Return a record's line under today's identity, with the number of rows that the trial scored."""
+    if record.rows_scored is None:
+        line = line.replace(',"protocol_notes":', f',"rows_scored":{n_rows},"protocol_notes":', 1)
     line = line.replace(f'"trial":"{record.trial}"', f'"trial":"{names.trial}"', 1)
     line = re.sub(r'"code_hash":"[0-9a-f]*"', f'"code_hash":"{code}"', line, count=1)
-    line = re.sub(r',"scoring":"[^"]*","judging":"[^"]*"\}$', "}", line)
-    return f'{line[:-1]},"scoring":"{names.scoring}","judging":"{names.judging}"}}'
+    identities = f',"scoring":"{names.scoring}","judging":"{names.judging}"'
+    line, n_replaced = re.subn(r',"scoring":"[^"]*","judging":"[^"]*"', identities, line, count=1)
+    return line if n_replaced else f"{line[:-1]}{identities}}}"
 
 
 if __name__ == "__main__":

@@ -234,6 +234,15 @@ class TestChangedRules:
         assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} >= {"changed"}
 
 
+def test_judging_counts_the_scored_rows_of_an_older_record(planned, store, small_data):
+    records = run_plan(planned(), store)
+    for record in records:
+        store.replace_record(replace(record, rows_scored=None), record.trial)
+    assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
+    assert [store.find(record.trial).rows_scored for record in records] == [record.rows_scored for record in records]
+    assert all(record.rows_scored for record in records)
+
+
 class TestCommittedRecords:
     def test_a_committed_record_of_equal_identity_counts_as_done(self, planned, store, diary, tmp_path):
         records = run_plan(planned(), None)

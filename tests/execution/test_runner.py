@@ -147,6 +147,21 @@ def test_cpu_seconds_are_measured(plan_of):
         assert seconds >= 0.0
 
 
+def test_scored_rows_are_counted(plan_of, small_data):
+    training, tests = small_data.dataset.train, small_data.dataset.test
+    n_rows = sum(recording.n_rows for recording in (*training, *tests))
+    # Variants share a fit; each scores all rows by itself.
+    assert [record.rows_scored for record in run_plan(plan_of({}, {"weight": 2.0}), None)] == [n_rows, n_rows]
+    plan = make_plan(["t2"], dataset=small_data, protocol="skab", settings=["skab.train_rows=20"], floors=False)
+    (record,) = run_plan(plan, None)
+    n_fits = len(plan.episodes)
+    assert n_fits > 1
+    # Each recording is scored by its own fit, whose training rows are scored once more.
+    assert record.rows_scored == sum(recording.n_rows for recording in tests) + 20 * n_fits
+    (failed,) = run_plan(plan_of({"fails": True}), None)
+    assert failed.rows_scored == 0
+
+
 class Telling(Counting):
     """A `Counting` that says which sensor it was."""
 

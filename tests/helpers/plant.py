@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tsadbench.leaderboard.board import COST_COLUMNS
+
 DETECTORS = '''
 import os, sys, time
 import numpy as np
@@ -101,14 +103,11 @@ class Plant:
         )
 
 
-COSTS = ("fit_seconds", "score_seconds", "peak_memory_mib")
-
-
 def table(text: str) -> list[dict[str, str]]:
     """Return the rows of a leaderboard as CSV without the columns that no two runs share."""
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows
-    return [{name: cell for name, cell in row.items() if name not in COSTS} for row in rows]
+    return [{name: cell for name, cell in row.items() if name not in COST_COLUMNS} for row in rows]
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:

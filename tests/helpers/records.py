@@ -32,6 +32,7 @@ def record(label, seed=0, floor=False, status="ok", split="overall", dataset="d"
         thresholds=(EpisodeThreshold("all", threshold),) if ok else (),
         fit_seconds=2.0 + seed,
         score_seconds=1.0,
+        rows_scored=1_200,
         peak_memory_mib=100.0 + seed,
         manifest={},
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -37,7 +38,7 @@ def test_cells_hold_mean_and_spread_places_and_marks(board):
     assert cells["⇊ third"]["AUROC"].marked == ".2000↓"
     assert cells["best"]["seeds"].text == "2"
     assert grid.floors[0][0].text == "floor"
-    assert grid.failures[0][-1].text == "invalid in 1 of 1"
+    assert dict(zip(grid.header, grid.failures[0], strict=True))["seeds"].text == "invalid in 1 of 1"
 
 
 def test_markdown_escapes_and_explains(board):
@@ -63,3 +64,21 @@ def test_a_terminal_table_fits_its_width_or_says_what_it_left_out(board, width):
     lines = console.file.getvalue().splitlines()
     assert all(len(line.rstrip()) <= width for line in lines)
     assert any("best" in line and ".92" in line for line in lines)
+    # Throughput is the same on all splits: it moves behind them.
+    assert any("best" in line and ".92" in line and "1.2k" in line for line in lines) == (width == 240)
+    assert sum("1.2k" in line for line in lines) == 4
+
+
+def test_a_narrow_terminal_shows_throughput_once_for_all_splits(board):
+    doubled = [replace(one, splits={**one.splits, "other": one.splits["overall"]}) for one in records_of(board)]
+    console = Console(width=90, file=io.StringIO())
+    for table in terminal(Leaderboard.from_records(doubled).rows, 90):
+        console.print(table)
+    text = console.file.getvalue()
+    assert text.count(", split ") == 2
+    assert text.count("d, protocol strict: throughput") == 1
+    assert text.count("Rows/s") == 1
+
+
+def records_of(board):
+    return [one for row in board.rows for one in row.records if one.status == "ok"]

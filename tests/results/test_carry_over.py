@@ -10,19 +10,30 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.plans import make_plan
+from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.board import Leaderboard
 
-SCRIPT = Path(__file__).parents[2] / "leaderboards" / "carry_over.py"
+SCRIPTS = Path(__file__).parents[2] / "leaderboards"
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return lambda *arguments: module.main([str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
 def carry_over():
-    spec = importlib.util.spec_from_file_location("carry_over", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return lambda *arguments: module.main([str(argument) for argument in arguments])
+    return script("carry_over")
+
+
+@pytest.fixture(scope="module")
+def emit():
+    return script("emit")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +51,8 @@ def made(tmp_path_factory):
 
 
 def old(line: str) -> str:
-    """Return a record's line as it was before: under other hashes."""
+    """Return a record's line as it was before: under other hashes, its scored rows not counted."""
+    line = re.sub(r',"rows_scored":[1-9]\d*', "", line)
     line = re.sub(r'"(trial|code_hash)":"[0-9a-f]+"', r'"\1":"0123"', line)
     return re.sub(r',"scoring":"\w+","judging":"\w+"\}$', "}", line)
 
@@ -54,9 +66,10 @@ def tables(made, tmp_path):
     return file
 
 
-def test_the_hashes_become_todays_and_nothing_else_changes(made, tables, tmp_path, carry_over, capsys):
+def test_hashes_become_todays_rows_are_counted_and_nothing_else_changes(made, tables, tmp_path, carry_over, capsys):
     store, lines = made
     before = tables.read_text()
+    assert "rows_scored" not in before
     assert carry_over("--tables", tmp_path, "--check", store) == 0
     assert tables.read_text() == before, "without --write nothing is written"
     assert carry_over("--tables", tmp_path, "--check", store, "--write") == 0
@@ -110,3 +123,20 @@ def test_a_record_of_another_machine_is_held_against_the_code_that_made_it(
     assert "equal to the bit to what the code of the record gives on the same machine" in capsys.readouterr().out
     carried = "".join(f"{line}\n" for line in lines).replace('"auroc":0.', '"auroc":0.1')
     assert tables.read_text() == carried
+
+
+def test_tables_are_written_anew_from_records_alone(made, tmp_path, emit):
+    _, lines = made
+    folder = tmp_path / "pumploop" / "strict"
+    folder.mkdir(parents=True)
+    (folder / RECORDS).write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / RECORDS).write_text("not for these tables")
+    assert emit("--tables", tmp_path) == 0
+    records = [Record.from_json(line, "line") for line in lines]
+    for (_, _, split), board in Leaderboard.from_records(records).alone().items():
+        assert (folder / f"{split}.csv").read_text() == board.to_csv()
+        assert (folder / f"{split}.md").read_text() == board.to_markdown()
+        assert (folder / f"{split}.json").read_text() == board.to_json()
+    assert (folder / RECORDS).read_text() == "".join(f"{line}\n" for line in lines)
+    assert [file.name for file in (tmp_path / "paper").iterdir()] == [RECORDS]

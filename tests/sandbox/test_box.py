@@ -69,6 +69,8 @@ def test_scores_contributions_progress_and_costs_come_out(launcher):
     assert box.costs.fit_seconds > 0
     assert box.costs.score_seconds > 0
     assert box.costs.peak_memory_mib > 10
+    # Contributions are no scores: their rows, like their seconds, do not count.
+    assert box.costs.rows_scored == ROWS.n_rows + 2 + ROWS.n_rows
 
 
 def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch):

@@ -52,6 +52,8 @@ class Record:
         Wall clock inside the box: fitting, and scoring training and test recordings.
     fit_cpu_seconds, score_cpu_seconds
         The same in seconds of all its threads together; None in records from before this was measured.
+    rows_scored
+        Training and test rows that were scored in ``score_seconds``; None in records from before they were counted.
     protocol_notes
         What tables must say about the protocol's use of the data.
     leaky
@@ -95,6 +97,7 @@ class Record:
     manifest: Mapping[str, JsonValue]
     fit_cpu_seconds: float | None = None
     score_cpu_seconds: float | None = None
+    rows_scored: int | None = None
     protocol_notes: tuple[str, ...] = ()
     leaky: str = ""
     note: str = ""
@@ -102,11 +105,17 @@ class Record:
     judging: str = ""
     training: tuple[EpisodeTraining, ...] = ()
 
+    @property
+    def rows_per_second(self) -> float | None:
+        """Training and test rows scored per second of wall clock; None if either is not known."""
+        return self.rows_scored / self.score_seconds if self.rows_scored and self.score_seconds else None
+
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON; on one line if ``indent`` is None."""
-        unknown = set() if self.scoring else {"scoring", "judging"}  # as the record was before these were kept
-        if not self.training:
-            unknown.add("training")
+        # As the record was before these were kept.
+        unknown = set() if self.scoring else {"scoring", "judging"}
+        unknown |= set() if self.training else {"training"}
+        unknown |= {"rows_scored"} if self.rows_scored is None else set()
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 
     @classmethod

@@ -12,7 +12,7 @@ from tsadbench.errors import ContractError
 from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import scored_episodes
+from tsadbench.execution.score_arrays import rows_scored, scored_episodes
 
 
 def judged_again(
@@ -47,6 +47,7 @@ def judged_again(
     }
     judging = judging_identity(record.protocol, protocol, labels.content_hash, fixed_threshold)
     record = replace(record, judging=judging, manifest=manifest, splits={}, thresholds=(), protocol_notes=())
+    record = replace(record, rows_scored=rows_scored(scored))  # an older record lacks it
     try:
         judgement = protocol.judge(scored, labels)
     except ContractError as error:

@@ -24,6 +24,11 @@ def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
     }
 
 
+def rows_scored(scored: Iterable[Scored]) -> int:
+    """Return how many training and test rows the episodes have scores of."""
+    return sum(len(scores) for episode in scored for scores in (*episode.train, *episode.test))
+
+
 def scored_episodes(
     arrays: Mapping[str, FloatArray], episodes: Iterable[Episode], fixed_threshold: float | None
 ) -> tuple[Scored, ...]:

@@ -20,6 +20,8 @@ from tsadbench.utils.grouping import grouped
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]
+# Measured by a clock: no two runs share them, so whoever compares tables to the bit leaves them out.
+COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 
 
 class Leaderboard:
@@ -101,8 +103,7 @@ class Leaderboard:
         """
         frame = self.to_frame()
         columns = [str(column) for column in frame if len(self.tables()) > 1 or column not in _TABLE]
-        tail = ["fit_seconds", "score_seconds", "peak_memory_mib"]
-        tail += [column for column in columns if column.startswith("diagnostic_")]
+        tail = [*COST_COLUMNS, *(column for column in columns if column.startswith("diagnostic_"))]
         frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
         return frame.to_csv(index=False, lineterminator="\n")
 
@@ -111,23 +112,25 @@ class Leaderboard:
         return pd.DataFrame.from_records([_flat(row) for row in self.rows])
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; return the files.
-
-        ``<data set>/<protocol>/records.jsonl`` holds every trial's record, one per line.
+        """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
         Raises
         ------
         UsageError
             If a file cannot be written.
         """
+        return self.write_tables(folder) + [
+            write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
+            for (dataset, protocol), lines in self.record_lines().items()
+        ]
+
+    def write_tables(self, folder: Path) -> list[Path]:
+        """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; errors as for `write`."""
         written = []
         for (dataset, protocol, split), table in self.alone().items():
             texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
             written += [write_file(folder / dataset / protocol / f"{split}.{end}", text) for end, text in texts.items()]
-        return written + [
-            write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
-            for (dataset, protocol), lines in self.record_lines().items()
-        ]
+        return written
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
@@ -165,11 +168,7 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     for name, summary in row.metrics.items():
         flat[f"{name}_mean"] = summary.mean
         flat[f"{name}_std"] = summary.std
-    flat |= {
-        "fit_seconds": row.fit_seconds,
-        "score_seconds": row.score_seconds,
-        "peak_memory_mib": row.peak_memory_mib,
-    }
+    flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean
         flat[f"diagnostic_{name}_std"] = summary.std

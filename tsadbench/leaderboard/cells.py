@@ -9,6 +9,7 @@ from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, UNDEFINED, Row, by_table
+from tsadbench.leaderboard.throughput import HEADER, throughput_legend, throughput_texts
 from tsadbench.registry import load_protocol
 from tsadbench.utils.markdown import number
 
@@ -62,7 +63,7 @@ class Cell:
 class Grid:
     """One table: its title, its header, and cells for detectors, floors and failures.
 
-    Diagnostics stand in the columns from ``n_metrics`` on.
+    Throughput stands in the columns from ``n_metrics`` on, diagnostics in those from ``n_measures`` on.
     """
 
     title: str
@@ -71,6 +72,7 @@ class Grid:
     floors: tuple[tuple[Cell, ...], ...]
     failures: tuple[tuple[Cell, ...], ...]
     n_metrics: int
+    n_measures: int
 
     @property
     def blocks(self) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
@@ -81,7 +83,7 @@ class Grid:
         """Return some columns of the table as a table."""
         header = tuple(self.header[i] for i in chosen)
         detectors, floors, failures = (tuple(tuple(row[i] for i in chosen) for row in block) for block in self.blocks)
-        return Grid(self.title, header, detectors, floors, failures, len(header))
+        return Grid(self.title, header, detectors, floors, failures, len(header), len(header))
 
 
 def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = ()) -> list[Grid]:
@@ -120,16 +122,18 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
             Cell(str(row.first.look_ahead)),
             Cell("-" if row.coverage is None else f"{row.coverage:.1%}"),
             Cell(str(len(row.seeds)) if row.ok else row.failure_count),
+            *map(Cell, throughput_texts(row)),
             *(_diagnostic_cell(row, diagnostic, decimals) for diagnostic in diagnostics),
         )
 
     return Grid(
         title=_title(rows),
-        header=header + tuple(f"{diagnostic.title}{DIAGNOSTIC}" for diagnostic in diagnostics),
+        header=(*header, *HEADER, *(f"{diagnostic.title}{DIAGNOSTIC}" for diagnostic in diagnostics)),
         detectors=tuple(cells(row) for row in rows if row.ok and not row.floor),
         floors=tuple(cells(row) for row in rows if row.ok and row.floor),
         failures=tuple(cells(row) for row in rows if not row.ok),
         n_metrics=len(header),
+        n_measures=len(header) + len(HEADER),
     )
 
 
@@ -225,6 +229,7 @@ def legend(rows: Sequence[Row]) -> str:
     return " ".join(
         [
             LEGEND,
+            throughput_legend(rows),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
             *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),

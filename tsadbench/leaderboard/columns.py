@@ -22,7 +22,7 @@ class Diagnostic:
     name
         In machine-readable output.
     title
-        In tables.
+        In tables; empty if they have no column for it.
     group
         One of `GROUPS`.
     decimals
@@ -52,7 +52,8 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
         instead_of="false_alarms_per_hour",
     ),
     Diagnostic("false_alarm_share", "In false alarm", "operational"),
-    Diagnostic("rows_per_second", "Rows/s", "operational", decimals=0),
+    # Every table has it, beside the seconds of a fit.
+    Diagnostic("rows_per_second", "", "operational", decimals=0),
     Diagnostic("vus_pr", "VUS-PR", "vus"),
     Diagnostic("affiliation_precision", "Aff-P", "affiliation"),
     Diagnostic("affiliation_recall", "Aff-R", "affiliation"),
@@ -63,7 +64,7 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
 def shown_diagnostics(rows: Iterable[Row]) -> list[Diagnostic]:
     """Return the diagnostics that a table shows: those that are defined in one of its rows."""
     defined = {name for row in rows for name, summary in row.diagnostics.items() if summary.mean is not None}
-    return [one for one in DIAGNOSTICS if one.name in defined and one.instead_of not in defined]
+    return [one for one in DIAGNOSTICS if one.title and one.name in defined and one.instead_of not in defined]
 
 
 def groups_of(options: Iterable[str]) -> tuple[str, ...]:

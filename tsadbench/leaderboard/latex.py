@@ -57,7 +57,7 @@ def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:
     blocks = [
         [_line(cells) for cells in grid.detectors],
         [_line(cells) for cells in grid.floors],
-        [_failed(cells) for cells in grid.failures],
+        [_failed(cells[0], cells[full.n_metrics - 1], len(grid.header)) for cells in full.failures],
     ]
     first = rows[0]
     texts = [legend(rows), *map(str, notes), *failure_lines(rows)]
@@ -94,10 +94,10 @@ def _line(cells: Sequence[Cell]) -> str:
     return " & ".join([rf"\texttt{{{escape(name.text)}}}", *map(_cell, others)]) + r" \\"
 
 
-def _failed(cells: Sequence[Cell]) -> str:
+def _failed(name: Cell, count: Cell, n_columns: int) -> str:
     """Return the row of a detector without numbers: what happened, over all columns."""
-    what = rf"\multicolumn{{{len(cells) - 1}}}{{l}}{{{escape(cells[-1].text)}}}"
-    return rf"\texttt{{{escape(cells[0].text)}}} & {what} \\"
+    what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(count.text)}}}"
+    return rf"\texttt{{{escape(name.text)}}} & {what} \\"
 
 
 def _cell(cell: Cell) -> str:

@@ -161,6 +161,20 @@ class Row:
         """Largest resident size of the process that held the detector."""
         return max((r.peak_memory_mib for r in self.records if r.peak_memory_mib is not None), default=None)
 
+    @property
+    def rows_per_second(self) -> float | None:
+        """Training and test rows scored per second of wall clock: the mean over seeds.
+
+        Records from before scored rows were counted have none; their diagnostics count them in stored scores.
+        """
+        speeds = Summary.of(record.rows_per_second for record in self.records)
+        return self.diagnostics.get("rows_per_second", UNDEFINED).mean if speeds.mean is None else speeds.mean
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """The numbers of threads that its trials ran with, in order: one, unless seeds were run differently."""
+        return tuple(sorted({record.threads for record in self.records}))
+
     def to_json(self) -> dict[str, JsonValue]:
         """Return the row as machine-readable tables have it.
 
@@ -196,6 +210,13 @@ class Row:
             ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
+            "throughput": {
+                "fit_seconds": self.fit_seconds,
+                "score_seconds": self.score_seconds,
+                "rows_per_second": self.rows_per_second,
+                "peak_memory_mib": self.peak_memory_mib,
+                "threads": list(self.threads),
+            },
             **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
             **({"stored": True, "manifest": dict(self.first.manifest)} if self.stored else {}),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.console import Console
@@ -10,51 +11,71 @@ from rich.table import Table
 from rich.text import Text
 
 from tsadbench.leaderboard.cells import Grid, grids
-from tsadbench.leaderboard.ranking import Row
+from tsadbench.leaderboard.ranking import Row, by_table
+from tsadbench.utils.grouping import grouped
 
 # The metrics that a narrow terminal gives up first.
 _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")
-# How tables become narrower: decimals, metrics left out, whether diagnostics get a table of their own.
-_ATTEMPTS: tuple[tuple[int, tuple[str, ...], bool], ...] = (
-    (4, (), False),
-    (3, (), False),
-    (4, (), True),
-    (3, (), True),
-    (3, _EXPENDABLE, True),
+# The title has it.
+_TITLED = "Anomalous"
+# How tables become narrower: decimals, metrics left out, and how many of metrics, throughput and diagnostics stand in
+# one table, before the others get tables of their own.
+_ATTEMPTS: tuple[tuple[int, tuple[str, ...], int], ...] = (
+    (4, (), 3),
+    (3, (), 3),
+    (4, (), 2),
+    (3, (), 2),
+    (4, (), 1),
+    (3, (), 1),
+    (3, _EXPENDABLE, 1),
+    (3, (*_EXPENDABLE, "flagged"), 1),
 )
 
 
 def terminal(rows: Sequence[Row], width: int) -> list[Table]:
     """Return ranked rows as rich tables that fit the width.
 
-    If they do not fit as they are: with fewer decimals, with diagnostics in tables of their own, with fewer metrics.
+    If they do not fit as they are: with fewer decimals, with diagnostics in tables of their own, with throughput in one
+    behind the splits, as it is the same on all of them, with fewer metrics.
     """
-    for decimals, without, apart in _ATTEMPTS:
+    for decimals, without, n_together in _ATTEMPTS:
         shown = grids(rows, decimals, without)
-        tables = [_rich(grid.columns(range(grid.n_metrics)) if apart else grid) for grid in shown]
+        tables = [_rich(_together(grid, n_together, narrow=bool(without))) for grid in shown]
         if all(_width(table) <= width for table in tables):
             break
     if without:
         for table in tables:
             table.caption = f"omitted to fit the terminal: {', '.join(without)} (--format markdown has them)"
-    if not apart:
-        return tables
-    return [part for grid, table in zip(shown, tables, strict=True) for part in (table, *_diagnostics(grid, width))]
+    pairs = zip(by_table(rows), shown, tables, strict=True)
+    parts: list[Table] = []
+    for (dataset, protocol), of_splits in grouped(pairs, lambda pair: pair[0][:2]).items():
+        for _, grid, table in of_splits:
+            parts += [table, *(_diagnostics(grid, width) if n_together < 3 else ())]
+        if n_together < 2:
+            _, first, _ = of_splits[0]
+            parts.append(_rich(_throughput(first, f"{dataset}, protocol {protocol}: throughput")))
+    return parts
 
 
-def _diagnostics(grid: Grid, width: int) -> list[Table]:
-    """Return a table's diagnostics as tables of their own, each with as many columns as fit the width."""
-    tables: list[Table] = []
+def _together(grid: Grid, n_together: int, *, narrow: bool) -> Grid:
+    n_columns = (grid.n_metrics, grid.n_measures, len(grid.header))[n_together - 1]
+    return grid.columns([i for i in range(n_columns) if not (narrow and grid.header[i] == _TITLED)])
+
+
+def _throughput(grid: Grid, title: str) -> Grid:
+    return replace(grid.columns([0, *range(grid.n_metrics, grid.n_measures)]), title=title)
+
+
+def _diagnostics(grid: Grid, width: int) -> Iterator[Table]:
+    """Yield a table's diagnostics as tables of their own, each with as many columns as fit the width."""
     chosen: list[int] = []
-    for column in range(grid.n_metrics, len(grid.header)):
-        wider = _rich(grid.columns([0, *chosen, column]))
-        if chosen and _width(wider) <= width:
-            chosen.append(column)
-            tables[-1] = wider
-        else:
-            chosen = [column]
-            tables.append(_rich(grid.columns([0, column])))
-    return tables
+    for column in range(grid.n_measures, len(grid.header)):
+        if chosen and _width(_rich(grid.columns([0, *chosen, column]))) > width:
+            yield _rich(grid.columns([0, *chosen]))
+            chosen = []
+        chosen.append(column)
+    if chosen:
+        yield _rich(grid.columns([0, *chosen]))
 
 
 def _rich(grid: Grid) -> Table:

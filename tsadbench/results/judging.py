@@ -117,7 +117,7 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
             yield Judged(record, "cannot be judged", str(error))
             continue
         changed = _found(now) != _found(record)
-        if changed or now.judging != record.judging:
+        if changed or (now.judging, now.rows_scored) != (record.judging, record.rows_scored):
             store.replace_record(now, record.trial)
         yield Judged(now, "changed" if changed else "same")
 

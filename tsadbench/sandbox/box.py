@@ -34,7 +34,8 @@ _KEPT_LOG_BYTES = 2**19
 class Costs:
     """What a detector has used so far: seconds of its own work, and the box's largest resident size.
 
-    Seconds are wall-clock time; CPU seconds are those of all threads of the process together.
+    Seconds are wall-clock time; CPU seconds are those of all threads of the process together. ``rows_scored`` are the
+    training and test rows that were scored in ``score_seconds``.
     """
 
     fit_seconds: float = 0.0
@@ -42,6 +43,7 @@ class Costs:
     fit_cpu_seconds: float = 0.0
     score_cpu_seconds: float = 0.0
     peak_memory_mib: float = 0.0
+    rows_scored: int = 0
 
     def add(self, other: Costs) -> None:
         """Add the costs of another box of the same trial."""
@@ -50,6 +52,7 @@ class Costs:
         self.fit_cpu_seconds += other.fit_cpu_seconds
         self.score_cpu_seconds += other.score_cpu_seconds
         self.peak_memory_mib = max(self.peak_memory_mib, other.peak_memory_mib)
+        self.rows_scored += other.rows_scored
 
 
 class Box:
@@ -136,13 +139,13 @@ class Box:
             The detector's class, and the arguments to be changed.
         """
         self._ask({"kind": "set_parameters"}, [np.frombuffer(variant.dumps(), dtype=np.uint8)])
-        self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0)
+        self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         n_rows = sum(recording.n_rows for recording in self._train)
         reply, scores = self._ask({"kind": "training_scores"}, max_values=n_rows)
-        self._count_scoring(reply)
+        self._count_scoring(reply, n_rows)
         if len(scores) != len(self._train):
             raise BoxFailure("invalid", f"{self._name}.training_scores: one array per training recording was expected")
         pairs = zip(scores, self._train, strict=True)
@@ -152,7 +155,7 @@ class Box:
         """Return the scores [n_rows] of one unlabelled recording."""
         self._n_scored += 1
         reply, scores = self._ask(*self._anonymous("score", recording), max_values=recording.n_rows)
-        self._count_scoring(reply)
+        self._count_scoring(reply, recording.n_rows)
         return self._checked(scores[0], (recording.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
@@ -236,9 +239,10 @@ class Box:
         self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, float(reply["peak_memory_mib"]))
         return reply, results
 
-    def _count_scoring(self, reply: Header) -> None:
+    def _count_scoring(self, reply: Header, n_rows: int) -> None:
         self.costs.score_seconds += reply["seconds"]
         self.costs.score_cpu_seconds += reply["cpu_seconds"]
+        self.costs.rows_scored += n_rows
 
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""

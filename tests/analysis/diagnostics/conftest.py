@@ -35,6 +35,7 @@ def add(store) -> Callable[..., Record]:
         protocol: str = "strict[warm_up=2]",
         status: str = "ok",
         score_seconds: float = 2.0,
+        counted: bool = True,
     ) -> Record:
         values = {".": 0.0, "x": 2.0, "?": np.nan}
         scores = {f"test/all/{name}": np.array([values[one] for one in text]) for name, text in flagged.items()}
@@ -60,6 +61,7 @@ def add(store) -> Callable[..., Record]:
             thresholds=(EpisodeThreshold("all", threshold),) if status == "ok" else (),
             fit_seconds=1.0,
             score_seconds=score_seconds,
+            rows_scored=sum(one.n_rows for one in (*data.dataset.train, *data.dataset.test)) if counted else None,
             peak_memory_mib=1.0,
             manifest={"data_hash": data.dataset.content_hash, "labels_hash": data.labels.content_hash},
         )

@@ -105,15 +105,18 @@ def test_tables_have_them_last_marked_and_without_a_place(board):
     overall = grids(board.rows)[0]
     after = overall.header[overall.header.index("seeds") + 1 :]
     assert after == (
-        "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "Rows/s†", "VUS-PR†",
+        "Fit, s", "Rows/s", "MiB",
+        "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "VUS-PR†",
         "Aff-P†", "Aff-R†", "Aff-F1†",
     )  # fmt: skip
     (cells,) = overall.detectors
     shown = dict(zip(overall.header, cells, strict=True))
     assert shown["Found†"].text == ".8333(.2357)"
     assert shown["Delay, s†"].text == "780.0(848.5)"
-    assert shown["Rows/s†"].text == "35(0)"
-    assert {cell.rank for cell in cells[-10:]} == {0}
+    assert shown["Rows/s"].text == "35"
+    (row,) = (row for row in board.rows if row.split == "overall" and row.ok)
+    assert (row.diagnostics["rows_per_second"].mean, row.rows_per_second) == (35.0, 35.0)
+    assert {cell.rank for cell in cells[-12:]} == {0}
     assert "it takes no part in the ranking" in legend(board.rows)
     text = board.to_markdown()
     assert "| Aff-F1† |" in text
@@ -125,9 +128,16 @@ def test_where_there_is_no_time_tables_count_rows(add, store):
     data = make_dataset(timeless=("a", "b", "c"))
     plain = Leaderboard.from_records([add(data)])
     (grid, *_) = grids(with_diagnostics(plain, store, lambda _: data, ["operational"]).rows)
-    assert grid.header[-6:] == (
-        "Found†", "Already on†", "Delay, rows†", "False alarms/1000 rows†", "In false alarm†", "Rows/s†",
+    assert grid.header[-5:] == (
+        "Found†", "Already on†", "Delay, rows†", "False alarms/1000 rows†", "In false alarm†",
     )  # fmt: skip
+
+
+def test_scored_rows_that_an_older_record_did_not_count_are_counted_in_its_scores(add, store, data):
+    plain = Leaderboard.from_records([add(data, counted=False)])
+    assert {row.rows_per_second for row in plain.rows} == {None}
+    found = with_diagnostics(plain, store, lambda _: data, ["operational"])
+    assert {row.rows_per_second for row in found.rows} == {35.0}
 
 
 def test_the_legend_explains_only_what_is_shown(add, store, data):
@@ -138,7 +148,7 @@ def test_the_legend_explains_only_what_is_shown(add, store, data):
     assert "†" not in legend(plain.rows)
 
 
-@pytest.mark.parametrize(("width", "n_tables"), [(400, 1), (200, 2), (120, 3)])
+@pytest.mark.parametrize(("width", "n_tables"), [(400, 1), (200, 2), (120, 4)])
 def test_a_terminal_too_narrow_for_all_columns_shows_them_in_tables_of_their_own(board, width, n_tables):
     console = Console(width=width, file=io.StringIO())
     board = Leaderboard([row for row in board.rows if row.split == "overall"])
@@ -148,7 +158,7 @@ def test_a_terminal_too_narrow_for_all_columns_shows_them_in_tables_of_their_own
     text = console.file.getvalue()
     assert len(tables) == n_tables
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
-    for name in (*grids(board.rows)[0].header, "hand, split overall, protocol strict[warm_up=2]", "35(0)"):
+    for name in (*grids(board.rows)[0].header, "hand, split overall, protocol strict[warm_up=2]", "780.0(848.5)"):
         assert name in text
     assert text.count("mine") == n_tables
 

@@ -239,6 +239,17 @@ def test_a_report_may_stand_beside_any_reference(stores):
     assert [row["reference"] for row in of_split["f"]] == [{}, {}]
 
 
+def test_the_page_has_each_rows_throughput(stores):
+    data, found = stores
+    store = found["strict"]
+    content = report_content(store, lambda name: data)
+    records = {record.label: record for record in store.records()}
+    for row in content["boards"][0]["tables"][0]["rows"]:
+        record = records[row["label"]]
+        assert row["cost"]["rows_per_second"] == record.rows_scored / record.score_seconds
+        assert (row["cost"]["threads"], row["cost"]["fit_seconds"]) == ([1], record.fit_seconds)
+
+
 class TestCommand:
     def test_a_store_becomes_a_page(self, stores, tsadbench, tmp_path):
         store = Store.create(tmp_path / "runs")

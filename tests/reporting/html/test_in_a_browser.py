@@ -112,7 +112,13 @@ def test_floors_can_be_ranked_among_the_detectors_and_costs_be_shown(opened):
     opened.page.get_by_label("rank floors among the detectors").check()
     assert len(column(opened, "AUPRC")) == 5
     opened.page.get_by_label("cost").check()
-    assert all(re.fullmatch(r"[\d.,e-]+", text) for text in column(opened, "Fit (s)"))
+    for title in ("Fit (s)", "Rows/s", "Memory (MiB)", "Score (s)", "CPU (s)"):
+        assert all(re.fullmatch(r"[\d.,e+-]+", text) for text in column(opened, title)), title
+    opened.page.get_by_role("button", name="Rows/s").click()
+    speeds = [float(text.replace(",", "")) for text in column(opened, "Rows/s")]
+    assert speeds == sorted(speeds, reverse=True)
+    opened.page.get_by_label("throughput").uncheck()
+    assert "Rows/s" not in opened.page.locator("#table thead").inner_text()
 
 
 def test_time_zooms_by_buttons_keys_and_mouse(opened):

@@ -18,6 +18,7 @@ from tsadbench.analysis.diagnostics.affiliation import Affiliation, Zone, zones_
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER, check_buffer, vus_pr
 from tsadbench.analysis.events import Delay, Event, delays_of, false_alarms_of, recording_events, row_seconds
 from tsadbench.errors import UsageError
+from tsadbench.execution.score_arrays import rows_scored
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.parameters import nearest
@@ -205,8 +206,7 @@ def _normal_hours(parts: Sequence[_OfRecording]) -> float | None:
 
 
 def _rows_per_second(result: TrialResult) -> float | None:
-    n_rows = sum(len(scores) for scored in result.scored for scores in (*scored.train, *scored.test))
-    return _ratio(n_rows, result.record.score_seconds)
+    return _ratio(rows_scored(result.scored), result.record.score_seconds)
 
 
 def _ratio(part: float, whole: float | None) -> float | None:

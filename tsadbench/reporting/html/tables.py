@@ -116,7 +116,9 @@ def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary]) 
             "fit_seconds": row.fit_seconds,
             "score_seconds": row.score_seconds,
             "cpu_seconds": _cpu_seconds(row.records),
+            "rows_per_second": row.rows_per_second,
             "peak_memory_mib": row.peak_memory_mib,
+            "threads": list(row.threads),
         },
         "thresholds": [
             {"seed": record.seed, "episode": fit.episode, "value": fit.threshold.value, "status": fit.threshold.status}

@@ -2,13 +2,16 @@
 // The leaderboard: sortable, with the floors in a block of their own.
 
 const sorting = { column: "auprc", descending: true };
-const columnsShown = { reference: true, operation: true, cost: false, mixed: false };
+const columnsShown = { reference: true, throughput: true, operation: true, cost: false, mixed: false };
 
+const THROUGHPUT = [
+  { key: "fit_seconds", title: "Fit (s)", ascending: true },
+  { key: "rows_per_second", title: "Rows/s", ascending: false, about: "training and test rows scored per second of wall clock" },
+  { key: "peak_memory_mib", title: "Memory (MiB)", ascending: true },
+];
 const COST = [
-  { key: "fit_seconds", title: "Fit (s)" },
-  { key: "score_seconds", title: "Score (s)" },
-  { key: "cpu_seconds", title: "CPU (s)" },
-  { key: "peak_memory_mib", title: "Memory (MiB)" },
+  { key: "score_seconds", title: "Score (s)", ascending: true },
+  { key: "cpu_seconds", title: "CPU (s)", ascending: true },
 ];
 
 function columns() {
@@ -39,12 +42,17 @@ function columns() {
       });
     }
   }
-  if (columnsShown.cost) {
-    for (const { key, title } of COST) {
-      found.push({ key, title, value: (row) => row.cost[key], cell: (row) => plainCell(amount(row.cost[key])), ascending: true });
-    }
+  for (const one of [...(columnsShown.throughput ? THROUGHPUT : []), ...(columnsShown.cost ? COST : [])]) {
+    found.push({ ...one, value: (row) => row.cost[one.key], cell: (row) => costCell(row, one.key) });
   }
   return found;
+}
+
+function costCell({ cost }, key) {
+  const known = ![null, undefined].includes(cost[key]);
+  // Seconds and rows per second of another number of threads are not to be compared.
+  const threads = key === "rows_per_second" && known && String(cost.threads) !== "1" ? ` (${cost.threads.join("/")} threads)` : "";
+  return plainCell(amount(cost[key]) + threads);
 }
 
 const plainCell = (text) => element("td", {}, String(text));
@@ -143,6 +151,7 @@ function drawColumnChoice() {
   const wanted = { mixed: "rank floors among the detectors" };
   if (table().rows.some((row) => Object.keys(row.reference).length)) wanted.reference = `the ${content.reference.title}'s values`;
   if ((board().diagnostics || []).length) wanted.operation = "in operation";
+  wanted.throughput = "throughput";
   wanted.cost = "cost";
   fill(
     "columns",

@@ -1,0 +1,85 @@
+"""What a row costs, as tables show it: seconds of a fit, rows scored per second, memory; and who is best at a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tsadbench.leaderboard.ranking import Row
+
+HEADER = ("Fit, s", "Rows/s", "MiB")
+LEGEND = (
+    "Fit, s: wall-clock seconds of a trial's fits. Rows/s: training and test rows scored per second of wall clock. "
+    "Both are means over seeds, on the machine that ran them. MiB: largest resident size of the process."
+)
+_ONE_THREAD = "Every trial ran with one thread."
+_SEVERAL = "If no number of threads is named, one."
+_NOT_COUNTED = "A dash: the record is from before scored rows were counted; `tsadbench judge RUNS` counts them."
+
+
+def throughput_texts(row: Row) -> tuple[str, str, str]:
+    """Return a row's cells below `HEADER`: a dash if something was not measured, or if a trial failed."""
+    if not row.ok:
+        return "-", "-", "-"
+    return _seconds(row.fit_seconds), _speed(row), _mebibytes(row.peak_memory_mib)
+
+
+def throughput_legend(rows: Sequence[Row]) -> str:
+    """Return what the cells mean, and with how many threads the trials ran."""
+    parts = [LEGEND, _ONE_THREAD if all(row.threads == (1,) for row in rows) else _SEVERAL]
+    return " ".join([*parts, *([_NOT_COUNTED] if any(row.ok and row.rows_per_second is None for row in rows) else [])])
+
+
+def compact(value: float) -> str:
+    """Return a number with two significant digits and its thousands as a letter.
+
+    Examples
+    --------
+    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
+    ('1.2M', '43k', '1k', '870', '4.2', '0')
+    """
+    rounded = float(f"{value:.2g}")
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rounded >= size:
+            return f"{rounded / size:g}{letter}"
+    return f"{rounded:g}"
+
+
+def pareto_front(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Return the names of the points that no other point beats, from the best first coordinate to the worst.
+
+    A point is beaten if another is at least as good in both coordinates and better in one.
+
+    Parameters
+    ----------
+    points
+        By name; the higher a coordinate, the better.
+
+    Examples
+    --------
+    >>> pareto_front({"fast": (9.0, 0.5), "good": (1.0, 0.9), "neither": (1.0, 0.5)})
+    ['fast', 'good']
+    """
+    front: list[str] = []
+    best, best_at = float("-inf"), float("-inf")
+    for name, (first, second) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
+        if second > best or (first, second) == (best_at, best):
+            front.append(name)
+            best_at, best = first, second
+    return front
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value >= 9.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.05 else "<0.1"
+
+
+def _speed(row: Row) -> str:
+    threads = "" if row.threads == (1,) else f" ({'/'.join(map(str, row.threads))} threads)"
+    return "-" if row.rows_per_second is None else f"{compact(row.rows_per_second)}{threads}"
+
+
+def _mebibytes(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
