@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -154,6 +155,18 @@ def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
     done = subprocess.run([python, "-c", hurried, *arguments], capture_output=True, text=True, check=False, timeout=300)
     rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
     assert rows == {"Steady": "ok", "Murderer": "killed"}, done.stderr
+
+
+def test_the_scheduler_knows_of_a_part_of_the_plan_at_a_time(small: Plant):
+    """With one trial in flight, two workers never work at the same time; all trials come back all the same."""
+    bounded = "import tsadbench.execution.dask_backend as c; c.IN_FLIGHT = 1; from tsadbench.cli import main; main()"
+    python, _, _, *arguments = small.command("Steady[seconds=1.1]", seeds=4, more=("--cluster", "local:2"))
+    done = subprocess.run([python, "-c", bounded, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(file.read_text()) for file in small.runs.glob("*/record.json")]
+    spans = sorted((record["manifest"]["started"], record["manifest"]["ended"]) for record in records)
+    assert len(spans) == 4
+    assert all(ended <= following for (_, ended), (following, _) in itertools.pairwise(spans)), spans
 
 
 def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):

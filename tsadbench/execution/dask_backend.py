@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 MAX_LOST = 3
 _TOPIC = "tsadbench"
 _CONNECT_SECONDS = 10
+# Groups of trials that the scheduler knows of at a time: more than a cluster runs at once, and so few that its memory
+# and the client's stay bounded however long the plan is.
+IN_FLIGHT = 5_000
 # How often a worker checks whether its trial was cancelled, and reports the progress of a fit.
 _POLL_SECONDS = 1.0
 # Dask waits this long for a lost local worker, then drops its nanny without a replacement; we start one.
@@ -129,9 +133,12 @@ class _Run:
         """Run all groups; each outcome goes to ``keep``."""
         from distributed import KilledWorker, as_completed
 
-        waiting = as_completed([self._submit(tuple(group)) for group in groups])
+        unsent = iter(groups)
+        waiting = as_completed([self._submit(tuple(group)) for group in islice(unsent, IN_FLIGHT)])
         for future in waiting:
             group = self._futures.pop(future)
+            del self._groups[future.key]
+            waiting.update(self._submit(tuple(following)) for following in islice(unsent, 1))
             name = self._name(group)
             try:
                 keep(group, self._outcomes(future, group))
@@ -164,7 +171,8 @@ class _Run:
         return future
 
     def _hear(self, event: Mapping[str, Any]) -> None:
-        # Called in the client's own thread. Other runs on the same cluster report on this topic, too.
+        # Called in the client's own thread. Other runs on the same cluster report on this topic, too; and a report may
+        # arrive after its trial's outcome.
         group = self._groups.get(event["key"])
         if group is None:
             return
