@@ -33,10 +33,12 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
 	$(BIN)/python docs/performance/measure.py --epochs 1
+	$(BIN)/python docs/performance/measure.py --overhead
 
 # The table in docs/performance.md: whole trials before and now, their floor by arithmetic, and where the time goes.
 performance: $(STAMP)
 	$(BIN)/python docs/performance/measure.py --write
+	$(BIN)/python docs/performance/measure.py --overhead --write
 
 # Every committed number: the paper's tables beside ours, then the leaderboards of three protocols. Each can be
 # interrupted and goes on where it was; two fits at a time, one thread each.

@@ -4,6 +4,9 @@ Each detector's trial (see trial.py beside this file) runs in processes of its o
 this repository's history that ``--before`` names, and on the working tree. Both are measured in CPU seconds, and in
 units of a reference loop that ran in the same process, so that another load or clock rate of the machine cancels out.
 
+``--overhead`` measures what a trial costs beside its detector instead (overhead.py), and ``--overhead --write`` writes
+overhead.json and the second table of the page.
+
 ``--epochs 1`` measures one epoch of training instead of all (`make bench`). ``--write`` runs whole trials, counts
 their operations, profiles them, and writes trials.json and the table of docs/performance.md; what trials.json holds
 already for the detectors that are not named stays. ``--table`` writes the table from trials.json alone.
@@ -19,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -28,9 +31,11 @@ from tsadbench.utils.markdown import table_lines
 
 ROOT = Path(__file__).parents[2]
 TRIAL = Path(__file__).parent / "trial.py"
+OVERHEAD = Path(__file__).parent / "overhead.py"
 MEASURED = Path(__file__).parent / "trials.json"
+MEASURED_OVERHEAD = Path(__file__).parent / "overhead.json"
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- generated: trials -->\n", "<!-- end -->"
+BEGIN, END = "<!-- generated: {} -->\n", "<!-- end -->"
 # The last version before the networks were made faster.
 BEFORE = "51ef0b2"
 NETWORKS = (
@@ -72,12 +77,17 @@ def export(version: str, folder: Path) -> Path:
 
 def measure(tree: Path, detector: str, what: str, epochs: int | None) -> dict[str, object]:
     """Run trial.py with a tree's packages and return what it prints."""
+    return run(tree, TRIAL, detector, what, *([] if epochs is None else [str(epochs)]))
+
+
+def run(tree: Path, script: Path, *words: str) -> dict[str, object]:
+    """Run a script with a tree's packages in a process with one thread, and return the JSON object that it prints."""
     packages = os.pathsep.join(str(tree / part) for part in ("", "detectors", "protocols"))
     environment = os.environ | {"PYTHONPATH": packages, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, str(TRIAL), detector, what, *([] if epochs is None else [str(epochs)])]
+    command = [sys.executable, str(script), *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{detector}: {' '.join(command)} failed in {tree}:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)} failed in {tree}:\n{done.stderr}")
     return cast("dict[str, object]", json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -145,11 +155,34 @@ def table(works: Mapping[str, Work]) -> list[str]:
     return table_lines(header, rows)
 
 
-def write_page(works: Mapping[str, Work]) -> None:
-    """Write the table into the page, between its two marks."""
+def overhead_table(overheads: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
+    """Return the Markdown lines of the table of what trials cost beside their detector."""
+    header = ["Trials run by", "Version", "Trials a second", "Wall-clock time", "CPU time", "Memory of this process"]
+    rows = []
+    for how, versions in overheads.items():
+        where = f"a cluster of {how.partition(':')[2]} local workers" if ":" in how else f"`--jobs {how}`"
+        for version, cost in versions.items():
+            figures = [f"{cost['per_second']:.1f}", f"{cost['wall_ms']:.0f} ms", f"{cost['cpu_ms']:.0f} ms"]
+            rows.append([where, version, *figures, f"{cost['memory_kib']:.0f} KiB"])
+    return table_lines(header, rows)
+
+
+def write_page(block: str, lines: Sequence[str]) -> None:
+    """Write a table into the page, between the marks of its block."""
     text = PAGE.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    PAGE.write_text(head + BEGIN + "\n".join(table(works)) + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+    begin = BEGIN.format(block)
+    head, mark, rest = text.partition(begin)
+    if not mark:
+        raise SystemExit(f"{PAGE}: expected a line {begin.strip()!r}, found none; the table has no place")
+    PAGE.write_text(head + begin + "\n".join(lines) + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+
+
+def measured_overheads(before: Path) -> dict[str, dict[str, dict[str, object]]]:
+    """Return what trials cost beside their detector, run in three ways, in both trees."""
+    return {
+        how: {"before": run(before, OVERHEAD, how, "100"), "now": run(ROOT, OVERHEAD, how, "100")}
+        for how in ("1", "2", "local:2")
+    }
 
 
 def print_costs(works: Mapping[str, Work], epochs: int | None) -> None:
@@ -169,6 +202,7 @@ def arguments(texts: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("detectors", nargs="*", metavar="DETECTOR", help=f"default: {', '.join(NETWORKS)}")
     parser.add_argument("--before", default=BEFORE, help=f"the version to compare with (default: {BEFORE})")
+    parser.add_argument("--overhead", action="store_true", help="what a trial costs beside its detector")
     parser.add_argument("--epochs", type=int, help="train for so many epochs (default: the detector's own number)")
     parser.add_argument("--write", action="store_true", help="whole trials, written to trials.json and the page")
     parser.add_argument(
@@ -187,7 +221,16 @@ def main(texts: Sequence[str] | None = None) -> None:
     asked = arguments(texts)
     works: dict[str, Work] = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
     if asked.table:
-        write_page(works)
+        write_page("trials", table(works))
+        write_page("overhead", overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))))
+        return
+    if asked.overhead:
+        with tempfile.TemporaryDirectory() as folder:
+            overheads = measured_overheads(export(asked.before, Path(folder)))
+        print("\n".join(overhead_table(cast("Any", overheads))))
+        if asked.write:
+            MEASURED_OVERHEAD.write_text(json.dumps(overheads, indent=1) + "\n", encoding="utf-8")
+            write_page("overhead", overhead_table(cast("Any", overheads)))
         return
     measured: dict[str, Work] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -202,7 +245,7 @@ def main(texts: Sequence[str] | None = None) -> None:
                 MEASURED.write_text(json.dumps(works, indent=1) + "\n", encoding="utf-8")
     print_costs(measured, asked.epochs)
     if asked.write:
-        write_page(works)
+        write_page("trials", table(works))
 
 
 if __name__ == "__main__":
