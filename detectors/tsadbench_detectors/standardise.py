@@ -75,7 +75,10 @@ class Standardiser:
 
     def varying_z_scores(self, values: FloatArray) -> FloatArray:
         """Return the z-scores of those sensors that vary over the training rows, [n_rows, n_varying]."""
-        return (values[:, self.varies] - self.mean[self.varies]) / self.scale[self.varies]
+        z = values[:, self.varies]  # a copy
+        z -= self.mean[self.varies]
+        z /= self.scale[self.varies]
+        return z
 
     def covariance(self, recordings: Sequence[Recording]) -> FloatArray:
         """Return the covariance (ddof 1) of the varying sensors' z-scores, [n_varying, n_varying].
@@ -90,8 +93,8 @@ class Standardiser:
         mean = summed_rows(z_scores()) / n_rows
         products = np.zeros((len(mean), len(mean)))
         for z in z_scores():
-            centred = (z - mean).T
-            products += np.dot(centred, centred.T)
+            z -= mean
+            products += np.dot(z.T, z)
         return products * (1 / (n_rows - 1))
 
     def with_constant_sensors(self, by_varying_sensor: FloatArray) -> FloatArray:

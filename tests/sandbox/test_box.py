@@ -13,7 +13,7 @@ import psutil
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.helpers.boxed import Misbehaves, Sums, Tells, Threads
+from tests.helpers.boxed import Farewell, Misbehaves, Sums, Tells, Threads
 from tests.helpers.processes import is_alive
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
@@ -53,6 +53,16 @@ def gone(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_scored_recording_is_gone_before_the_next_one_is_sent(launcher):
+    with boxed(Farewell, launcher) as box:
+        box.fit((ROWS,))
+        box.score(ROWS)
+        deadline = time.monotonic() + 60
+        while "gone" not in box.log() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "gone" in box.log()
 
 
 def test_scores_contributions_progress_and_costs_come_out(launcher):

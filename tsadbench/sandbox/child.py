@@ -47,19 +47,21 @@ class _Inside:
         self._last_report = 0.0
 
     def serve(self) -> None:
-        while True:
-            try:
-                header, arrays = receive(self._sock)
-            except EOFError:
-                return
-            try:
-                reply, results = self._answer(header, arrays)
-            except BaseException as error:  # a detector may raise anything, even SystemExit
-                _flush()
-                self.send(_failure(error))
-            else:
-                _flush()
-                self.send({"kind": "done", "peak_memory_mib": _peak_memory_mib(), **reply}, results)
+        with contextlib.suppress(EOFError):
+            while True:
+                self._serve_one()
+
+    def _serve_one(self) -> None:
+        """Receive one request and answer it. Nothing of it is left when the next one arrives: recordings are large."""
+        header, arrays = receive(self._sock)
+        try:
+            reply, results = self._answer(header, arrays)
+        except BaseException as error:  # a detector may raise anything, even SystemExit
+            _flush()
+            self.send(_failure(error))
+        else:
+            _flush()
+            self.send({"kind": "done", "peak_memory_mib": _peak_memory_mib(), **reply}, results)
 
     def send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
         with self._lock:
