@@ -127,31 +127,44 @@ class MSCRED(NetworkDetector):
         return network(len(self.scales), self.channels)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        images = self._images(windows)
-        return nn.functional.mse_loss(self.network_(images), images[:, -1])
+        # The first step's images of all windows, then the second one's.
+        ends = range(self.window - (self.steps - 1) * self.gap, self.window + 1, self.gap)
+        images = self._images(windows, ends).transpose(0, 1).flatten(0, 1)
+        return nn.functional.mse_loss(self._reconstructed(images, len(windows)), images[-len(windows) :])
 
-    def _images(self, windows: Tensor) -> Tensor:
-        """Return the signature matrices [batch, steps, scales, n_sensors, n_sensors] of scaled rows.
+    def _reconstructed(self, images: Tensor, shift: int) -> Tensor:
+        """Return the last image of every window, for ``shift`` images from one of its steps to the next."""
+        reconstructed: Tensor = self.network_(images, self.steps, shift)
+        return reconstructed
+
+    def _images(self, rows: Tensor, ends: Sequence[int]) -> Tensor:
+        """Return the signature matrices [batch, n_ends, scales, n_sensors, n_sensors] of scaled rows.
 
         Each is summed from its own rows. Sums over a whole recording would be faster, but after one extreme row all
         later ones would lose precision.
+
+        Parameters
+        ----------
+        rows
+            [batch, length, n_sensors].
+        ends
+            After so many rows, an image ends.
         """
-        last = range(self.window - (self.steps - 1) * self.gap, self.window + 1, self.gap)
-        return torch.stack(
-            [torch.stack([_signature(windows[:, end - scale : end]) for scale in self.scales], dim=1) for end in last],
-            dim=1,
-        )
+        batch, length, n_sensors = rows.shape
+        products = (rows[..., None] * rows[:, :, None]).view(batch, length, -1)
+        age = torch.tensor(ends, device=rows.device)[:, None] - 1 - torch.arange(length, device=rows.device)
+        means = torch.stack([((age >= 0) & (age < scale)) / scale for scale in self.scales], dim=1).to(rows.dtype)
+        images = means.flatten(0, 1) @ products
+        return images.view(batch, len(ends), len(self.scales), n_sensors, n_sensors)
 
     def _contributions(self, recording: Recording) -> FloatArray:
         contributions = np.full(recording.values.shape, np.nan)
         for first, windows in self._scored_windows(recording, self.window):
-            images = self._images(windows)
+            # Each image once, though it belongs to as many windows as these have steps.
+            rows = torch.cat([windows[0], windows[1:, -1]])
+            images = self._images(rows[None], range(self.scale_long, len(rows) + 1))[0]
             # In double precision: the square of a far outlier's product exceeds the range of float32.
-            errors = (images[:, -1] - self.network_(images)).double().square().mean(dim=1) / recording.n_sensors**2
+            missed = (images[-len(windows) :] - self._reconstructed(images, self.gap)).double()
+            errors = missed.square().mean(dim=1) / recording.n_sensors**2
             contributions[self.window - 1 + first] = ((errors.sum(dim=1) + errors.sum(dim=2)) / 2).cpu().numpy()
         return contributions
-
-
-def _signature(rows: Tensor) -> Tensor:
-    """Return the mean over the rows [batch, n_rows, n_sensors] of every product of two sensors."""
-    return rows.transpose(1, 2) @ rows / rows.shape[1]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tsadbench import UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.deep.conv_lstm import ConvLSTM, SameConv2d, attended, network
+from tsadbench_detectors.deep.conv_lstm import ConvLSTM, Level, SameConv2d, attended, network
 from tsadbench_detectors.mscred import MSCRED
 
 
@@ -27,6 +27,17 @@ def small(**parameters: object) -> MSCRED:
 @pytest.fixture(scope="module")
 def fitted() -> MSCRED:
     return small().fit(rows())
+
+
+def by_step(windows: Tensor) -> Tensor:
+    """Lay windows [n_windows, n_steps, ...] out as the network takes windows that share no image."""
+    return windows.transpose(0, 1).flatten(0, 1)
+
+
+def reconstructed(of: nn.Module, windows: Tensor) -> Tensor:
+    """The last images of windows [n_windows, n_steps, ...] that share none."""
+    last: Tensor = of(by_step(windows), windows.shape[1], len(windows))
+    return last
 
 
 def signatures_one_by_one(scaled: FloatArray, row: int, scales: tuple[int, ...]) -> FloatArray:
@@ -48,7 +59,7 @@ def test_signature_matrices_by_hand() -> None:
         [[[4, 0], [0, 0]], [[6.5, -1.5], [-1.5, 0.5]], [[14 / 3, -1 / 3], [-1 / 3, 5 / 3]]],
         [[[16, 4], [4, 1]], [[10, 2], [2, 0.5]], [[29 / 3, 1 / 3], [1 / 3, 2 / 3]]],
     ]
-    torch.testing.assert_close(detector._images(windows), torch.tensor([expected]))
+    torch.testing.assert_close(detector._images(windows, [3, 4]), torch.tensor([expected]))
 
 
 def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
@@ -60,7 +71,7 @@ def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
     for row in range(7, 30):
         images = np.stack([signatures_one_by_one(scaled, row - back, (2, 3, 4)) for back in (4, 2, 0)])
         with torch.no_grad():
-            given_back = fitted.network_(torch.tensor(images[None], dtype=torch.float32))[0].numpy()
+            given_back = reconstructed(fitted.network_, torch.tensor(images[None], dtype=torch.float32))[0].numpy()
         squares = (images[-1] - given_back) ** 2
         expected[row] = squares.mean()
         for sensor in range(3):
@@ -71,7 +82,20 @@ def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
     np.testing.assert_allclose(fitted.contributions(test), by_sensor, rtol=1e-4)
 
 
-@pytest.mark.parametrize("n_sensors", [1, 3, 7, 8])
+def test_the_loss_from_images_made_one_by_one(fitted: MSCRED) -> None:
+    scaled = (rows() - rows().mean(axis=0)) / rows().std(axis=0)
+    squares = []
+    for row in (7, 30, 31):
+        images = np.stack([signatures_one_by_one(scaled, row - back, (2, 3, 4)) for back in (4, 2, 0)])
+        with torch.no_grad():
+            given_back = reconstructed(fitted.network_, torch.tensor(images[None], dtype=torch.float32))[0].numpy()
+        squares.append((images[-1] - given_back) ** 2)
+    windows = torch.tensor(np.stack([scaled[row - 7 : row + 1] for row in (7, 30, 31)]), dtype=torch.float32)
+    with torch.no_grad():
+        assert fitted._loss(windows).item() == pytest.approx(np.mean(squares), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_sensors", [1, 2, 3, 7, 8])
 def test_contributions_sum_to_the_score_for_any_number_of_sensors(n_sensors: int) -> None:
     detector = small(epochs=1).fit(rows(40, n_sensors))
     test = rows(30, n_sensors, seed=1)
@@ -153,41 +177,130 @@ def test_only_the_stride_decides_a_convolutions_size(kernel_size: int, stride: i
 
 
 def test_on_single_pixels_the_recurrence_is_pytorchs_lstm() -> None:
-    ours, theirs = ConvLSTM(3, 5, kernel_size=1), nn.LSTM(3, 5, batch_first=True)
+    # Of the kernel of two by two weights, three meet nothing but the zeros around a single pixel.
+    ours, theirs = ConvLSTM(3, 5), nn.LSTM(3, 5, batch_first=True)
     with torch.no_grad():
         theirs.get_parameter("weight_ih_l0").copy_(ours.from_input.weight[:, :, 0, 0])
         theirs.get_parameter("weight_hh_l0").copy_(ours.from_state.weight[:, :, 0, 0])
         theirs.get_parameter("bias_ih_l0").copy_(ours.from_input.get_parameter("bias"))
         theirs.get_parameter("bias_hh_l0").zero_()
     inputs = torch.randn(4, 6, 3)
-    torch.testing.assert_close(ours(inputs[..., None, None])[..., 0, 0], theirs(inputs)[0])
+    found = ours(by_step(inputs)[..., None, None], 6, 4)[..., 0, 0]
+    torch.testing.assert_close(found.transpose(0, 1), theirs(inputs)[0])
 
 
-def test_the_recurrence_by_its_formulas() -> None:
-    layer = ConvLSTM(2, 3)
-    images = torch.randn(1, 3, 2, 4, 5)
-    state, cell = torch.zeros(1, 3, 4, 5), torch.zeros(1, 3, 4, 5)
-    expected = []
-    for step in range(3):
-        gates = layer.from_input(images[:, step]) + layer.from_state(state)
-        write, keep, candidate, read = (gates[:, first : first + 3] for first in (0, 3, 6, 9))
+def states_one_by_one(layer: ConvLSTM, images: Tensor) -> Tensor:
+    """The states of one window [n_steps, channels, height, width], by the formulas and PyTorch's own convolution."""
+    before, after = (layer.from_state.kernel_size[0] - 1) // 2, layer.from_state.kernel_size[0] // 2
+
+    def convolved(image: Tensor, by: nn.Conv2d) -> Tensor:
+        padded = nn.functional.pad(image[None], (before, after, before, after))
+        return nn.functional.conv2d(padded, by.weight, by.bias)[0]
+
+    hidden = layer.from_state.in_channels
+    state = cell = images.new_zeros(hidden, *images.shape[-2:])
+    states = []
+    for image in images:
+        gates = convolved(image, layer.from_input) + convolved(state, layer.from_state)
+        write, keep, candidate, read = gates.view(4, hidden, *images.shape[-2:])
         cell = torch.sigmoid(keep) * cell + torch.sigmoid(write) * torch.tanh(candidate)
         state = torch.sigmoid(read) * torch.tanh(cell)
-        expected.append(state)
-    torch.testing.assert_close(layer(images), torch.stack(expected, dim=1))
+        states.append(state)
+    return torch.stack(states)
+
+
+SIZES = [(1, 1), (2, 2), (1, 3), (4, 5), (7, 7)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kernel_size", [1, 2, 3])
+def test_the_recurrence_by_its_formulas(size: tuple[int, int], kernel_size: int) -> None:
+    layer, images = ConvLSTM(2, 3, kernel_size).double(), torch.randn(4, 3, 2, *size, dtype=torch.float64)
+    expected = torch.stack([states_one_by_one(layer, window) for window in images], dim=1)
+    torch.testing.assert_close(layer(by_step(images), 3, 4), expected)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(by_step(images), 3, 4), expected)
+
+
+@pytest.mark.parametrize("n_windows", [1, 2, 5])
+def test_windows_that_share_images_are_as_windows_one_by_one(n_windows: int) -> None:
+    layer = ConvLSTM(2, 3).double()
+    # Three steps, two images apart.
+    images = torch.randn(n_windows + 4, 2, 4, 5, dtype=torch.float64, requires_grad=True)
+    windows = torch.stack([images[first : first + 5 : 2] for first in range(n_windows)])
+    expected = torch.stack([states_one_by_one(layer, window) for window in windows], dim=1)
+    found = layer(images, 3, 2)
+    torch.testing.assert_close(found, expected)
+    by_states = torch.randn_like(expected)
+    weights = [images, *layer.parameters()]
+    for ours, theirs in zip(
+        torch.autograd.grad(found, weights, by_states), torch.autograd.grad(expected, weights, by_states), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kernel_size", [1, 2, 3])
+def test_the_recurrences_gradient(size: tuple[int, int], kernel_size: int) -> None:
+    layer = ConvLSTM(2, 2, kernel_size).double()
+    images = torch.randn(2 * 3, 2, *size, dtype=torch.float64, requires_grad=True)
+    weight = layer.from_state.weight.detach().requires_grad_()
+
+    def states(images: Tensor, weight: Tensor) -> Tensor:
+        found: Tensor = torch.func.functional_call(layer, {"from_state.weight": weight}, (images, 3, 2))
+        return found
+
+    assert torch.autograd.gradcheck(states, (images, weight), fast_mode=True)
 
 
 def test_attention_by_hand() -> None:
-    # Likeness to the last state: 2 * 1 / 2 and 1 * 1 / 2 for two steps of two entries.
-    states = torch.tensor([[[[[2.0, 5.0]]], [[[1.0, 0.0]]]]])
+    # One window. Likeness to the last state: 2 * 1 / 2 and 1 * 1 / 2 for two steps of two entries.
+    states = torch.tensor([[[[[2.0, 5.0]]]], [[[[1.0, 0.0]]]]])
     first = np.exp(1.0) / (np.exp(1.0) + np.exp(0.5))
     expected = [[[[first * 2 + (1 - first), first * 5]]]]
     torch.testing.assert_close(attended(states), torch.tensor(expected, dtype=torch.float32))
 
 
+def last_image_one_by_one(level: Level, images: Tensor) -> Tensor:
+    """What a level gives for one window [n_steps, outer, height, width], with PyTorch's own layers."""
+    (kernel_size, _), (stride, _) = level.down.kernel_size, level.down.stride
+    before, after = (kernel_size - 1) // 2, kernel_size // 2
+    padded = nn.functional.pad(images, (before, after, before, after))
+    inside = nn.functional.selu(nn.functional.conv2d(padded, level.down.weight, level.down.bias, stride))
+    states = states_one_by_one(level.recurrent, inside)
+    likeness = torch.stack([(state * states[-1]).sum() / len(states) for state in states])
+    mean = sum(weight * state for weight, state in zip(likeness.softmax(dim=0), states, strict=True))
+    assert isinstance(mean, Tensor)
+    if level.below is not None:
+        mean = torch.cat([mean, nn.functional.selu(last_image_one_by_one(level.below, inside))])
+    height, width = images.shape[-2:]
+    grown = nn.functional.conv_transpose2d(mean[None], level.up.weight, level.up.bias, stride)[0]
+    found: Tensor = grown[:, before : before + height, before : before + width]
+    return found
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 13])
-def test_the_network_gives_images_of_any_size_back(size: int) -> None:
-    assert network(3, 2)(torch.randn(4, 5, 3, size, size)).shape == (4, 3, size, size)
+@pytest.mark.parametrize("n_windows", [1, 3])
+def test_the_network_and_its_gradient_by_pytorchs_own_layers(size: int, n_windows: int) -> None:
+    level = network(3, 2).double()
+    windows = torch.randn(n_windows, 4, 3, size, size, dtype=torch.float64)
+    expected = torch.stack([last_image_one_by_one(level, window) for window in windows])
+    found = reconstructed(level, windows)
+    assert found.shape == (n_windows, 3, size, size)
+    torch.testing.assert_close(found, expected)
+    by_images, weights = torch.randn_like(expected), list(level.parameters())
+    for ours, theirs in zip(
+        torch.autograd.grad(found, weights, by_images), torch.autograd.grad(expected, weights, by_images), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8])
+def test_the_network_reconstructs_windows_that_share_images_as_windows_one_by_one(size: int) -> None:
+    level, images = network(3, 2).double(), torch.randn(10, 3, size, size, dtype=torch.float64)
+    # Five steps, two images apart: two windows.
+    windows = torch.stack([images[first : first + 9 : 2] for first in range(2)])
+    torch.testing.assert_close(level(images, 5, 2), reconstructed(level, windows))
 
 
 def test_the_network_has_as_many_weights_as_published() -> None:
@@ -198,7 +311,7 @@ def test_the_output_is_linear_and_reaches_below_what_selu_gives() -> None:
     level = network(3, 2)
     with torch.no_grad():
         level.up.get_parameter("bias").fill_(-100.0)
-        assert (level(torch.zeros(1, 5, 3, 4, 4)) < -50.0).all()
+        assert (level(torch.zeros(5, 3, 4, 4), 5, 1) < -50.0).all()
 
 
 @pytest.mark.parametrize(

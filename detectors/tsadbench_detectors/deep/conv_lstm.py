@@ -1,10 +1,20 @@
-"""An autoencoder for short series of images: convolutions, an LSTM whose state is an image, attention over steps."""
+"""An autoencoder for short series of images: convolutions, an LSTM whose state is an image, attention over steps.
+
+Images are [n_images, channels, height, width], of all windows together: windows of ``n_steps`` images have ``shift``
+images between their steps, so that step s of all windows is one slice, the images from ``s * shift`` on. For windows
+that share no image, ``shift`` is their number; of windows that overlap, every image passes the convolutions once.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad, selu
+from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.nn.functional import conv2d, linear, pad, selu
+from torch.nn.grad import conv2d_input, conv2d_weight
+
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def network(n_scales: int, channels: int) -> Level:
@@ -48,14 +58,23 @@ class Level(nn.Module):
         n_inside = inner if below is None else 2 * inner
         self.up = nn.ConvTranspose2d(n_inside, outer, kernel_size, stride, padding=(kernel_size - 1) // 2)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Return [batch, outer, height, width] for images [batch, steps, outer, height, width]."""
-        n_windows, n_steps, _, height, width = images.shape
-        inside = selu(self.down(images.flatten(0, 1)))
-        inside = inside.view(n_windows, n_steps, *inside.shape[1:])
-        states = attended(self.recurrent(inside))
+    def forward(self, images: Tensor, n_steps: int, shift: int) -> Tensor:
+        """Return the last image of every window, [n_windows, outer, height, width].
+
+        Parameters
+        ----------
+        images
+            [n_images, outer, height, width], where n_images = n_windows + (n_steps - 1) * shift.
+        n_steps
+            Images of a window.
+        shift
+            Images from one step of a window to the next.
+        """
+        height, width = images.shape[-2:]
+        inside = selu(self.down(images))
+        states = attended(self.recurrent(inside, n_steps, shift))
         if self.below is not None:
-            states = torch.cat([states, selu(self.below(inside))], dim=1)
+            states = torch.cat([states, selu(self.below(inside, n_steps, shift))], dim=1)
         # An odd size was rounded up on the way in.
         grown: Tensor = self.up(states, output_size=[self.up.stride[0] * size for size in states.shape[-2:]])
         return grown[..., :height, :width]
@@ -68,9 +87,23 @@ class SameConv2d(nn.Conv2d):
     """
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return [batch, out_channels, ceil(height / stride), ceil(width / stride)]."""
-        before, after = (self.kernel_size[0] - 1) // 2, self.kernel_size[0] // 2
-        return super().forward(pad(images, (before, after, before, after)))
+        """Return [n_images, out_channels, ceil(height / stride), ceil(width / stride)]."""
+        if images.shape[-2:] == (1, 1):
+            product = linear(images.flatten(1), _own_weight(self.weight), self.bias)
+            return product[..., None, None]
+        around = _padding(self.kernel_size[0])
+        return super().forward(pad(images, (*around, *around)))
+
+
+def _padding(kernel_size: int) -> tuple[int, int]:
+    """Return how many zeros are before the first and after the last row, and column, of an image."""
+    return (kernel_size - 1) // 2, kernel_size // 2
+
+
+def _own_weight(weight: Tensor) -> Tensor:
+    """Return the weights that meet an image of a single pixel, [n_out, n_in]: the others meet the zeros around it."""
+    own = _padding(weight.shape[-1])[0]
+    return weight[:, :, own, own]
 
 
 class ConvLSTM(nn.Module):
@@ -94,39 +127,154 @@ class ConvLSTM(nn.Module):
         self.from_input = SameConv2d(input_channels, 4 * hidden_channels, kernel_size)
         self.from_state = SameConv2d(hidden_channels, 4 * hidden_channels, kernel_size, bias=False)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Return the state after every step, [batch, n_steps, hidden_channels, height, width].
+    def forward(self, images: Tensor, n_steps: int, shift: int) -> Tensor:
+        """Return the windows' states after every step, [n_steps, n_windows, hidden_channels, height, width].
 
         Parameters
         ----------
-        images
-            [batch, n_steps, input_channels, height, width].
+        images, n_steps, shift
+            As for `Level`.
         """
-        n_sequences, n_steps = images.shape[:2]
-        from_input: Tensor = self.from_input(images.flatten(0, 1))
-        state: Tensor | None = None
-        cell: Tensor | None = None
-        states = []
-        for gates in from_input.view(n_sequences, n_steps, *from_input.shape[1:]).unbind(dim=1):
-            state, cell = _step(gates if state is None else gates + self.from_state(state), cell)
-            states.append(state)
-        return torch.stack(states, dim=1)
+        from_input = self.from_input(images)
+        if torch.is_grad_enabled():
+            return _Recurrence.apply(from_input, self.from_state.weight, n_steps, shift)  # type: ignore[no-any-return,no-untyped-call]
+        return _run(from_input, self.from_state.weight, n_steps, shift, keep=False)[0]
 
 
-def _step(gates: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the state and the cell after a step; the cell before the first step is 0."""
-    write, keep, candidate, read = gates.chunk(4, dim=1)
-    written = write.sigmoid() * candidate.tanh()
-    cell = written if cell is None else keep.sigmoid() * cell + written
-    return read.sigmoid() * cell.tanh(), cell
+# What a step leaves for the gradient: its four gates, [n_windows, 4, hidden, height, width], its cell, and its tanh.
+_Kept = tuple[Tensor, Tensor, Tensor]
+
+
+def _run(from_input: Tensor, weight: Tensor, n_steps: int, shift: int, *, keep: bool) -> tuple[Tensor, list[_Kept]]:
+    """Return the states after each step, and what each step leaves; of the last one alone unless ``keep`` is set."""
+    hidden, (height, width) = weight.shape[1], from_input.shape[-2:]
+    n_windows = len(from_input) - (n_steps - 1) * shift
+    states = from_input.new_empty(n_steps, n_windows, hidden, height, width)
+    kept: list[_Kept] = []
+    for step in range(n_steps):
+        given = from_input[step * shift : step * shift + n_windows]
+        gates = given.clone() if step == 0 else _from_state(states[step - 1], weight).add_(given)
+        gates = gates.view(n_windows, 4, hidden, height, width)
+        write, forget, candidate, read = gates.unbind(dim=1)
+        # tanh(x) = 2 * sigmoid(2 * x) - 1: PyTorch's tanh takes as long as ten of its sigmoids.
+        candidate.mul_(2)
+        gates.sigmoid_()
+        candidate.mul_(2).sub_(1)
+        cell = write * candidate
+        if step > 0:
+            cell.addcmul_(forget, kept[-1][1])
+        squashed = (cell * 2).sigmoid_().mul_(2).sub_(1)
+        torch.mul(read, squashed, out=states[step])
+        if not keep:
+            kept.clear()
+        kept.append((gates, cell, squashed))
+    return states, kept
+
+
+def _from_state(state: Tensor, weight: Tensor) -> Tensor:
+    """Return what a state [n_windows, hidden, height, width] adds to the gates of the next step."""
+    if state.shape[-2:] == (1, 1):
+        return linear(state.flatten(1), _own_weight(weight))[..., None, None]
+    around = _padding(weight.shape[-1])
+    return conv2d(pad(state, (*around, *around)), weight)
+
+
+def _by_state(by_gates: Tensor, weight: Tensor) -> Tensor:
+    """Return the gradient by the state before, for that by the gates [n_windows, 4 * hidden, height, width]."""
+    n_windows, _, height, width = by_gates.shape
+    if height == width == 1:
+        return (by_gates.flatten(1) @ _own_weight(weight))[..., None, None]
+    before, after = _padding(weight.shape[-1])
+    around = before + after
+    padded = conv2d_input([n_windows, weight.shape[1], height + around, width + around], weight, by_gates)  # type: ignore[no-untyped-call]
+    inner: Tensor = padded[..., before : before + height, before : before + width]
+    return inner
+
+
+def _by_weight(by_gates: Tensor, states: Tensor, weight: Tensor) -> Tensor:
+    """Return the gradient by the weight, for the gates of some windows and the states before."""
+    if states.shape[-2:] == (1, 1):
+        by_weight = torch.zeros_like(weight)
+        _own_weight(by_weight).copy_(by_gates.flatten(1).t() @ states.flatten(1))
+        return by_weight
+    around = _padding(weight.shape[-1])
+    found: Tensor = conv2d_weight(pad(states, (*around, *around)), weight.shape, by_gates)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Recurrence(torch.autograd.Function):
+    """The recurrence with its gradient (back-propagation through time) written out."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, from_input: Tensor, weight: Tensor, n_steps: int, shift: int) -> Tensor:
+        states, kept = _run(from_input, weight, n_steps, shift, keep=True)
+        ctx.save_for_backward(weight, states, *(tensor for of_step in kept for tensor in of_step))
+        ctx.shift = shift  # type: ignore[attr-defined]
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, by_states: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        weight, states, *kept = ctx.saved_tensors  # type: ignore[attr-defined]
+        n_steps, n_windows, hidden, height, width = states.shape
+        by_gates = torch.empty(n_steps, n_windows, 4, hidden, height, width, dtype=weight.dtype, device=weight.device)
+        by_state, by_cell = by_states[-1], torch.zeros_like(states[0])
+        for step in reversed(range(n_steps)):
+            gates, _, squashed = kept[3 * step : 3 * step + 3]
+            before = kept[3 * step - 2] if step > 0 else None
+            _backward_step(by_state, by_cell, gates, squashed, before, by_gates[step])
+            if step > 0:
+                by_state = by_states[step - 1] + _by_state(by_gates[step].flatten(1, 2), weight)
+        flat = by_gates.flatten(2, 3)
+        by_weight = _by_weight(flat[1:].flatten(0, 1), states[:-1].flatten(0, 1), weight)
+        return _by_images(flat, ctx.shift), by_weight, None, None  # type: ignore[attr-defined]
+
+
+def _backward_step(
+    by_state: Tensor, by_cell: Tensor, gates: Tensor, squashed: Tensor, before: Tensor | None, by_gates: Tensor
+) -> None:
+    """Write the gradient by the gates' inputs into ``by_gates``, and that by the cell before into ``by_cell``."""
+    write, forget, candidate, read = gates.unbind(dim=1)
+    by_write, by_forget, by_candidate, by_read = by_gates.unbind(dim=1)
+    by_squashed = by_state * read
+    by_cell += _tanh_backward(by_squashed, squashed, grad_input=by_squashed)
+    torch.mul(by_cell, candidate, out=by_write)
+    if before is None:
+        by_forget.zero_()
+    else:
+        torch.mul(by_cell, before, out=by_forget)
+    torch.mul(by_cell, write, out=by_candidate)
+    torch.mul(by_state, squashed, out=by_read)
+    _sigmoid_backward(by_gates[:, :2], gates[:, :2], grad_input=by_gates[:, :2])
+    _tanh_backward(by_candidate, candidate, grad_input=by_candidate)
+    _sigmoid_backward(by_read, read, grad_input=by_read)
+    by_cell *= forget
+
+
+def _by_images(by_steps: Tensor, shift: int) -> Tensor:
+    """Return the sum over the windows [n_steps, n_windows, ...] of what reaches each image, [n_images, ...]."""
+    n_steps, n_windows = by_steps.shape[:2]
+    if shift == n_windows:
+        return by_steps.flatten(0, 1)
+    by_images = by_steps.new_zeros(n_windows + (n_steps - 1) * shift, *by_steps.shape[2:])
+    for step, of_step in enumerate(by_steps):
+        by_images[step * shift : step * shift + n_windows] += of_step
+    return by_images
 
 
 def attended(states: Tensor) -> Tensor:
-    """Return the mean [batch, ...] of the steps' states [batch, steps, ...], weighted by likeness to the last one.
+    """Return the mean [n_windows, ...] of the steps' states, weighted by how much they resemble the last one.
 
-    Weights are the softmax over the steps of ``<last state, state> / steps``.
+    Parameters
+    ----------
+    states
+        [n_steps, n_windows, ...].
+
+    Notes
+    -----
+    Weights are the softmax over the steps of ``<last state, state> / n_steps``.
     """
     flat = states.flatten(2)
-    likeness = (flat @ flat[:, -1, :, None]).squeeze(-1) / states.shape[1]
-    weighted = likeness.softmax(dim=1)[:, None] @ flat
-    return weighted.view(len(states), *states.shape[2:])
+    likeness = (flat * flat[-1]).sum(dim=2, keepdim=True) / len(states)
+    weighted = (likeness.softmax(dim=0) * flat).sum(dim=0)
+    return weighted.view(states.shape[1:])
