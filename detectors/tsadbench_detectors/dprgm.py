@@ -25,7 +25,7 @@ with extra("dprgm", "deep"):
 
     from tsadbench_detectors.deep.forecaster import Forecaster
     from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer
-    from tsadbench_detectors.deep.gru import GRU
+    from tsadbench_detectors.deep.gru import SummarisingGRU
 
 Graph: TypeAlias = Literal["domain", "none", "complete", "random", "correlation"]
 
@@ -272,7 +272,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         widths = [hidden_size + embedding_size, *[hidden_size] * layers]
-        self.encoder = GRU(1, hidden_size)
+        self.encoder = SummarisingGRU(1, hidden_size)
         self.summary = nn.Linear(3 * hidden_size, hidden_size)
         self.identity = nn.Embedding(len(adjacency), embedding_size)
         self.graph_layers = nn.ModuleList(
@@ -291,7 +291,6 @@ class Network(nn.Module):
     def _encode(self, past: Tensor) -> Tensor:
         """Return each sensor's window as a vector, [batch, n_sensors, hidden_size]."""
         n_windows, n_steps, n_sensors = past.shape
-        states = self.encoder(past.transpose(0, 1).reshape(n_steps, 1, n_windows * n_sensors))
-        pooled = torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
+        pooled = self.encoder(past.transpose(0, 1).reshape(n_steps, 1, n_windows * n_sensors))
         encoded: Tensor = self.summary(pooled.t())
         return encoded.view(n_windows, n_sensors, encoded.shape[-1])

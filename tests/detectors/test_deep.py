@@ -1,4 +1,4 @@
-"""What detectors that train a network share: the recurrent layer, training, errors, devices, the pip extra."""
+"""What detectors that train a network share: training, errors, devices, the pip extra."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tsadbench.base import FloatArray, extra
 from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
-from tsadbench_detectors.deep.gru import GRU
 
 
 class LevelNetwork(nn.Module):
@@ -75,35 +74,6 @@ def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
 
 def noise(n_rows: int, n_sensors: int = 2, seed: int = 0) -> FloatArray:
     return np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
-
-
-@pytest.mark.parametrize(("input_size", "hidden_size"), [(1, 4), (3, 5)])
-def test_the_recurrent_layer_is_pytorchs(input_size: int, hidden_size: int) -> None:
-    ours = GRU(input_size, hidden_size).double()
-    inputs = torch.randn(6, input_size, 7, dtype=torch.float64, requires_grad=True)
-    upstream = torch.randn(6, hidden_size, 7, dtype=torch.float64)
-    leaves = [inputs, *ours.parameters()]
-
-    states = ours(inputs)
-    gradients = torch.autograd.grad(states, leaves, upstream)
-    expected = ours.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
-    expected_gradients = torch.autograd.grad(expected, leaves, upstream)
-
-    torch.testing.assert_close(states, expected)
-    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, expected_gradient)
-
-
-def test_the_recurrent_layers_gradient_against_differences() -> None:
-    gru = GRU(2, 3).double()
-    assert torch.autograd.gradcheck(gru, torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True))
-
-
-def test_the_recurrent_layer_gives_the_same_states_without_a_gradient() -> None:
-    gru, inputs = GRU(1, 4), torch.randn(5, 1, 3)
-    with torch.inference_mode():
-        without = gru(inputs)
-    torch.testing.assert_close(without, gru(inputs))
 
 
 def test_errors_by_hand() -> None:

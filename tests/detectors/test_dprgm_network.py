@@ -117,6 +117,50 @@ def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
     assert torch.equal(weighted, support) is (backbone in ("gat", "transformer"))
 
 
+def by_torch_geometric(layer: GraphLayer, nodes: Tensor) -> Tensor:
+    if layer.takes_weights:
+        return layer.layer(nodes, layer.edges, layer.weights)
+    return torch.stack([layer.layer(window, layer.edges) for window in nodes])
+
+
+def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
+    """Weighted edges, among them loops; the last sensor stands alone."""
+    draws = np.random.default_rng(n_sensors)
+    adjacency = torch.zeros(n_sensors, n_sensors, dtype=torch.float64)
+    ends = torch.from_numpy(draws.integers(0, n_sensors - 1, size=(2, n_edges)))
+    adjacency[ends[0], ends[1]] = torch.from_numpy(draws.uniform(0.01, 1.0, size=n_edges))
+    return adjacency
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize(
+    "adjacency",
+    [
+        pytest.param(ADJACENCY, id="small"),
+        pytest.param(torch.zeros(3, 3, dtype=torch.float64), id="no edges"),
+        pytest.param(torch.ones(4, 4, dtype=torch.float64), id="all edges and loops"),
+        pytest.param(driven_by_chance(40, 120), id="40 sensors"),
+        pytest.param(driven_by_chance(300, 700), id="300 sensors"),
+    ],
+)
+def test_a_layer_and_its_gradient_are_torch_geometrics(backbone: Backbone, adjacency: Tensor) -> None:
+    layer, nodes = made(backbone, adjacency), nodes_of(n_sensors=len(adjacency)).requires_grad_()
+    upstream = torch.randn(6, len(adjacency), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    leaves = [nodes, *layer.parameters()]
+    ours, theirs = layer(nodes), by_torch_geometric(layer, nodes)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream)
+    )
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_model_files_hold_the_edges_and_torch_geometrics_parameters(backbone: Backbone) -> None:
+    layer = made(backbone)
+    theirs = {f"layer.{name}" for name in layer.layer.state_dict()}
+    assert set(layer.state_dict()) == {"edges", "weights"} | theirs
+
+
 def test_repeated_edges_by_hand() -> None:
     edges = torch.tensor([[0, 1], [2, 0]])
     assert repeated(edges, n_nodes=3, times=2).tolist() == [[0, 1, 3, 4], [2, 0, 5, 3]]
