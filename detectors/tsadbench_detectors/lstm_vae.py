@@ -121,8 +121,8 @@ class LSTMVAE(NetworkDetector):
     def _surprise(self, windows: Tensor, latent: Tensor) -> Tensor:
         """Return ``-log p(x|z)`` of every value, [batch, window, n_sensors]."""
         mean, log_variance = self.network_.decode(latent, windows.shape[1])  # type: ignore[operator]
-        surprise = math.log(2 * math.pi) + log_variance + (windows - mean).square() / log_variance.exp()
-        return torch.as_tensor(0.5 * surprise)
+        surprise = torch.addcmul(log_variance, (windows - mean).square(), (-log_variance).exp())
+        return torch.as_tensor(0.5 * (surprise + math.log(2 * math.pi)))
 
     def _contributions(self, recording: Recording) -> FloatArray:
         surprise = np.full(recording.values.shape, np.nan)
