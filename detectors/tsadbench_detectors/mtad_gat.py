@@ -15,13 +15,17 @@ with extra("mtad-gat", "deep"):
     import torch
     from torch import Tensor, nn
 
+    from tsadbench_detectors.deep.dropout import Dropout
+    from tsadbench_detectors.deep.long_gru import LongGRU
     from tsadbench_detectors.deep.network_detector import NetworkDetector
+    from tsadbench_detectors.deep.pair_logits import pair_logits
 
 _KERNEL = 7
 _FORECAST_LAYERS = 3
-_LEAK = 0.2
 # Keeps the gradient of the root finite: sensors that never move are forecast without any error.
 _SMALLEST_LOSS = 1e-12
+# Windows whose attention is computed at once in scoring.
+_WINDOWS_AT_ONCE = 32
 
 
 class MTADGAT(NetworkDetector):
@@ -143,7 +147,7 @@ class MTADGAT(NetworkDetector):
         forecasts, reconstructions = (np.full(recording.values.shape, np.nan) for _ in range(2))
         network = cast("Network", self.network_)
         for first, windows in self._scored_windows(recording, self.window):
-            forecast, reconstruction = network(windows)
+            forecast, reconstruction = network(windows, last_only=True)
             following = first + self.window
             inside = following < recording.n_rows
             forecasts[following[inside]] = forecast.cpu().numpy()[inside]
@@ -173,36 +177,23 @@ class Attention(nn.Module):
         self.source = nn.Linear(n_features, 2 * n_features, bias=False)
         self.logit = nn.Parameter(torch.empty(2 * n_features).uniform_(-1, 1) / (2 * n_features) ** 0.5)
         self.pair_bias = nn.Parameter(torch.zeros(n_nodes, n_nodes))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def weights(self, nodes: Tensor) -> Tensor:
         """Return A [batch, n_nodes, n_nodes] for nodes [batch, n_nodes, n_features]; rows are targets."""
-        logits = pair_logits(self.target(nodes), self.source(nodes), self.logit)
-        return torch.softmax(logits + self.pair_bias, dim=-1)
+        logits = pair_logits(self.target(nodes), self.source(nodes), self.logit, self.pair_bias)
+        return torch.softmax(logits, dim=-1)
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Return [batch, n_nodes, n_features]."""
-        return torch.sigmoid(self.dropout(self.weights(nodes)) @ nodes)
+        # Scoring goes by few windows: their weights stay in the cache.
+        at_once = len(nodes) if torch.is_grad_enabled() else _WINDOWS_AT_ONCE
+        return torch.cat([self._mixed(some) for some in torch.split(nodes, at_once)]).sigmoid()
 
-
-def pair_logits(target: Tensor, source: Tensor, weight: Tensor) -> Tensor:
-    """Return ``a . LeakyReLU(target_i + source_j)`` for every two nodes, [batch, n_nodes, n_nodes].
-
-    LeakyReLU is a share of the identity and a share of the absolute value. The first gives sums that need no pairs, the
-    second distances (p = 1) between target and -source: their kernel never lays out [batch, n_nodes, n_nodes, width],
-    which would take most of a training step.
-
-    Parameters
-    ----------
-    target, source
-        [batch, n_nodes, width] each.
-    weight
-        a [width].
-    """
-    linear = (target @ weight)[:, :, None] + (source @ weight)[:, None]
-    plus, minus = weight.relu(), (-weight).relu()
-    absolute = torch.cdist(target * plus, -source * plus, p=1) - torch.cdist(target * minus, -source * minus, p=1)
-    return 0.5 * (1 + _LEAK) * linear + 0.5 * (1 - _LEAK) * absolute
+    def _mixed(self, nodes: Tensor) -> Tensor:
+        # Transposed, the product has its short side first and takes a third of the time.
+        weights: Tensor = self.dropout(self.weights(nodes))
+        return (nodes.transpose(1, 2) @ weights.transpose(1, 2)).transpose(1, 2)
 
 
 class Network(nn.Module):
@@ -219,19 +210,24 @@ class Network(nn.Module):
         self.smoothing = nn.Conv1d(n_sensors, n_sensors, _KERNEL, padding=_KERNEL // 2)
         self.between_sensors = Attention(n_sensors, window, dropout)
         self.between_rows = Attention(window, n_sensors, dropout)
-        self.encoder = nn.GRU(3 * n_sensors, hidden_size, batch_first=True)
+        self.encoder = LongGRU(3 * n_sensors, hidden_size)
         layers: list[nn.Module] = []
         for _ in range(_FORECAST_LAYERS):
             layers += [nn.Linear(hidden_size, hidden_size), nn.ReLU(), nn.Dropout(dropout)]
         self.forecast = nn.Sequential(*layers, nn.Linear(hidden_size, n_sensors))
-        self.decoder = nn.GRU(hidden_size, hidden_size, batch_first=True)
+        self.decoder = LongGRU(hidden_size, hidden_size)
         self.reconstruction = nn.Linear(hidden_size, n_sensors)
 
-    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the forecast [batch, n_sensors] and the reconstruction [batch, window, n_sensors]."""
+    def forward(self, rows: Tensor, *, last_only: bool = False) -> tuple[Tensor, Tensor]:
+        """Return the forecast [batch, n_sensors] and the reconstruction [batch, window, n_sensors].
+
+        With ``last_only``, the reconstruction is that of the last row, [batch, 1, n_sensors].
+        """
+        window = rows.shape[1]
         smooth = self.smoothing(rows.transpose(1, 2)).relu()
-        beside = [smooth.transpose(1, 2), self.between_sensors(smooth).transpose(1, 2)]
-        beside.append(self.between_rows(beside[0]))
-        last = self.encoder(torch.cat(beside, dim=-1))[0][:, -1]
-        states, _ = self.decoder(last[:, None].expand(-1, rows.shape[1], -1))
-        return self.forecast(last), self.reconstruction(states)
+        by_rows = self.between_rows(smooth.transpose(1, 2)).transpose(1, 2)
+        beside = torch.cat([smooth, self.between_sensors(smooth), by_rows], dim=1)
+        # Recurrent layers have time first and windows last.
+        last = self.encoder(beside.permute(2, 1, 0).contiguous(), window, last_only=True)
+        states = self.decoder(last, window, last_only=last_only)
+        return self.forecast(last[0].t()), self.reconstruction(states.transpose(1, 2)).transpose(0, 1)

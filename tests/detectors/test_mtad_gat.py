@@ -11,7 +11,7 @@ from torch import nn
 
 from tsadbench import Recording, UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network, pair_logits
+from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network
 
 
 def rows(n_rows: int = 200, n_sensors: int = 3, seed: int = 0) -> FloatArray:
@@ -46,19 +46,6 @@ def states(inputs: FloatArray, w: dict[str, FloatArray], name: str) -> FloatArra
         state = (1 - update) * np.tanh(by_input[2] + reset * by_state[2]) + update * state
         found.append(state)
     return np.array(found)
-
-
-def test_logits_and_their_gradients_are_those_of_every_pair_laid_out() -> None:
-    leaves = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 5, 6), (2, 5, 6), (6,))]
-    target, source, weight = leaves
-    upstream = torch.randn(2, 5, 5, dtype=torch.float64)
-    expected = nn.functional.leaky_relu(target[:, :, None] + source[:, None], 0.2) @ weight
-    found = pair_logits(target, source, weight)
-    torch.testing.assert_close(found, expected)
-    for ours, theirs in zip(
-        torch.autograd.grad(found, leaves, upstream), torch.autograd.grad(expected, leaves, upstream), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs)
 
 
 def test_attention_by_loops() -> None:
@@ -183,3 +170,38 @@ def test_every_stride_th_window_is_trained_on() -> None:
     detector = small(stride=4).fit(rows())
     windows = detector._training_windows([Recording("a", rows(), ("x", "y", "z"))])
     assert len(windows) == len(range(0, 200 - 10, 4))
+
+
+@pytest.mark.parametrize("n_windows", [1, 33, 70])
+def test_windows_attend_alone_however_many_are_scored_at_once(n_windows: int) -> None:
+    attention, nodes = Attention(5, 3, 0.3).eval(), torch.randn(n_windows, 5, 3)
+    with torch.inference_mode():
+        torch.testing.assert_close(attention(nodes), torch.cat([attention(window[None]) for window in nodes]))
+
+
+def test_the_last_row_alone_is_reconstructed_as_with_all_others() -> None:
+    network, windows = Network(9, 2, 4, 0.3).eval(), torch.randn(3, 9, 2)
+    with torch.inference_mode():
+        (forecast, whole), (same, last) = network(windows), network(windows, last_only=True)
+    torch.testing.assert_close(same, forecast)
+    torch.testing.assert_close(last, whole[:, -1:])
+
+
+def test_the_names_of_the_weights_are_those_of_model_files() -> None:
+    names = list(Network(9, 2, 4, 0.3).state_dict())
+    layer = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    attention = ["logit", "pair_bias", "target.weight", "target.bias", "source.weight"]
+    linear = ["weight", "bias"]
+    expected = [f"smoothing.{name}" for name in linear]
+    expected += [f"{part}.{name}" for part in ("between_sensors", "between_rows") for name in attention]
+    expected += [f"encoder.{name}" for name in layer]
+    expected += [f"forecast.{number}.{name}" for number in (0, 3, 6, 9) for name in linear]
+    expected += [f"decoder.{name}" for name in layer] + [f"reconstruction.{name}" for name in linear]
+    assert names == expected
+
+
+@pytest.mark.parametrize("n_sensors", [1, 2])
+@pytest.mark.parametrize("n_rows", [11, 12])
+def test_one_or_two_training_windows_and_sensors_do(n_rows: int, n_sensors: int) -> None:
+    detector = small().fit(rows(n_rows, n_sensors=n_sensors))
+    assert np.isfinite(detector.score(rows(30, n_sensors=n_sensors, seed=1))[10:]).all()
