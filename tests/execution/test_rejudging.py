@@ -217,10 +217,10 @@ class TestChangedRules:
         def gone(name):
             raise UsageError(f"{name} is not here")
 
-        assert judge_outdated(store, gone) == 2
+        assert judge_outdated(store.records(), store, gone) == (store.records(), 2)
         assert {judged.reason for judged in judge_store(store, gone)} == {"small is not here"}
         assert store.find(before.trial) == before
-        assert judge_outdated(store, lambda _: small_data) == 0
+        assert judge_outdated(store.records(), store, lambda _: small_data) == (store.records(), 0)
         assert store.find(before.trial) != before
 
     def test_records_of_before_judging_was_known_are_left_alone(self, planned, store, rules, small_data):
@@ -229,7 +229,7 @@ class TestChangedRules:
         file.write_text(replace(before, scoring="", judging="").to_json())
         assert '"judging"' not in file.read_text()
         rules(0.5)
-        assert judge_outdated(store, lambda _: small_data) == 0
+        assert judge_outdated(store.records(), store, lambda _: small_data) == (store.records(), 0)
         assert store.find(before.trial).judging == ""
         assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} >= {"changed"}
 

@@ -82,3 +82,32 @@ def test_a_narrow_terminal_shows_throughput_once_for_all_splits(board):
 
 def records_of(board):
     return [one for row in board.rows for one in row.records if one.status == "ok"]
+
+
+def many(n_detectors: int) -> Leaderboard:
+    ranked = [record(f"d{i:03d}", auprc=1 - i / 1000, auroc=i / 1000) for i in range(n_detectors)]
+    failed = [record(f"f{i:03d}", status="error") for i in range(n_detectors)]
+    return Leaderboard.from_records([*ranked, record("floor", floor=True, auprc=0.1, auroc=0.1), *failed])
+
+
+def test_a_long_table_can_be_cut_and_keeps_its_floors_and_the_whole_tables_marks():
+    board = many(300)
+    (whole,), (cut,) = grids(board.rows), grids(board.rows, most=20)
+    assert cut.detectors == whole.detectors[:20]
+    assert cut.floors == whole.floors
+    assert cut.failures == whole.failures[:20]
+    assert (whole.n_left_out, cut.n_left_out) == (0, 2 * 280)
+    place = cut.header.index("AUROC")
+    assert {row[place].rank for row in cut.detectors} == {0}, "the best AUROC belongs to the last detector"
+
+
+@pytest.mark.parametrize("width", [240, 90])
+def test_a_terminal_says_how_many_rows_it_left_out(width):
+    console = Console(width=width, file=io.StringIO(), record=True)
+    for table in terminal(many(300).rows, width, 20):
+        console.print(table)
+    text = console.export_text()
+    assert ("d019" in text, "d020" in text, "floor" in text) == (True, False, True)
+    assert "560 more rows" in text
+    for table in terminal(many(20).rows, width, 20):
+        assert "more rows" not in str(table.caption)

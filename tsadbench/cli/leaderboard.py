@@ -26,6 +26,9 @@ def leaderboard(
         Path | None,
         typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead."),
     ] = None,
+    rows: Annotated[
+        int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
+    ] = 50,
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
     dataset: Annotated[
@@ -41,20 +44,24 @@ def leaderboard(
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.selection import all_records
     from tsadbench.results.judging import judge_outdated
+    from tsadbench.utils.collector import collector_paused
 
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
     store = Store.open(runs)
     load = loader(dataset or [], data)
-    if n_left := judge_outdated(store, load):
+    with collector_paused():
+        records, n_left = judge_outdated(all_records(store), store, load)
+        board = Leaderboard.from_records(records, split or ())
+    if n_left:
         typer.echo(
             f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data, "
             f"their scores or their protocol are not available; run  tsadbench judge {runs}  to see why",
             err=True,
         )
-    board = Leaderboard.from_records(all_records(store), split or ())
     board = asked.add(board, store, load)
-    if write is None:
-        show(board, form)
-    else:
-        for file in board.write(write):
-            typer.echo(file, err=True)
+    with collector_paused():
+        if write is None:
+            show(board, form, rows)
+        else:
+            for file in board.write(write):
+                typer.echo(file, err=True)

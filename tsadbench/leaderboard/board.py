@@ -102,7 +102,8 @@ class Leaderboard:
         Over several tables the columns data set, protocol and split come first.
         """
         frame = self.to_frame()
-        columns = [str(column) for column in frame if len(self.tables()) > 1 or column not in _TABLE]
+        several = len(self.tables()) > 1
+        columns = [str(column) for column in frame if several or column not in _TABLE]
         tail = [*COST_COLUMNS, *(column for column in columns if column.startswith("diagnostic_"))]
         frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
         return frame.to_csv(index=False, lineterminator="\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tsadbench.base.protocol import Metric, Protocol
@@ -63,7 +63,8 @@ class Cell:
 class Grid:
     """One table: its title, its header, and cells for detectors, floors and failures.
 
-    Throughput stands in the columns from ``n_metrics`` on, diagnostics in those from ``n_measures`` on.
+    Throughput stands in the columns from ``n_metrics`` on, diagnostics in those from ``n_measures`` on. ``n_left_out``
+    rows are not shown.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Grid:
     failures: tuple[tuple[Cell, ...], ...]
     n_metrics: int
     n_measures: int
+    n_left_out: int = 0
 
     @property
     def blocks(self) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
@@ -83,10 +85,11 @@ class Grid:
         """Return some columns of the table as a table."""
         header = tuple(self.header[i] for i in chosen)
         detectors, floors, failures = (tuple(tuple(row[i] for i in chosen) for row in block) for block in self.blocks)
-        return Grid(self.title, header, detectors, floors, failures, len(header), len(header))
+        n = len(header)
+        return Grid(self.title, header, detectors, floors, failures, n, n, self.n_left_out)
 
 
-def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = ()) -> list[Grid]:
+def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = (), most: int | None = None) -> list[Grid]:
     """Return ranked rows as one table per data set, protocol and split.
 
     Parameters
@@ -97,11 +100,18 @@ def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = ()) -
         Of metrics.
     without
         Names of metrics to leave out.
+    most
+        How many detectors, and how many failures, a table shows: its first; None for all. Floors are always shown,
+        and marks are those of the whole table.
     """
-    return [_grid(table, decimals, without) for table in by_table(rows).values()]
+    return [_grid(table, decimals, without, most) for table in by_table(rows).values()]
 
 
-def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
+def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int | None) -> Grid:
+    detectors = [row for row in rows if row.ok and not row.floor]
+    floors = [row for row in rows if row.ok and row.floor]
+    failures = [row for row in rows if not row.ok]
+    shown = [*detectors[:most], *floors, *failures[:most]]
     metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     diagnostics = shown_diagnostics(rows)
     header = (
@@ -112,7 +122,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
         "coverage",
         "seeds",
     )
-    columns = [_metric_cells(rows, metric, decimals) for metric in metrics]
+    columns = [_metric_cells(rows, shown, metric, decimals) for metric in metrics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
@@ -129,11 +139,12 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str]) -> Grid:
     return Grid(
         title=_title(rows),
         header=(*header, *HEADER, *(f"{diagnostic.title}{DIAGNOSTIC}" for diagnostic in diagnostics)),
-        detectors=tuple(cells(row) for row in rows if row.ok and not row.floor),
-        floors=tuple(cells(row) for row in rows if row.ok and row.floor),
-        failures=tuple(cells(row) for row in rows if not row.ok),
+        detectors=tuple(map(cells, detectors[:most])),
+        floors=tuple(map(cells, floors)),
+        failures=tuple(map(cells, failures[:most])),
         n_metrics=len(header),
         n_measures=len(header) + len(HEADER),
+        n_left_out=len(rows) - len(shown),
     )
 
 
@@ -143,10 +154,11 @@ def _name(row: Row) -> str:
     return " ".join([*(mark for mark, applies in marks if applies), row.label])
 
 
-def _metric_cells(rows: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
-    """Return a metric's column by label."""
-    ranks = ranks_of(rows, metric)
-    leading = _leading_floors(rows, metric)
+def _metric_cells(rows: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
+    """Return a metric's column by label, of the rows that are shown."""
+    means = _ranked_means(rows, metric)
+    ranks = _ranks(means, metric)
+    leading = _leading_floors(rows, means, metric)
     return {
         row.label: Cell(
             row.metrics.get(metric.name, UNDEFINED).text(decimals),
@@ -154,7 +166,7 @@ def _metric_cells(rows: Sequence[Row], metric: Metric, decimals: int) -> dict[st
             metric.name in (row.below_floor or ()),
             row.label in leading,
         )
-        for row in rows
+        for row in shown
     }
 
 
@@ -196,29 +208,31 @@ def _title(rows: Sequence[Row]) -> str:
 
 def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a rank."""
-    values = _ranked_means(rows, metric)
+    return _ranks(_ranked_means(rows, metric), metric)
+
+
+def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:
     if metric.better is None or len(values) < 2:
         return {}
     order = sorted(set(values.values()), reverse=metric.better == "higher")[:2]
     return {label: order.index(value) + 1 for label, value in values.items() if value in order}
 
 
-def _leading_floors(rows: Sequence[Row], metric: Metric) -> set[str]:
-    """Return the floors that no detector beats in a metric."""
-    values = _ranked_means(rows, metric).values()
+def _leading_floors(rows: Sequence[Row], values: Mapping[str, float], metric: Metric) -> set[str]:
+    """Return the floors that no detector beats in a metric, whose means are the ``values``."""
     if metric.better is None or not values:
         return set()
     sign = 1 if metric.better == "higher" else -1
-    best = max(sign * value for value in values)
+    best = max(sign * value for value in values.values())
     return {label for label, value in _ranked_means(rows, metric, floors=True).items() if sign * value >= best}
 
 
 def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:
-    """Return the means of the detectors, or the floors, that take part in a ranking."""
+    """Return the means of the detectors, or the floors, that take part in a ranking: those that failed have none."""
     return {
         row.label: mean
         for row in rows
-        if row.ok and row.floor == floors and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
+        if (mean := row.metrics.get(metric.name, UNDEFINED).mean) is not None and row.floor == floors and not row.leaky
     }
 
 

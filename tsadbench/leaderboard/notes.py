@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +61,7 @@ def _shares_seen(records: Sequence[Record]) -> Iterator[Note]:
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     """Yield in what the records of one data set differ although their rows are compared."""
-    codes = {(record.label, json.dumps(record.manifest.get("code_hash"))) for record in records}
+    codes = {(record.label, str(record.manifest.get("code_hash"))) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
     origins: dict[str, Iterable[object]] = {
@@ -71,5 +70,6 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
         "number of threads": (record.threads for record in records),
     }
     for what, values in origins.items():
-        if len({json.dumps(value) for value in values}) > 1:
+        first, *others = values
+        if any(other != first for other in others):
             yield f"these rows were not all made with the same {what}"

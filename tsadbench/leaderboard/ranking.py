@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
+from tsadbench.utils.deviation import sample_deviation
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
 from tsadbench.utils.parameters import JsonValue, nearest
@@ -32,8 +33,8 @@ class Summary:
         seeds = list(values)
         defined = [value for value in seeds if value is not None]
         if not defined or len(defined) < len(seeds):
-            return cls(None, None)
-        return cls(statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None)
+            return UNDEFINED
+        return cls(statistics.fmean(defined), sample_deviation(defined) if len(defined) > 1 else None)
 
     def text(self, decimals: int = 4) -> str:
         """Return what tables show, ``.7414(.0042)``; a dash if undefined, no brackets for one seed."""
@@ -225,7 +226,7 @@ class Row:
 
 def failed(records: Iterable[Record]) -> tuple[Record, ...]:
     """Return the trials that failed."""
-    return tuple(record for record in records if record.status != "ok")
+    return tuple([record for record in records if record.status != "ok"])
 
 
 def failures_json(records: Iterable[Record]) -> list[JsonValue]:

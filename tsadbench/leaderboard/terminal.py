@@ -32,20 +32,30 @@ _ATTEMPTS: tuple[tuple[int, tuple[str, ...], int], ...] = (
 )
 
 
-def terminal(rows: Sequence[Row], width: int) -> list[Table]:
+def terminal(rows: Sequence[Row], width: int, most: int | None = None) -> list[Table]:
     """Return ranked rows as rich tables that fit the width.
 
     If they do not fit as they are: with fewer decimals, with diagnostics in tables of their own, with throughput in one
     behind the splits, as it is the same on all of them, with fewer metrics.
+
+    Parameters
+    ----------
+    rows
+        What to show.
+    width
+        In characters.
+    most
+        How many detectors, and how many failures, a table shows; None for all.
     """
     for decimals, without, n_together in _ATTEMPTS:
-        shown = grids(rows, decimals, without)
+        shown = grids(rows, decimals, without, most)
         tables = [_rich(_together(grid, n_together, narrow=bool(without))) for grid in shown]
         if all(_width(table) <= width for table in tables):
             break
     if without:
         for table in tables:
-            table.caption = f"omitted to fit the terminal: {', '.join(without)} (--format markdown has them)"
+            omitted = f"omitted to fit the terminal: {', '.join(without)} (--format markdown has them)"
+            table.caption = "; ".join(text for text in (str(table.caption or ""), omitted) if text)
     pairs = zip(by_table(rows), shown, tables, strict=True)
     parts: list[Table] = []
     for (dataset, protocol), of_splits in grouped(pairs, lambda pair: pair[0][:2]).items():
@@ -81,6 +91,8 @@ def _diagnostics(grid: Grid, width: int) -> Iterator[Table]:
 def _rich(grid: Grid) -> Table:
     title = Text(grid.title, style="table.title")  # a string's brackets would be markup
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    if grid.n_left_out:
+        table.caption = f"{grid.n_left_out:,} more rows: `tsadbench leaderboard --rows 0`, or --format csv, has them"
     for i, name in enumerate(grid.header):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
     styles = {1: "bold", 2: "underline"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -51,6 +51,8 @@ class Judge:
         self._data: dict[str, LabelledDataset | TsadbenchError] = {}
         self._protocols: dict[str, Protocol] = {}
         self._episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
+        self._fixed_thresholds: dict[str, float | None] = {}
+        self._judging: dict[tuple[str, str, float | None], str] = {}
 
     def data(self, name: str) -> LabelledDataset:
         """Return a data set; a TsadbenchError is raised again for each of its trials."""
@@ -68,10 +70,10 @@ class Judge:
         """Whether other rules than today's have judged a trial, as far as its record says which; reads no data."""
         if record.status != "ok" or not record.judging:
             return False
-        labels_hash = str(record.manifest.get("labels_hash"))
-        return record.judging != judging_identity(
-            record.protocol, self._protocol(record), labels_hash, fixed_threshold_of(record)
-        )
+        key = record.protocol, str(record.manifest.get("labels_hash")), self._fixed_threshold(record)
+        if key not in self._judging:
+            self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
+        return record.judging != self._judging[key]
 
     def again(self, record: Record, store: Store) -> Record:
         """Return a record by today's rules; the store is left as it is.
@@ -88,7 +90,14 @@ class Judge:
         key = record.dataset, record.protocol
         if key not in self._episodes:
             self._episodes[key] = tuple(protocol.episodes(data.dataset))
-        return judged_again(record, store, protocol, self._episodes[key], data.labels, fixed_threshold_of(record))
+        return judged_again(record, store, protocol, self._episodes[key], data.labels, self._fixed_threshold(record))
+
+    def _fixed_threshold(self, record: Record) -> float | None:
+        if not record.floor:
+            return None
+        if record.detector not in self._fixed_thresholds:
+            self._fixed_thresholds[record.detector] = fixed_threshold_of(record)
+        return self._fixed_thresholds[record.detector]
 
     def _protocol(self, record: Record) -> Protocol:
         if record.protocol not in self._protocols:
@@ -122,21 +131,38 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
         yield Judged(now, "changed" if changed else "same")
 
 
-def judge_outdated(store: Store, load: Callable[[str], LabelledDataset]) -> int:
-    """Judge the trials of a store again that other rules than today's have judged; return how many could not be.
+def judge_outdated(
+    records: Iterable[Record], store: Store, load: Callable[[str], LabelledDataset]
+) -> tuple[tuple[Record, ...], int]:
+    """Judge the trials of a store again that other rules than today's have judged.
 
-    Parameters are those of `judge_store`. Data sets are read only if a protocol's code has changed; whether their
-    labels have is for `judge_store` to see.
+    Data sets are read only if a protocol's code has changed; whether their labels have is for `judge_store` to see.
+
+    Parameters
+    ----------
+    records
+        The store's.
+    store, load
+        As for `judge_store`.
+
+    Returns
+    -------
+    tuple
+        The records by today's rules, and how many of them could not be judged.
     """
     judge = Judge(load)
     n_left = 0
-    for record in store.records():
+    now = []
+    for record in records:
         try:
             if judge.outdated(record):
-                store.replace_record(judge.again(record, store), record.trial)
+                again = judge.again(record, store)
+                store.replace_record(again, record.trial)
+                record = again
         except TsadbenchError:
             n_left += 1
-    return n_left
+        now.append(record)
+    return tuple(now), n_left
 
 
 def _found(record: Record) -> object:

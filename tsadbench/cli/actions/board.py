@@ -20,9 +20,12 @@ from tsadbench.leaderboard.cells import failure_lines, legend
 from tsadbench.leaderboard.columns import groups_of
 from tsadbench.leaderboard.terminal import terminal
 
+# How many detectors, and how many failures, each table on a terminal shows.
+ROWS = 50
 
-def show(board: Leaderboard, form: BoardFormat) -> None:
-    """Print a leaderboard on standard output."""
+
+def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS) -> None:
+    """Print a leaderboard on standard output; as tables, the first ``rows`` of each (0: all)."""
     texts = {
         "json": board.to_json,
         "csv": board.to_csv,
@@ -34,11 +37,14 @@ def show(board: Leaderboard, form: BoardFormat) -> None:
         sys.stdout.write(texts[form]())
         return
     console = wide_console()
-    for table in terminal(board.rows, console.width):
+    for table in terminal(board.rows, console.width, rows or None):
         console.print(table)
     console.print(Text(legend(board.rows), style="dim"))
-    for line in (*board.notes, *failure_lines(board.rows)):
+    failures = failure_lines(board.rows)
+    for line in (*board.notes, *failures[: rows or None]):
         console.print(Text(str(line)))
+    if rows and len(failures) > rows:
+        console.print(Text(f"{len(failures) - rows:,} more detectors failed: --rows 0 lists them"))
 
 
 @dataclass(frozen=True, slots=True)
