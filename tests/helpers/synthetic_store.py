@@ -1,8 +1,7 @@
 """A run store of many trials, made in seconds: ``python -m tests.helpers.synthetic_store FOLDER TRIALS``.
 
-Records are those of real trials under other labels, seeds and times, and every trial's scores are those that its metrics
-were computed from, so that `tsadbench verify` finds all as recorded. The scores of a few trials of each table are hard
-links to one file.
+Records are those of real trials under other labels, seeds and times, and every trial's scores are those that its
+metrics were computed from, so that `tsadbench verify` finds all as recorded. Trials share files of scores: hard links.
 """
 
 from __future__ import annotations
