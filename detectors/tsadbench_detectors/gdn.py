@@ -229,8 +229,27 @@ class Network(nn.Module):
         features = self.features(past.transpose(1, 2))
         neighbours = self.neighbours()
         weights = self.attention(features, neighbours)
-        gathered = torch.einsum("bik,bikd->bid", weights, features[:, neighbours]) + self.bias
+        gathered = mixed(weights, features, neighbours) + self.bias
         states = self.norm(gathered.flatten(0, 1)).relu().view(gathered.shape)
         outputs = self.output_norm((self.identity * states).flatten(0, 1)).relu()
         forecast: Tensor = self.head(self.dropout(outputs))
         return forecast.view(len(past), 1, -1)
+
+
+def mixed(weights: Tensor, features: Tensor, neighbours: Tensor) -> Tensor:
+    """Return the sum of each sensor's neighbours' features by their weights, [batch, n_sensors, size].
+
+    Parameters
+    ----------
+    weights
+        [batch, n_sensors, n_neighbours].
+    features
+        [batch, n_sensors, size].
+    neighbours
+        [n_sensors, n_neighbours].
+    """
+    n_sensors, size = features.shape[1:]
+    if n_sensors > weights.shape[2] * size:  # a weight for every pair would take more memory than the features gathered
+        return torch.einsum("bik,bikd->bid", weights, features[:, neighbours])
+    of_all = weights.new_zeros(len(weights), n_sensors, n_sensors)
+    return of_all.scatter(2, neighbours.expand_as(weights), weights) @ features

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tsadbench import Detector, Recording, UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.gdn import GDN, Network
+from tsadbench_detectors.gdn import GDN, Network, mixed
 
 
 def rows(n_rows: int = 300, n_sensors: int = 4, seed: int = 0) -> FloatArray:
@@ -68,6 +68,24 @@ def _forecast_by_loops(made: Network, window: Tensor) -> Tensor:
             output = made.output_norm(made.identity[target] * state).relu()
             forecast.append(made.head(output)[0, 0])
         return torch.stack(forecast)
+
+
+@pytest.mark.parametrize(("n_sensors", "size"), [(1, 3), (2, 3), (5, 3), (5, 1), (9, 1)])
+def test_features_are_mixed_by_their_weights_and_so_are_gradients(n_sensors: int, size: int) -> None:
+    # With two neighbours and features of width 1, from three sensors on, features are gathered.
+    n_neighbours = min(2, n_sensors)
+    neighbours = torch.stack([torch.randperm(n_sensors)[:n_neighbours] for _ in range(n_sensors)])
+    weights = torch.rand(3, n_sensors, n_neighbours, dtype=torch.float64, requires_grad=True)
+    features = torch.randn(3, n_sensors, size, dtype=torch.float64, requires_grad=True)
+    expected = [
+        [
+            sum(weight * window[source] for weight, source in zip(of_sensor, sources, strict=True))
+            for of_sensor, sources in zip(of_window, neighbours.tolist(), strict=True)
+        ]
+        for of_window, window in zip(weights.detach().numpy(), features.detach().numpy(), strict=True)
+    ]
+    torch.testing.assert_close(mixed(weights, features, neighbours), torch.tensor(np.array(expected)))
+    assert torch.autograd.gradcheck(lambda w, f: mixed(w, f, neighbours), (weights, features))
 
 
 def test_windows_at_once_are_as_windows_one_by_one() -> None:
