@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from tsadbench.utils.progress import listening
 if TYPE_CHECKING:
     from tsadbench.execution.plan import Trial
     from tsadbench.execution.record import Record
+    from tsadbench.results.time_left import TimeLeft
 
 
 @contextmanager
@@ -63,20 +63,30 @@ class Watcher:
 
     Parameters
     ----------
-    n_trials
-        Number of trials of the run.
+    time_left
+        Estimates how long the rest of the run takes.
     several
-        Whether they are of more than one data set and protocol, so that a trial's line has to name both.
+        Whether trials are of more than one data set and protocol, so that a trial's line has to name both.
     """
 
-    def __init__(self, n_trials: int, *, several: bool) -> None:
-        self.n_trials = n_trials
+    def __init__(self, time_left: TimeLeft, *, several: bool = False) -> None:
+        self.n_trials = time_left.n_trials
         self.n_kept = 0
+        self._time_left = time_left
         self._several = several
 
-    def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+    def kept(self, trial: Trial, record: Record) -> None:
         """Count a trial of an earlier run."""
         self.n_kept += 1
+        self._time_left.kept(trial, record)
+
+    def started(self, trial: Trial) -> None:
+        """Learn that a trial begins."""
+        self._time_left.started(trial)
+
+    def finished(self, trial: Trial, record: Record) -> None:
+        """Learn what a trial took."""
+        self._time_left.finished(trial, record)
 
     def line(self, record: Record) -> str:
         """Return a trial on one line."""
@@ -84,6 +94,11 @@ class Watcher:
         seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {_duration(seconds)}"
         return f"{origin}{record.label}, seed {record.seed}: {record.status}{reason}"
+
+    def rest(self) -> str:
+        """Return how long the rest takes, in words; empty if it is not known."""
+        seconds = self._time_left.seconds()
+        return "" if seconds is None else f"about {_duration(seconds)} left"
 
 
 class LiveTable(Watcher):
@@ -93,14 +108,14 @@ class LiveTable(Watcher):
     ----------
     bars
         Where it is drawn.
-    n_trials, several
+    time_left, several
         As in `Watcher`.
     """
 
-    def __init__(self, bars: Progress, n_trials: int, *, several: bool = False) -> None:
-        super().__init__(n_trials, several=several)
+    def __init__(self, bars: Progress, time_left: TimeLeft, *, several: bool = False) -> None:
+        super().__init__(time_left, several=several)
         self._bars = bars
-        self._all = bars.add_task("trials", total=n_trials, note="")
+        self._all = bars.add_task("trials", total=self.n_trials, note="")
         self._running: dict[tuple[str, int], TaskID] = {}
         self._n_failed = 0
         self._lock = threading.Lock()  # trials report from several threads
@@ -112,6 +127,7 @@ class LiveTable(Watcher):
 
     def started(self, trial: Trial) -> None:
         """Add a bar for the trial."""
+        super().started(trial)
         with self._lock:
             if _key(trial) not in self._running:  # a cluster may start a trial a second time
                 name = f"{trial.contender.label}, seed {trial.seed}"
@@ -124,9 +140,11 @@ class LiveTable(Watcher):
             task = self._running.get(_key(trial))
         if task is not None:
             self._bars.update(task, completed=done, total=total, note=note)
+        self._show_counts()
 
     def finished(self, trial: Trial, record: Record) -> None:
         """Count the trial and remove its bar."""
+        super().finished(trial, record)
         with self._lock:
             task = self._running.pop(_key(trial), None)
             self._n_failed += record.status != "ok"
@@ -138,8 +156,9 @@ class LiveTable(Watcher):
         self._show_counts()
 
     def _show_counts(self) -> None:
-        failed = f", {self._n_failed} failed" if self._n_failed else ""
-        self._bars.update(self._all, note=f"{len(self._running)} running{failed}")
+        failed = f"{self._n_failed} failed" if self._n_failed else ""
+        parts = (f"{len(self._running)} running", failed, self.rest())
+        self._bars.update(self._all, note=", ".join(part for part in parts if part))
 
 
 class Lines(Watcher):
@@ -149,49 +168,53 @@ class Lines(Watcher):
     ----------
     console
         Where it prints.
-    n_trials, several
+    time_left, several
         As in `Watcher`.
     """
 
-    def __init__(self, console: Console, n_trials: int, *, several: bool = False) -> None:
-        super().__init__(n_trials, several=several)
+    def __init__(self, console: Console, time_left: TimeLeft, *, several: bool = False) -> None:
+        super().__init__(time_left, several=several)
         self._console = console
         self._n_done = self._n_failed = 0
-        self._begun = time.monotonic()
+        self._begun = False
         self._lock = threading.Lock()
 
     def started(self, trial: Trial) -> None:
-        """Print nothing: one line per trial is enough."""
+        """Print how long all will take before the first trial, if that is known."""
+        super().started(trial)
+        with self._lock:
+            if not self._begun and (rest := self.rest()):
+                self._print(self.n_kept, rest)
+            self._begun = True
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Print nothing."""
+        """Print nothing: one line per trial is enough."""
 
-    def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+    def finished(self, trial: Trial, record: Record) -> None:
         """Print the trial's line."""
+        super().finished(trial, record)
         with self._lock:
             self._n_done += 1
             self._n_failed += record.status != "ok"
             ended = self.n_kept + self._n_done
-            left = (self.n_trials - ended) * (time.monotonic() - self._begun) / self._n_done
-            rest = f"; about {_duration(left)} left" if ended < self.n_trials else ""
-            failed = f"; {self._n_failed} failed" if self._n_failed else ""
-            self._console.print(
-                f"[{ended}/{self.n_trials}] {self.line(record)}{failed}{rest}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            failed = f"{self._n_failed} failed" if self._n_failed else ""
+            rest = self.rest() if ended < self.n_trials else ""
+            text = "; ".join(part for part in (self.line(record), failed, rest) if part)
+            self._print(ended, text)
+
+    def _print(self, ended: int, text: str) -> None:
+        self._console.print(f"[{ended}/{self.n_trials}] {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def watching(n_trials: int, *, several: bool = False) -> Iterator[LiveTable | Lines]:
+def watching(time_left: TimeLeft, *, several: bool = False) -> Iterator[LiveTable | Lines]:
     """Show a run's trials while the block runs: live on a terminal, by lines elsewhere; parameters as `Watcher`'s."""
     console = Console(stderr=True)
     if console.is_terminal:
-        with bars(console, time_left=True) as live:
-            yield LiveTable(live, n_trials, several=several)
+        with bars(console) as live:
+            yield LiveTable(live, time_left, several=several)
     else:
-        yield Lines(console, n_trials, several=several)
+        yield Lines(console, time_left, several=several)
 
 
 def _duration(seconds: float) -> str:

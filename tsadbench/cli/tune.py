@@ -162,6 +162,7 @@ def report(
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
+    from tsadbench.results.time_left import TimeLeft
     from tsadbench.studies.tuning.comparison import DATASETS, DETECTORS, compare
     from tsadbench.studies.tuning.page import page
     from tsadbench.tuning.task import Settings
@@ -185,7 +186,9 @@ def report(
                     settings,
                     seeds=seeds,
                     out=out,
-                    run=lambda plan: run_plan(plan, store, Lines(console, len(plan.trials)), jobs=jobs),
+                    run=lambda plan: run_plan(
+                        plan, store, Lines(console, TimeLeft([plan], store, jobs=jobs)), jobs=jobs
+                    ),
                     watch=PointLines,
                     objectives=[name.value for name in objective or Objective],
                 )

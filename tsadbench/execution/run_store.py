@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -164,6 +165,13 @@ class Store:
                 except (OSError, StoreError) as error:
                     broken[os.path.basename(os.path.dirname(file))] = str(error)
         return _oldest_first(records), broken
+
+    def sample(self, n: int) -> tuple[Record, ...]:
+        """Return at most n records, and read no more: trials' names are hashes, so any n of them are a draw."""
+        with os.scandir(self.path) as entries:
+            names = (entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+            found = map(self.find, itertools.islice(names, n))
+            return tuple(record for record in found if record is not None)
 
     def remove(self, trial: str) -> None:
         """Remove a trial atomically.

@@ -20,6 +20,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import ALL_BUT_OK, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
+from tsadbench.results.time_left import TimeLeft
 
 
 def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics) -> None:
@@ -81,16 +82,16 @@ def run_watched(
     tuple
         The records of each plan's trials, and how many of all of them an earlier run made.
     """
-    n_trials = sum(len(plan.trials) for plan in plans)
+    time_left = TimeLeft(plans, store, jobs=jobs if cluster is None else None)
 
     def kept() -> str:
         if store is None:
             return "nothing is kept"
         found = (store.find(identity(trial, plan).trial) for plan in plans for trial in plan.trials)
         n_kept = sum(record is not None and record.status == "ok" for record in found)
-        return f"{n_kept} of {n_trials} trials are kept in {store.path}; run the same command to continue"
+        return f"{n_kept} of {time_left.n_trials} trials are kept in {store.path}; run the same command to continue"
 
-    with interruptible(kept), watching(n_trials, several=len(plans) > 1) as observer:
+    with interruptible(kept), watching(time_left, several=len(plans) > 1) as observer:
         records = [
             run_plan(
                 plan,
