@@ -133,6 +133,25 @@ class TestVerify:
         np.savez(file, **scores)
         assert f"scores {tested}: expected" in tsadbench("verify", runs).out
 
+    @pytest.mark.parametrize("damage", ["cut", "gone", "a folder"])
+    def test_a_record_that_cannot_be_read_does_not_hide_the_others(self, runs, tsadbench, damage):
+        name = name_of(runs, DISTANCE)
+        file = runs / name / "record.json"
+        text = file.read_text()
+        file.unlink()
+        if damage == "cut":
+            file.write_text(text[:100])
+        elif damage == "a folder":
+            file.mkdir()
+        for command, told in (("verify", "checked"), ("judge", "judged")):
+            found = tsadbench(command, runs)
+            assert found.code == 1
+            assert f"cannot be {told}: {name}: {file}: " in found.out
+            assert found.out.splitlines()[-1] in (
+                f"4 trials: 3 as recorded, 0 differ, 1 cannot be {told}",
+                f"4 trials: 3 as recorded, 0 changed, 1 cannot be {told}",
+            )
+
     def test_other_code_is_a_remark(self, runs, tsadbench):
         file = runs / name_of(runs, DISTANCE) / "record.json"
         file.write_text(file.read_text().replace('"code_hash": "', '"code_hash": "0'))

@@ -16,17 +16,18 @@ def judge(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = No
     by themselves. Exit code 1 if a trial cannot be judged.
     """
     from tsadbench.cli.actions.loading import loader
+    from tsadbench.cli.live import progress_bar
+    from tsadbench.cli.output import in_words
     from tsadbench.execution.run_store import Store
     from tsadbench.results.judging import judge_store
 
     counts: Counter[str] = Counter()
-    for judged in judge_store(Store.open(runs), loader(dataset or [], data)):
-        counts[judged.verdict] += 1
-        record = judged.record
-        if judged.verdict != "same":
-            reason = f": {judged.reason}" if judged.reason else ""
-            name = f"{record.label}, seed {record.seed}, {record.dataset}, {record.protocol}"
-            typer.echo(f"{judged.verdict}: {record.trial} ({name}){reason}")
+    with progress_bar("Judging", time_left=True):
+        for judged in judge_store(Store.open(runs), loader(dataset or [], data)):
+            counts[judged.verdict] += 1
+            if judged.verdict != "same":
+                reason = f": {judged.reason}" if judged.reason else ""
+                typer.echo(f"{judged.verdict}: {judged.trial}{in_words(judged.record)}{reason}")
     typer.echo(
         f"{sum(counts.values())} trials: {counts['same']} as recorded, {counts['changed']} changed, "
         f"{counts['cannot be judged']} cannot be judged"

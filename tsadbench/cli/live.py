@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from tsadbench.execution.plan import Trial
     from tsadbench.execution.record import Record
     from tsadbench.results.time_left import TimeLeft
+
+# Seconds between two lines about one piece of work, where there is no terminal.
+_SILENCE = 30.0
 
 
 @contextmanager
@@ -45,17 +49,41 @@ def bars(console: Console, *, time_left: bool = False) -> Progress:
         TextColumn("{task.fields[note]}", markup=False),
         console=console,
         transient=True,
+        # Redirected, what is printed for a file or a pipe would end up on the terminal.
+        redirect_stdout=sys.stdout.isatty(),
         disable=not console.is_terminal,
     )
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[None]:
-    """Show what the block reports by `tsadbench.progress`."""
-    with bars(Console(stderr=True)) as bar:
+def progress_bar(title: str, *, time_left: bool = False) -> Iterator[None]:
+    """Show what the block reports by `tsadbench.progress`: live on a terminal, by a line in half a minute elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        with listening(_NowAndThen(console, title)):
+            yield
+        return
+    with bars(console, time_left=time_left) as bar:
         task = bar.add_task(title, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
+
+
+class _NowAndThen:
+    """Prints how far something is, a line at most every half a minute, so that a log stays short."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._begun = self._told = time.monotonic()
+
+    def __call__(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if done and now - self._told >= _SILENCE:
+            self._told = now
+            left = _duration((total - done) * (now - self._begun) / done)
+            line = f"{self._title}: {done:,} of {total:,}; about {left} left{note and f'; {note}'}"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class Watcher:

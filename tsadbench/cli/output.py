@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from tsadbench.execution.record import Record
+
 BoardFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "html"]
+
+
+def in_words(record: Record | None) -> str:
+    """Return which trial a record is of, to be put behind its name; empty if there is none."""
+    if record is None:
+        return ""
+    return f" ({record.label}, seed {record.seed}, {record.dataset}, {record.protocol})"
 
 
 def wide_console() -> Console:

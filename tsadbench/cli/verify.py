@@ -17,19 +17,20 @@ def verify(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = N
     today's have judged is judged again, and its record written anew.
     """
     from tsadbench.cli.actions.loading import loader
+    from tsadbench.cli.live import progress_bar
+    from tsadbench.cli.output import in_words
     from tsadbench.execution.run_store import Store
     from tsadbench.results.verification import verify as verified
 
     load = loader(dataset or [], data)
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
-    for checked in verified(Store.open(runs), load):
-        counts[checked.verdict] += 1
-        remarks.update(checked.remarks)
-        record = checked.record
-        for fault in checked.faults:
-            name = f"{record.label}, seed {record.seed}, {record.dataset}, {record.protocol}"
-            typer.echo(f"{checked.verdict}: {record.trial} ({name}): {fault}")
+    with progress_bar("Verifying", time_left=True):
+        for checked in verified(Store.open(runs), load):
+            counts[checked.verdict] += 1
+            remarks.update(checked.remarks)
+            for fault in checked.faults:
+                typer.echo(f"{checked.verdict}: {checked.trial}{in_words(checked.record)}: {fault}")
     for remark, count in remarks.items():
         typer.echo(f"note: {remark} ({count} trials)")
     total = sum(counts.values())

@@ -144,6 +144,28 @@ class Store:
         except OSError as error:
             raise StoreError(f"{self.path}: a trial cannot be written ({error.strerror or error})") from error
 
+    def trials(self) -> list[str]:
+        """Return the names of all trials, sorted; no record is read."""
+        with os.scandir(self.path) as entries:
+            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+
+    def record(self, trial: str) -> Record:
+        """Return the record of a trial.
+
+        Raises
+        ------
+        StoreError
+            If there is none, or it cannot be read.
+        """
+        file = os.path.join(self.path, trial, _RECORD)  # a text: making a path takes as long as reading the file
+        try:
+            with open(file, "rb") as content:
+                text = content.read()
+        except OSError as error:
+            reason = f"cannot be read ({error.strerror or error})"
+            raise StoreError(f"{file}: {reason}; remove that trial and run it again") from error
+        return Record.from_json(text, file)
+
     def records(self) -> tuple[Record, ...]:
         """Return all trials' records, oldest first.
 
@@ -153,17 +175,17 @@ class Store:
             If one of them is not a record.
         """
         with collector_paused():
-            return _oldest_first(map(_read, self._record_files()))
+            return _oldest_first(map(self.record, self.trials()))
 
     def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
         """Return the readable records, oldest first, and why the others cannot be read, by the trial's name."""
         records, broken = [], {}
         with collector_paused():
-            for file in self._record_files():
+            for trial in self.trials():
                 try:
-                    records.append(_read(file))
-                except (OSError, StoreError) as error:
-                    broken[os.path.basename(os.path.dirname(file))] = str(error)
+                    records.append(self.record(trial))
+                except StoreError as error:
+                    broken[trial] = str(error)
         return _oldest_first(records), broken
 
     def sample(self, n: int) -> tuple[Record, ...]:
@@ -229,8 +251,8 @@ class Store:
     def find(self, trial: str) -> Record | None:
         """Return the record of the trial of this identity; None if it is absent or incomplete, and must be run."""
         try:
-            record = _read(os.path.join(self.path, trial, _RECORD))
-        except (FileNotFoundError, StoreError):
+            record = self.record(trial)
+        except StoreError:
             return None
         return record if record.status != "ok" or self.has_scores(trial) else None
 
@@ -261,12 +283,6 @@ class Store:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
 
-    def _record_files(self) -> Iterator[str]:
-        """Yield the paths of the trials' records, by the trials' names: texts, as paths cost as much as a read."""
-        with os.scandir(self.path) as entries:
-            trials = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
-        for trial in trials:
-            yield os.path.join(self.path, trial, _RECORD)
 
     @contextlib.contextmanager
     def _unfinished(self, trial: str) -> Iterator[Path]:
@@ -318,11 +334,6 @@ class Store:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
-
-
-def _read(file: str) -> Record:
-    with open(file, "rb") as content:
-        return Record.from_json(content.read(), file)
 
 
 def _write_record(folder: Path, record: Record, scores: Mapping[str, FloatArray]) -> None:

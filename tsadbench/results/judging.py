@@ -14,6 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
 from tsadbench.results.trial_result import fixed_threshold_of, protocol_of
+from tsadbench.utils.progress import progress
 
 Verdict: TypeAlias = Literal["same", "changed", "cannot be judged"]
 
@@ -24,15 +25,18 @@ class Judged:
 
     Parameters
     ----------
+    trial
+        Its name.
     record
-        The trial's record as the store holds it now.
+        Its record as the store holds it now; None if that cannot be read.
     verdict
         "changed" if a metric or a threshold is another one now.
     reason
         Why the trial cannot be judged; empty if it can.
     """
 
-    record: Record
+    trial: str
+    record: Record | None
     verdict: Verdict
     reason: str = ""
 
@@ -106,7 +110,9 @@ class Judge:
 
 
 def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Judged]:
-    """Judge every trial of a store that has scores again, and yield what came of each, in the store's order.
+    """Judge every trial of a store that has scores again, and yield what came of each, by the trials' names.
+
+    One trial is in memory at a time; how far it is is reported to `tsadbench.progress`.
 
     Parameters
     ----------
@@ -116,19 +122,26 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
         Returns the data set of a name; a TsadbenchError means that its trials cannot be judged.
     """
     judge = Judge(load)
-    for record in store.records():
+    trials = store.trials()
+    for done, trial in enumerate(trials):
+        progress(done, len(trials))
+        try:
+            record = store.record(trial)
+        except StoreError as error:
+            yield Judged(trial, None, "cannot be judged", str(error))
+            continue
         judged_invalid = record.status == "invalid" and store.has_scores(record.trial)
         if record.status != "ok" and not judged_invalid:
             continue
         try:
             now = judge.again(record, store)
         except TsadbenchError as error:
-            yield Judged(record, "cannot be judged", str(error))
+            yield Judged(trial, record, "cannot be judged", str(error))
             continue
         changed = _found(now) != _found(record)
         if changed or (now.judging, now.rows_scored) != (record.judging, record.rows_scored):
             store.replace_record(now, record.trial)
-        yield Judged(now, "changed" if changed else "same")
+        yield Judged(trial, now, "changed" if changed else "same")
 
 
 def judge_outdated(

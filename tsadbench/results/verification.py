@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeAlias
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import TsadbenchError
+from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.registry import load_detector
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import data_faults
 from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.progress import progress
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
 TOLERANCE = 1e-6
@@ -28,8 +30,10 @@ class Verified:
 
     Parameters
     ----------
+    trial
+        Its name.
     record
-        The trial's record.
+        Its record; None if that cannot be read.
     verdict
         "differs" if a metric, a threshold, the data or the labels are not as recorded.
     faults
@@ -38,14 +42,17 @@ class Verified:
         What is no fault: the detector's code is another one now, or the rules are, and the trial was judged again.
     """
 
-    record: Record
+    trial: str
+    record: Record | None
     verdict: Verdict
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
 def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Verified]:
-    """Yield the result for each trial of a store, in the store's order.
+    """Yield the result for each trial of a store, in the order of the trials' names.
+
+    One trial is in memory at a time; how far it is is reported to `tsadbench.progress`.
 
     Parameters
     ----------
@@ -55,16 +62,29 @@ def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Ver
         Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
     """
     judge = Judge(load)
-    for record in store.records():
-        yield _verified(record, store, judge)
+    code_here = cache(_code_here)  # asking which detectors are installed takes as long as judging
+    trials = store.trials()
+    for done, trial in enumerate(trials):
+        progress(done, len(trials))
+        try:
+            record = store.record(trial)
+        except StoreError as error:
+            yield Verified(trial, None, "cannot be checked", (str(error),))
+        else:
+            yield _verified(record, store, judge, code_here(record.detector))
 
 
-def _verified(record: Record, store: Store, judge: Judge) -> Verified:
-    remarks = list(_code_remarks(record))
+def _verified(record: Record, store: Store, judge: Judge, code_here: str | None) -> Verified:
+    remarks = []
+    if code_here is None:
+        remarks.append(f"the detector {record.detector} is not installed here")
+    elif code_here != record.manifest.get("code_hash"):
+        remarks.append(f"the code of {record.detector} here is not what made it")
     try:
         data = judge.data(record.dataset)
     except TsadbenchError as error:
-        return Verified(record, "cannot be checked", (f"data set {record.dataset}: {error}",), tuple(remarks))
+        fault = f"data set {record.dataset}: {error}"
+        return Verified(record.trial, record, "cannot be checked", (fault,), tuple(remarks))
     faults = data_faults(record, data)
     if record.status != "ok":
         if record.splits or record.thresholds:
@@ -79,17 +99,15 @@ def _verified(record: Record, store: Store, judge: Judge) -> Verified:
             faults += [*_threshold_faults(record, now), *_metric_faults(record, now)]
         except TsadbenchError as error:
             faults.append(str(error))
-    return Verified(record, "differs" if faults else "same", tuple(faults), tuple(remarks))
+    return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
 
 
-def _code_remarks(record: Record) -> Iterator[str]:
+def _code_here(detector: str) -> str | None:
+    """Return the fingerprint of a detector's code; None if it is not installed here."""
     try:
-        here = code_fingerprint(load_detector(record.detector))
+        return code_fingerprint(load_detector(detector))
     except TsadbenchError:
-        yield f"the detector {record.detector} is not installed here"
-        return
-    if here != record.manifest.get("code_hash"):
-        yield f"the code of {record.detector} here is not what made it"
+        return None
 
 
 def _threshold_faults(record: Record, now: Record) -> Iterator[str]:
