@@ -283,7 +283,6 @@ class Store:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
 
-
     @contextlib.contextmanager
     def _unfinished(self, trial: str) -> Iterator[Path]:
         """Give a folder to fill; it becomes the trial's at the end, and vanishes if that is not reached."""
