@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -9,10 +11,20 @@ import pytest
 import torch
 from torch import Tensor
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from torch_geometric.nn import GATConv, GCNConv, GraphConv, SAGEConv, TransformerConv
+
 from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer, repeated
 from tsadbench_detectors.dprgm import Network
 
 BACKBONES = get_args(Backbone)
+TORCH_GEOMETRIC = {
+    "sage": partial(GraphConv, aggr="mean"),
+    "gcn": GCNConv,
+    "gat": GATConv,
+    "transformer": TransformerConv,
+}
 # Weighted, directed: 0 -> 1, 0 -> 2, 1 -> 2, 3 -> 2, 2 -> 3. Sensor 0 drives only, sensor 4 stands alone.
 ADJACENCY = torch.zeros(5, 5, dtype=torch.float64)
 ADJACENCY[0, 1], ADJACENCY[0, 2], ADJACENCY[1, 2], ADJACENCY[3, 2], ADJACENCY[2, 3] = 0.9, 0.4, 0.7, 0.2, 1.0
@@ -99,8 +111,6 @@ def test_without_edges_sensors_do_not_hear_of_each_other(backbone: Backbone, n_s
 
 
 def test_with_unit_weights_the_weighted_layer_is_graphsage() -> None:
-    from torch_geometric.nn import SAGEConv  # not before the detector's module, which keeps its warnings quiet
-
     support = (ADJACENCY > 0).double()
     layer, nodes = made("sage", support), nodes_of()
     reference = SAGEConv(3, 4, aggr="mean").double()
@@ -117,10 +127,13 @@ def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
     assert torch.equal(weighted, support) is (backbone in ("gat", "transformer"))
 
 
-def by_torch_geometric(layer: GraphLayer, nodes: Tensor) -> Tensor:
+def by_torch_geometric(backbone: Backbone, layer: GraphLayer, nodes: Tensor) -> Tensor:
+    """Return what torch_geometric's own layer makes of the nodes with these very parameters."""
+    theirs = TORCH_GEOMETRIC[backbone](3, 4)
+    theirs.load_state_dict(layer.layer.state_dict(keep_vars=True), assign=True)
     if layer.takes_weights:
-        return layer.layer(nodes, layer.edges, layer.weights)
-    return torch.stack([layer.layer(window, layer.edges) for window in nodes])
+        return theirs(nodes, layer.edges, layer.weights)
+    return torch.stack([theirs(window, layer.edges) for window in nodes])
 
 
 def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
@@ -147,7 +160,7 @@ def test_a_layer_and_its_gradient_are_torch_geometrics(backbone: Backbone, adjac
     layer, nodes = made(backbone, adjacency), nodes_of(n_sensors=len(adjacency)).requires_grad_()
     upstream = torch.randn(6, len(adjacency), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     leaves = [nodes, *layer.parameters()]
-    ours, theirs = layer(nodes), by_torch_geometric(layer, nodes)
+    ours, theirs = layer(nodes), by_torch_geometric(backbone, layer, nodes)
     torch.testing.assert_close(ours, theirs)
     torch.testing.assert_close(
         torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream)
@@ -155,10 +168,20 @@ def test_a_layer_and_its_gradient_are_torch_geometrics(backbone: Backbone, adjac
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
-def test_model_files_hold_the_edges_and_torch_geometrics_parameters(backbone: Backbone) -> None:
-    layer = made(backbone)
-    theirs = {f"layer.{name}" for name in layer.layer.state_dict()}
-    assert set(layer.state_dict()) == {"edges", "weights"} | theirs
+@pytest.mark.parametrize("n_sensors", [8, 300])
+def test_parameters_and_initial_values_are_torch_geometrics(backbone: Backbone, n_sensors: int) -> None:
+    adjacency = driven_by_chance(n_sensors, 2 * n_sensors)
+    for n_in, n_out in [(3, 4), (40, 32), (32, 32), (24, 16), (66, 64), (17, 7), (1, 1)]:
+        torch.manual_seed(n_in)
+        layer, drawn_next = GraphLayer(backbone, n_in, n_out, adjacency), torch.rand(1)
+        torch.manual_seed(n_in)
+        theirs, theirs_next = TORCH_GEOMETRIC[backbone](n_in, n_out), torch.rand(1)
+        expected = {"edges": layer.edges, "weights": layer.weights}
+        expected |= {f"layer.{name}": tensor for name, tensor in theirs.state_dict().items()}
+        state = layer.state_dict()
+        assert set(state) == set(expected)
+        assert all(torch.equal(state[name], expected[name]) for name in expected)
+        assert torch.equal(drawn_next, theirs_next)
 
 
 def test_repeated_edges_by_hand() -> None:

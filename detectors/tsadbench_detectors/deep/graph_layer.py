@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-with warnings.catch_warnings():
-    # It uses deprecated parts of PyTorch, and users of a detector can do nothing about that.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
+from tsadbench.base import extra
+
+# It is imported only if a graph needs it, which is known after planning; that it is missing is said before.
+if find_spec("torch_geometric") is None:
+    raise ModuleNotFoundError("No module named 'torch_geometric'", name="torch_geometric")
 
 Backbone: TypeAlias = Literal["sage", "gcn", "gat", "transformer"]
 
-# GraphSAGE's own layer takes no edge weights; GraphConv with the mean is that layer with weighted messages.
-_LAYERS = {"sage": partial(GraphConv, aggr="mean"), "gcn": GCNConv, "gat": GATConv, "transformer": TransformerConv}
 _WITH_EDGE_WEIGHTS = ("sage", "gcn")
+# The linear maps of torch_geometric's layers, and whether each has a bias.
+_LINEAR = {
+    "sage": {"lin_rel": True, "lin_root": False},
+    "gcn": {"lin": False},
+    "gat": {"lin": False},
+    "transformer": dict.fromkeys(("lin_key", "lin_query", "lin_value", "lin_skip"), True),
+}
 # The leaky ReLU's, of torch_geometric's GATConv.
 _GAT_SLOPE = 0.2
 # Whole matrices take less time than single edges if at least this share of their entries are edges or loops. Measured
@@ -54,11 +62,13 @@ class GraphLayer(nn.Module):
         self.register_buffer("edges", edges)
         self.register_buffer("weights", adjacency[edges[0], edges[1]])
         self.takes_weights = backbone in _WITH_EDGE_WEIGHTS
-        self.layer: nn.Module = _LAYERS[backbone](n_in, n_out)
         n_sensors, n_edges = len(adjacency), edges.shape[1]
         self.dense = _DENSE[backbone] if n_sensors + n_edges >= _DENSE_FROM * n_sensors**2 else None
         if self.dense:
+            self.layer: nn.Module = _Parameters(backbone, n_in, n_out)
             self.register_buffer("mixing", _MIXING[backbone](adjacency), persistent=False)
+        else:
+            self.layer = _along_edges(backbone, n_in, n_out)
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Return [batch, n_sensors, n_out] for [batch, n_sensors, n_in]."""
@@ -70,6 +80,47 @@ class GraphLayer(nn.Module):
         n_windows, n_sensors, _ = nodes.shape
         attended: Tensor = self.layer(nodes.flatten(0, 1), repeated(self.edges, n_sensors, n_windows))
         return attended.view(n_windows, n_sensors, -1)
+
+
+def _along_edges(backbone: Backbone, n_in: int, n_out: int) -> nn.Module:
+    # Imported for a large, sparse graph alone: it takes as long as an epoch of training.
+    with extra("dprgm", "deep"), warnings.catch_warnings():
+        # It uses deprecated parts of PyTorch, and users of a detector can do nothing about that.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
+
+    # GraphSAGE's own layer takes no edge weights; GraphConv with the mean is that layer with weighted messages.
+    sage = partial(GraphConv, aggr="mean")
+    made: nn.Module = {"sage": sage, "gcn": GCNConv, "gat": GATConv, "transformer": TransformerConv}[backbone](
+        n_in, n_out
+    )
+    return made
+
+
+class _Parameters(nn.Module):
+    """The parameters of torch_geometric's layer, under its names, with the initial values that it draws."""
+
+    def __init__(self, backbone: Backbone, n_in: int, n_out: int) -> None:
+        super().__init__()
+        linear = {name: nn.Linear(n_in, n_out, bias=bias) for name, bias in _LINEAR[backbone].items()}
+        for name, module in linear.items():
+            self.add_module(name, module)
+        glorot = backbone in ("gcn", "gat")
+        # A second time: torch_geometric draws when it makes a linear map, and again when its layer is complete.
+        for module in linear.values():
+            nn.init.uniform_(module.weight, *_around_0(math.sqrt(6 / (n_in + n_out if glorot else 6 * n_in))))
+            if module.bias is not None:
+                nn.init.uniform_(module.bias, *_around_0(1 / math.sqrt(n_in)))
+        if backbone == "gat":
+            for name in ("att_src", "att_dst"):
+                attention = torch.empty(1, 1, n_out).uniform_(*_around_0(math.sqrt(6 / (1 + n_out))))
+                self.register_parameter(name, nn.Parameter(attention))
+        if glorot:
+            self.register_parameter("bias", nn.Parameter(torch.zeros(n_out)))
+
+
+def _around_0(bound: float) -> tuple[float, float]:
+    return -bound, bound
 
 
 def repeated(edges: Tensor, n_nodes: int, times: int) -> Tensor:
