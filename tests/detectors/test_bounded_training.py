@@ -91,6 +91,7 @@ def test_without_a_bound_all_epochs_are_trained() -> None:
         "share_seen": 1.0,
         "loss": detector.losses_[2][0],
         "held_out_loss": None,
+        "on_gpu": False,
     }
 
 

@@ -277,6 +277,7 @@ class NetworkDetector(Detector):
             SHARE_SEEN: self.n_seen_ / self.n_windows_,
             "loss": loss,
             "held_out_loss": held_out_loss if math.isfinite(held_out_loss) else None,
+            "on_gpu": self.device_.type == "cuda",
         }
 
     def _gap(self, n_windows: int) -> int:

@@ -25,10 +25,10 @@ class Windows:
 
     def __init__(self, recordings: Sequence[Tensor], length: int, stride: int = 1) -> None:
         self._rows = recordings[0] if len(recordings) == 1 else torch.cat(list(recordings))
-        self._offsets = torch.arange(length)
+        self._offsets = torch.arange(length, device=self._rows.device)
         starts = _starts([len(rows) for rows in recordings], length, stride)
         self._counts = [len(of_recording) for of_recording in starts]
-        self._starts = torch.cat(starts)
+        self._starts = torch.cat(starts).to(self._rows.device)
         self._n_possible = [max(0, len(rows) - length + 1) for rows in recordings]
         self._stride = stride
         # How many windows after one still reach into its rows.
@@ -38,8 +38,9 @@ class Windows:
         return len(self._starts)
 
     def __getitem__(self, numbers: Tensor) -> Tensor:
-        """Return the windows of these numbers, [n_numbers, length, ...]."""
-        return self._rows[self._starts[numbers][:, None] + self._offsets]
+        """Return the windows of these numbers, which may lie on any device, [n_numbers, length, ...]."""
+        starts = self._starts[numbers.to(self._starts.device)]
+        return self._rows[starts[:, None] + self._offsets]
 
     def n_without_stride(self, numbers: Tensor) -> int:
         """Return how many windows a stride of 1 would give in place of those of these numbers, [n_numbers], ascending.
