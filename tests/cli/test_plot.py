@@ -45,6 +45,7 @@ def _load(name):
         ("densities", ["--seed", "1"]),
         ("threshold", ["--detector", "t2", "--recording", "other/3"]),
         ("seeds", ["--metric", "mcc", "--metric", "auroc"]),
+        ("speed", ["--metric", "mcc", "--metric", "auroc"]),
         ("graph", []),
     ],
 )
@@ -74,7 +75,7 @@ def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
         (["roc", "{runs}", "--out", "x.svg", "--dataset", "pump"], "data set 'pump'; did you mean 'pumploop'"),
         (["roc", "{runs}", "--out", "x.svg", "--protocol", "stric"], "protocol 'stric'; did you mean 'strict'"),
         (["roc", "{runs}", "--out", "x.svg", "--recording", "other/3"], "--recording is for the kinds recording"),
-        (["roc", "{runs}", "--out", "x.svg", "--metric", "mcc"], "--metric is for the kind seeds"),
+        (["roc", "{runs}", "--out", "x.svg", "--metric", "mcc"], "--metric is for the kinds seeds and speed"),
         (["seeds", "{runs}", "--out", "x.svg", "--metric", "mc"], "has no metric 'mc'; did you mean 'mcc'"),
         (["recording", "{runs}", "--out", "x.svg"], "name it with --recording ID"),
         (["recording", "{runs}", "--out", "x.svg", "--recording", "valve3/1"], "no test recording 'valve3/1'; did you"),

@@ -10,7 +10,7 @@ import typer
 from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
 from tsadbench.errors import UsageError
 
-Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "graph"]
+Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "speed", "graph"]
 
 
 def plot(
@@ -36,7 +36,7 @@ def plot(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Metric, for kind seeds: auroc, auprc, prac_f1, ...; may be repeated."),
+        typer.Option(metavar="NAME", help="Metric, for kinds seeds and speed: auroc, auprc, ...; may be repeated."),
     ] = None,
     seed: Annotated[
         int | None,
@@ -60,6 +60,8 @@ def plot(
 
     - seeds: metrics seed by seed, beside the floors
 
+    - speed: a metric against seconds of a fit and rows scored per second, with what nothing else beats in both
+
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
     from tsadbench.cli.actions.figures import draw, write_figure
@@ -69,8 +71,8 @@ def plot(
         raise UsageError("kind recording draws one recording: name it with --recording ID")
     if recording is not None and kind not in ("recording", "threshold"):
         raise UsageError(f"--recording is for the kinds recording and threshold, found kind {kind}; omit it")
-    if metric and kind != "seeds":
-        raise UsageError(f"--metric is for the kind seeds, found kind {kind}; omit it")
+    if metric and kind not in ("seeds", "speed"):
+        raise UsageError(f"--metric is for the kinds seeds and speed, found kind {kind}; omit it")
     selection = select(
         runs,
         dataset=dataset,
@@ -79,7 +81,7 @@ def plot(
         split=split,
         seed=seed,
         data=data,
-        everything=kind in ("seeds", "graph"),
+        everything=kind in ("seeds", "speed", "graph"),
     )
     write_figure(out, lambda page: draw(kind, selection, recording, metric or [], page))
     for line in selection.left_out:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
 
-from tsadbench.leaderboard.ranking import Row
+from tsadbench.base.protocol import Metric
+from tsadbench.leaderboard.ranking import UNDEFINED, Row
 
+Speed: TypeAlias = Literal["fit_seconds", "rows_per_second"]
+SPEEDS: tuple[Speed, ...] = get_args(Speed)
 HEADER = ("Fit, s", "Rows/s", "MiB")
 LEGEND = (
     "Fit, s: wall-clock seconds of a trial's fits. Rows/s: training and test rows scored per second of wall clock. "
@@ -66,6 +70,39 @@ def pareto_front(points: Mapping[str, tuple[float, float]]) -> list[str]:
             front.append(name)
             best_at, best = first, second
     return front
+
+
+def quality_and_speed(rows: Sequence[Row], metric: Metric, speed: Speed) -> dict[str, tuple[float, float]]:
+    """Return (speed, quality) of each row that has both, by label, as they were measured.
+
+    Parameters
+    ----------
+    rows
+        Of one data set, protocol and split. Those that failed are left out.
+    metric
+        The quality: its mean over seeds.
+    speed
+        What it is held against. Values that are not above 0 are left out: a logarithmic axis has no place for them.
+    """
+    points = {}
+    for row in rows:
+        fast, good = getattr(row, speed), row.metrics.get(metric.name, UNDEFINED).mean
+        if row.ok and fast and good is not None:
+            points[row.label] = (fast, good)
+    return points
+
+
+def front_of(rows: Sequence[Row], metric: Metric, speed: Speed) -> list[str]:
+    """Return the rows that no other beats in quality and speed, from the fastest to the slowest; parameters as above.
+
+    Floors take part, leaky rows do not. Without a better end of the metric there is no front.
+    """
+    if metric.better is None:
+        return []
+    fast, good = (-1 if speed == "fit_seconds" else 1), (-1 if metric.better == "lower" else 1)
+    leaky = {row.label for row in rows if row.leaky}
+    points = quality_and_speed(rows, metric, speed)
+    return pareto_front({name: (fast * x, good * y) for name, (x, y) in points.items() if name not in leaky})
 
 
 def _seconds(value: float | None) -> str:

@@ -43,6 +43,8 @@ def draw(kind: str, selection: Selection, recording: str | None, metrics: Sequen
             figures.threshold(selection.results(one_each=True), recording, figure=page)
         case "seeds":
             figures.seeds(selection.rows, metrics, figure=page)
+        case "speed":
+            figures.speed(selection.rows, metrics, figure=page)
         case "graph":
             figures.graph(sensor_graph(_with_graph(selection)), figure=page)
 

@@ -25,6 +25,7 @@ from tsadbench.reporting.figures.densities import densities, density
 from tsadbench.reporting.figures.graph import adjacency, graph, node_weights, prior
 from tsadbench.reporting.figures.recording import contributions, explanation, recording, score, sensors
 from tsadbench.reporting.figures.seeds import seeds, seeds_of_metric
+from tsadbench.reporting.figures.speed import speed
 from tsadbench.reporting.figures.style import save, style
 from tsadbench.reporting.figures.threshold import threshold
 
@@ -45,6 +46,7 @@ __all__ = [
     "seeds",
     "seeds_of_metric",
     "sensors",
+    "speed",
     "style",
     "threshold",
 ]

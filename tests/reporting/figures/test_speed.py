@@ -1,0 +1,133 @@
+"""Quality against speed: the points, the fronts and the names that are drawn, against records made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.helpers.records import record
+from tests.helpers.trials import drawn
+from tsadbench import UsageError
+from tsadbench.leaderboard.ranking import ranked_rows
+from tsadbench.reporting.figures import speed
+
+
+def made(label, seed=0, *, fit=1.0, rows=1000, auprc=0.5, **changes):
+    floor = changes.pop("floor", False)
+    status = changes.pop("status", "ok")
+    made = record(label, seed, floor=floor, status=status, auprc=auprc)
+    return replace(made, fit_seconds=fit, rows_scored=rows, score_seconds=1.0, **changes)
+
+
+# By AUPRC: good > cheat > sound > quick > simple > poor. "poor" is slower than "quick" and worse.
+RECORDS = [
+    made("good", 0, fit=90.0, rows=1000, auprc=0.85),
+    made("good", 1, fit=110.0, rows=3000, auprc=0.95),
+    made("sound", fit=10.0, rows=20_000, auprc=0.7),
+    made("poor", fit=2.0, rows=10_000, auprc=0.3),
+    made("quick", fit=1.0, rows=500_000, auprc=0.6),
+    made("cheat", fit=0.5, rows=9_000_000, auprc=0.8, leaky="the test rows"),
+    made("simple", fit=0.01, rows=1_000_000, auprc=0.5, floor=True),
+    made("broken", status="error", fit=0.001),
+]
+
+
+def panels(figure, *metrics, records=RECORDS, split="overall"):
+    return speed(ranked_rows(records, split), metrics, figure=figure)
+
+
+def points(axes):
+    """The markers by label, but for the fronts."""
+    return {
+        bars.get_label(): tuple(bars.lines[0].get_xydata()[0]) for bars in axes.containers if hasattr(bars, "has_yerr")
+    }
+
+
+def line(axes, name):
+    (found,) = (one for one in axes.lines if one.get_label() == name)
+    return found
+
+
+def test_points_are_means_over_seeds_on_logarithmic_axes(figure):
+    fits, rates = panels(figure)
+    quality = {"good": 0.9, "sound": 0.7, "poor": 0.3, "quick": 0.6, "cheat": 0.8, "simple": 0.5}
+    seconds = {"good": 100.0, "sound": 10.0, "poor": 2.0, "quick": 1.0, "cheat": 0.5, "simple": 0.01}
+    speeds = {"good": 2e3, "sound": 2e4, "poor": 1e4, "quick": 5e5, "cheat": 9e6, "simple": 1e6}
+    for axes, expected in ((fits, seconds), (rates, speeds)):
+        assert axes.get_xscale() == "log"
+        found = points(axes)
+        assert set(found) == set(quality), "what failed is left out"
+        for label, value in expected.items():
+            assert found[label] == pytest.approx((value, quality[label])), label
+    assert (fits.get_xlabel(), fits.get_ylabel()) == ("seconds of a fit, one thread", "AUPRC")
+    assert rates.get_xlabel() == "rows scored per second, one thread"
+    assert drawn(figure).std() > 0
+
+
+def test_fronts_join_what_nothing_beats(figure):
+    fits, rates = panels(figure)
+    np.testing.assert_allclose(line(fits, "front").get_xydata(), [(0.01, 0.5), (1.0, 0.6), (10.0, 0.7), (100.0, 0.9)])
+    np.testing.assert_allclose(line(rates, "front").get_xydata(), [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6), (1e6, 0.5)])
+    without = line(rates, "front of the detectors").get_xydata()
+    np.testing.assert_allclose(without, [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6)])
+    # More seconds reach at least the quality of fewer; at a higher rate, what lies at the next corner is reached.
+    assert line(fits, "front").get_drawstyle() == "steps-post"
+    assert line(rates, "front").get_drawstyle() == "steps-pre"
+
+
+def test_floors_and_leaky_rows_look_different(figure):
+    fits, _ = panels(figure)
+    looks = {one.get_label(): one.lines[0] for one in fits.containers}
+    assert looks["simple"].get_marker() != looks["good"].get_marker()
+    assert looks["simple"].get_color() != looks["good"].get_color()
+    assert looks["cheat"].get_markerfacecolor() == "none"
+    assert looks["good"].get_markerfacecolor() != "none"
+
+
+def test_every_point_with_room_is_named_and_no_names_overlap(figure):
+    crowd = [made(f"twin {i}", fit=1.0, rows=1000, auprc=0.5) for i in range(30)]
+    for axes in panels(figure, records=[*RECORDS, *crowd]):
+        names = [text.get_text() for text in axes.texts]
+        assert {"good", "sound", "quick", "simple"} <= set(names)
+        assert len(names) < 37
+        boxes = [text.get_window_extent() for text in axes.texts]
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:i])
+
+
+def test_another_number_of_threads_stands_beside_the_name(figure):
+    records = [*RECORDS, made("parallel", fit=5.0, rows=77, auprc=0.65, threads=4)]
+    fits, _ = panels(figure, records=records)
+    assert "parallel (4 threads)" in [text.get_text() for text in fits.texts]
+    assert fits.get_xlabel() == "seconds of a fit"
+
+
+def test_each_metric_has_a_row_of_panels_and_no_better_end_no_front(figure):
+    records = [replace_metrics(one, prac_f1=0.4, flagged=0.2) for one in RECORDS]
+    first, _, second, _ = panels(figure, "prac_f1", "flagged", records=records)
+    assert (first.get_ylabel(), second.get_ylabel()) == ("Prac-F1", "Flagged")
+    assert len(line(second, "front").get_xdata()) == 0
+    # All are equally good: the cheapest beats the others.
+    np.testing.assert_allclose(line(first, "front").get_xydata(), [(0.01, 0.4)])
+
+
+def replace_metrics(made, **metrics):
+    splits = {name: replace(one, metrics={**one.metrics, **metrics}) for name, one in made.splits.items()}
+    return replace(made, splits=splits)
+
+
+def test_records_from_before_rows_were_counted_have_a_panel_that_says_so(figure):
+    fits, rates = panels(figure, records=[replace(one, rows_scored=None) for one in RECORDS])
+    assert len(points(fits)) == 6
+    assert "`tsadbench judge` counts them" in rates.texts[0].get_text()
+
+
+def test_what_cannot_be_drawn(figure):
+    undefined = [replace_metrics(one, auprc=None) for one in RECORDS]
+    assert "undefined" in panels(figure, records=undefined)[0].texts[0].get_text()
+    with pytest.raises(UsageError, match="has no metric 'aupr'; did you mean 'auprc'"):
+        panels(figure, "aupr")
+    with pytest.raises(UsageError, match="expected at least one row whose trials are ok"):
+        panels(figure, records=[RECORDS[-1]])
