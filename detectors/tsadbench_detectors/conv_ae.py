@@ -10,6 +10,7 @@ from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Tr
 with extra("conv-ae", "deep"):
     from torch import Tensor, nn
 
+    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.reconstructor import Reconstructor
 
 _WIDE, _NARROW = 32, 16
@@ -111,7 +112,7 @@ class Network(nn.Module):
         self.up_2 = nn.ConvTranspose1d(_NARROW, _NARROW, _KERNEL, stride=2, padding=same)
         self.up_1 = nn.ConvTranspose1d(_NARROW, _WIDE, _KERNEL, stride=2, padding=same)
         self.output = nn.ConvTranspose1d(_WIDE, n_outputs, _KERNEL, padding=same)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, windows: Tensor) -> Tensor:
         """Return the reconstruction."""
