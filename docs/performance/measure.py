@@ -15,6 +15,7 @@ already for the detectors that are not named stays. ``--table`` writes the table
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -27,6 +28,7 @@ from typing import Any, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
+from tsadbench.leaderboard.ranking import Summary
 from tsadbench.utils.markdown import table_lines
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +43,7 @@ BEFORE = "51ef0b2"
 NETWORKS = (
     "dprgm", "mtad-gat", "mscred", "grelen", "vanilla-lstm", "lstm-ae", "lstm-vae", "conv-ae", "vanilla-ae", "gdn"
 )  # fmt: skip
+METRICS = {"auroc": "AUROC", "auprc": "AUPRC", "bf_f1": "BF-F1", "mcc": "MCC"}
 KINDS = ("products", "element-wise", "copies", "reductions", "random", "optimiser", "other")
 
 
@@ -167,6 +170,40 @@ def overhead_table(overheads: Mapping[str, Mapping[str, Mapping[str, float]]]) -
     return table_lines(header, rows)
 
 
+def published_rows(csv_text: str) -> dict[str, dict[str, str]]:
+    """Return the rows of a leaderboard's CSV by label."""
+    return {row["detector"]: row for row in csv.DictReader(csv_text.splitlines())}
+
+
+def quality_table(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the Markdown lines that set each network's metrics over its seeds, before, beside those of now.
+
+    The last column is the largest difference of the means among the metrics, in standard deviations of the seeds (the
+    larger of the two).
+    """
+    header = ["Detector", "Seeds", *METRICS.values(), "Largest difference"]
+    rows = []
+    for name in (name for name in NETWORKS if name in before and name in now):
+        cells, differences = [], []
+        for metric in METRICS:
+            both = [
+                Summary(float(row[f"{metric}_mean"]), float(row[f"{metric}_std"])) for row in (before[name], now[name])
+            ]
+            cells.append(" → ".join(summary.text() for summary in both))
+            spread = max(summary.std or 0.0 for summary in both)
+            differences.append((abs(both[1].mean - both[0].mean) / spread, METRICS[metric]))
+        largest, metric = max(differences)
+        rows.append([f"`{name}`", now[name]["seeds"], *cells, f"{largest:.1f} std ({metric})"])
+    return table_lines(header, rows)
+
+
+def quality_lines(version: str) -> list[str]:
+    """Return the table of metrics under `published`: those committed in a version beside those of the working tree."""
+    table = "leaderboards/skab/published/overall.csv"
+    shown = subprocess.run(["git", "show", f"{version}:{table}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return quality_table(published_rows(shown.stdout), published_rows((ROOT / table).read_text(encoding="utf-8")))
+
+
 def write_page(block: str, lines: Sequence[str]) -> None:
     """Write a table into the page, between the marks of its block."""
     text = PAGE.read_text(encoding="utf-8")
@@ -205,9 +242,7 @@ def arguments(texts: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--overhead", action="store_true", help="what a trial costs beside its detector")
     parser.add_argument("--epochs", type=int, help="train for so many epochs (default: the detector's own number)")
     parser.add_argument("--write", action="store_true", help="whole trials, written to trials.json and the page")
-    parser.add_argument(
-        "--table", action="store_true", help="write the page's table from trials.json, without measuring"
-    )
+    parser.add_argument("--table", action="store_true", help="write the page's tables from what was measured")
     asked = parser.parse_args(texts)
     if asked.write and asked.epochs is not None:
         parser.error("--write: expected whole trials, found --epochs; leave one of them out")
@@ -223,6 +258,7 @@ def main(texts: Sequence[str] | None = None) -> None:
     if asked.table:
         write_page("trials", table(works))
         write_page("overhead", overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))))
+        write_page("quality", quality_lines(asked.before))
         return
     if asked.overhead:
         with tempfile.TemporaryDirectory() as folder:
