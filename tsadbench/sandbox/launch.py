@@ -41,6 +41,8 @@ _PASSED_ON = frozenset(
 )
 # Slow to import: the server preloads those of their modules that planning has loaded in this process.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
+# What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
+_LATE = {"torch": "torch._dynamo"}
 _START_SECONDS = 120.0
 
 
@@ -211,4 +213,5 @@ def import_path() -> list[str]:
 
 
 def _heavy_modules() -> list[str]:
-    return sorted(name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY)
+    loaded = [name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY]
+    return sorted({*loaded, *(late for first, late in _LATE.items() if first in loaded)})
