@@ -13,8 +13,8 @@ from tsadbench_detectors.neighbours import Neighbours
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
-# The products of so many rows with each block of remembered rows take 10 MiB.
-_ROWS_AT_ONCE = 16_384
+# What is kept of the products of so many rows with all blocks of remembered rows takes some 20 MiB.
+_ROWS_AT_ONCE = 4_096
 
 
 class NearestNeighbour(Detector):

@@ -14,7 +14,7 @@ MOST_COLUMNS_FOR_A_TREE = 8
 _REMEMBERED_AT_ONCE = 128
 _QUERIES_AT_ONCE = 1_024
 # A row with near ties in more blocks of remembered rows than this is left to the tree.
-_MOST_BLOCKS = 8
+_MOST_BLOCKS = 16
 _PAIRS_AT_ONCE = 8_192
 # Products beyond this might overflow single precision.
 _LARGEST_PRODUCT = 1e36
@@ -23,13 +23,14 @@ _LARGEST_PRODUCT = 1e36
 class Neighbours:
     """Remembered rows, ready to be asked which of them is the nearest to another row (Euclidean distance).
 
-    Up to 8 columns, SciPy's `cKDTree` answers. With more, it would look at nearly every row, so blocked matrix
-    products in single precision find the few candidates, and only their distances are computed, in double precision
-    and in the tree's order of summation: both ways give the same distances, to the bit on x86-64.
+    Up to 8 columns, SciPy's `cKDTree` answers. With more, it would look at nearly every row, so matrix products in
+    single precision find the few blocks of remembered rows that may hold the nearest, and products in double precision
+    the candidates in a block. Only the candidates' distances are computed, in the tree's order of summation: both ways
+    give the same distances, to the bit on x86-64. Of rows that are equally near, products choose the first.
 
     The squared distance of rows x and m is ``|x|^2 - 2 (x m - |m|^2 / 2)``: the nearest row has the largest
-    ``x m - |m|^2 / 2``. A rigorous bound on the rounding error of that product says which rows may be the nearest. A
-    row for which there are very many (equal rows; a distance beside which the differences vanish), or whose products
+    ``x m - |m|^2 / 2``. A rigorous bound on the rounding error of that product decides what may be the nearest. A row
+    for which many blocks may hold it (equal rows; a distance beside which the differences vanish), or whose products
     might overflow, is left to the tree.
 
     Parameters
@@ -60,9 +61,12 @@ class Neighbours:
             self._largest_half = float(halves.max())
             self._longest = float(np.sqrt((rows**2).sum(axis=1).max()))
         usable = 0 < self._largest_half < _LARGEST_PRODUCT and self._longest < _LARGEST_PRODUCT
-        self._operand: Float32Array | None = None
+        self._operand: FloatArray | None = None
         if rows.shape[1] > MOST_COLUMNS_FOR_A_TREE and usable:
-            self._operand = np.column_stack([chosen, -halves]).astype(np.float32)
+            self._operand = np.column_stack([chosen, -halves])
+            self._single = self._operand.astype(np.float32)
+            starts = np.arange(0, len(rows), _REMEMBERED_AT_ONCE)
+            self._longest_of_block = np.sqrt(2 * np.maximum.reduceat(halves, starts))
 
     def nearest(self, queries: FloatArray, excluded: IntArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return the distance to the nearest remembered row, and the index of that row, [n_queries] each.
@@ -91,19 +95,19 @@ class Neighbours:
         return np.take_along_axis(distances, place, axis=1)[:, 0], np.take_along_axis(indices, place, axis=1)[:, 0]
 
     def _by_products(
-        self, queries: FloatArray, excluded: IntArray | None, operand: Float32Array
+        self, queries: FloatArray, excluded: IntArray | None, operand: FloatArray
     ) -> tuple[FloatArray, IntArray]:
-        factors, tolerance, safe = self._prepared(queries)
         excluded = np.zeros((len(queries), 2), dtype=np.int64) if excluded is None else excluded
-        largest = _largest_by_block(operand, factors, excluded)
-        best = largest.max(axis=0).astype(np.float64)
-        with np.errstate(over="ignore"):  # to -infinity: everything is a candidate
-            # Rounded downwards: a candidate must not be lost to the rounding of the limit itself.
-            limit = np.nextafter((best - tolerance).astype(np.float32), np.float32(-np.inf))
-        hit = largest >= limit
+        factors, lengths, rounding, safe = self._prepared(queries)
+        largest = _largest_by_block(self._single, factors.astype(np.float32), excluded)
+        errors = _errors(self._longest_of_block[:, None], lengths, factors.shape[1], np.float32)
+        hit = largest + errors >= (largest - errors).max(axis=0) - rounding
         by_tree = ~safe | (np.count_nonzero(hit, axis=0) > _MOST_BLOCKS)
         hit &= ~by_tree
 
+        # Within a block, double precision leaves a row or two, and those that are equal to them.
+        longest = self._longest_of_block.max()
+        tolerance = 2 * _errors(longest, lengths, factors.shape[1], np.float64) + rounding
         squares = np.full(len(queries), np.inf)
         indices = np.zeros(len(queries), dtype=np.int64)
         for number in np.flatnonzero(hit.any(axis=1)):
@@ -111,32 +115,37 @@ class Neighbours:
             asked = np.flatnonzero(hit[number])
             products = factors[asked] @ operand[start : start + _REMEMBERED_AT_ONCE].T
             _leave_out(products.T, start, excluded[asked])
-            place, candidate = np.nonzero(products >= limit[asked, None])
+            place, candidate = np.nonzero(products >= (products.max(axis=1) - tolerance[asked])[:, None])
             self._keep_nearest(queries, asked[place], candidate + start, squares, indices)
         distances = np.sqrt(squares)
         if by_tree.any():
             distances[by_tree], indices[by_tree] = self._by_tree(queries[by_tree], excluded[by_tree])
         return distances, indices
 
-    def _prepared(self, queries: FloatArray) -> tuple[Float32Array, FloatArray, BoolArray]:
-        """Return the queries' factors [n, n_chosen + 1], how far below the best candidates may lie, who is safe."""
+    def _prepared(self, queries: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Return what the products need of each query.
+
+        Returns
+        -------
+        factors
+            [n_queries, n_chosen + 1], the last column 1.
+        lengths
+            [n_queries], of the factors without their last column.
+        rounding
+            [n_queries]: how much of the product the rounding of two rows' distances may hide.
+        safe
+            [n_queries]: whether no product can overflow; if not, the factors are 0.
+        """
         chosen = queries[:, self._chosen]
         with np.errstate(over="ignore", invalid="ignore"):
-            length = np.sqrt((chosen**2).sum(axis=1))
-            magnitude = length * np.sqrt(2 * self._largest_half) + self._largest_half
-            # The candidates' own distances are rounded too, all columns of them.
+            lengths = np.sqrt((chosen**2).sum(axis=1))
             farthest = np.sqrt((queries**2).sum(axis=1)) + self._longest
-            safe = (magnitude < _LARGEST_PRODUCT) & (length < _LARGEST_PRODUCT) & (farthest < _LARGEST_PRODUCT)
-        n_terms = chosen.shape[1] + 8  # the sum's terms, and some for the rounding of both factors and of this bound
-        single, double = (n_terms * np.finfo(kind).eps / 2 for kind in (np.float32, np.float64))
-        # |computed - exact| <= n u / (1 - n u) sum |terms|, in whatever order they are summed; what is too small for a
-        # normal single-precision number may be lost altogether.
-        lost = n_terms * float(np.finfo(np.float32).tiny) * (1 + length + np.sqrt(2 * self._largest_half))
-        error = single / (1 - single) * magnitude + lost
-        rounding = (len(self._chosen) + 8) * np.finfo(np.float64).eps * farthest**2
-        factors = np.ones((len(queries), chosen.shape[1] + 1), dtype=np.float32)
+            magnitude = lengths * np.sqrt(2 * self._largest_half) + self._largest_half
+            safe = (magnitude < _LARGEST_PRODUCT) & (farthest < _LARGEST_PRODUCT)
+        factors = np.ones((len(queries), chosen.shape[1] + 1))
         factors[:, :-1] = np.where(safe[:, None], chosen, 0.0)
-        return factors, 2 * error + rounding + double * magnitude, safe
+        lengths, farthest = np.where(safe, lengths, 0.0), np.where(safe, farthest, 0.0)
+        return factors, lengths, (len(self._chosen) + 8) * np.finfo(np.float64).eps * farthest**2, safe
 
     def _keep_nearest(
         self, queries: FloatArray, asked: IntArray, candidates: IntArray, squares: FloatArray, indices: IntArray
@@ -155,6 +164,18 @@ class Neighbours:
         squares[asked[nearer]], indices[asked[nearer]] = found[nearer], candidates[nearer]
 
 
+def _errors(longest: FloatArray, lengths: FloatArray, n_terms: int, kind: type[np.floating]) -> FloatArray:
+    """Return how far a computed product may lie from the exact one, for factors and remembered rows of these lengths.
+
+    ``|computed - exact| <= n u / (1 - n u) sum |terms|``, in whatever order the n terms are summed; eight more terms
+    stand for the rounding of both factors and of this bound. What is too small for a normal number may be lost.
+    """
+    n = n_terms + 8
+    relative = n * float(np.finfo(kind).eps) / 2
+    magnitude = longest * lengths + longest**2 / 2
+    return relative / (1 - relative) * magnitude + n * float(np.finfo(kind).tiny) * (1 + lengths + longest)
+
+
 def _largest_by_block(operand: Float32Array, factors: Float32Array, excluded: IntArray) -> Float32Array:
     """Return the largest product of each query with each block of remembered rows, [n_blocks, n_queries]."""
     starts = range(0, len(operand), _REMEMBERED_AT_ONCE)
@@ -171,7 +192,7 @@ def _largest_by_block(operand: Float32Array, factors: Float32Array, excluded: In
     return largest
 
 
-def _leave_out(products: Float32Array, start: int, excluded: IntArray) -> None:
+def _leave_out(products: Float32Array | FloatArray, start: int, excluded: IntArray) -> None:
     """Lower the products [n_remembered, n_queries] of rows from ``start`` on that a query leaves out to -infinity."""
     first, stop = excluded.T
     concerned = np.flatnonzero((first < start + len(products)) & (stop > start) & (first < stop))
