@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tsadbench import UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.deep.conv_lstm import ConvLSTM, Level, SameConv2d, attended, network
+from tsadbench_detectors.deep.conv_lstm import ConvLSTM, GrowingConv2d, Level, SameConv2d, attended, network
 from tsadbench_detectors.mscred import MSCRED
 
 
@@ -157,6 +157,20 @@ def test_the_stride_thins_out_the_training_windows_alone() -> None:
     # Windows of 8 rows start at the rows 0, 4, ..., 32.
     assert sum(seen) == 9
     assert np.isfinite(detector.score(rows(40))[7:]).all()
+
+
+@pytest.mark.parametrize(("kernel_size", "stride"), [(3, 1), (3, 2), (2, 2)])
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 2), (3, 3), (4, 7), (8, 5)])
+def test_the_way_back_is_pytorchs_transposed_convolution_for_the_images_size(
+    kernel_size: int, stride: int, height: int, width: int
+) -> None:
+    layer = GrowingConv2d(3, 4, kernel_size, stride, padding=(kernel_size - 1) // 2).double()
+    inside = torch.randn(2, 3, -(-height // stride), -(-width // stride), dtype=torch.float64)
+    # Without padding, every place that the kernels reach: those before and after the image are cut off here.
+    reached = nn.functional.conv_transpose2d(inside, layer.weight, layer.bias, stride)
+    before = (kernel_size - 1) // 2
+    expected = reached[..., before : before + height, before : before + width]
+    torch.testing.assert_close(layer(inside, torch.Size([height, width])), expected)
 
 
 @pytest.mark.parametrize(("kernel_size", "stride"), [(3, 1), (3, 2), (2, 2), (2, 1)])

@@ -56,7 +56,7 @@ class Level(nn.Module):
         self.recurrent = ConvLSTM(inner, inner)
         self.below = below
         n_inside = inner if below is None else 2 * inner
-        self.up = nn.ConvTranspose2d(n_inside, outer, kernel_size, stride, padding=(kernel_size - 1) // 2)
+        self.up = GrowingConv2d(n_inside, outer, kernel_size, stride, padding=(kernel_size - 1) // 2)
 
     def forward(self, images: Tensor, n_steps: int, shift: int) -> Tensor:
         """Return the last image of every window, [n_windows, outer, height, width].
@@ -70,14 +70,12 @@ class Level(nn.Module):
         shift
             Images from one step of a window to the next.
         """
-        height, width = images.shape[-2:]
         inside = selu(self.down(images))
         states = attended(self.recurrent(inside, n_steps, shift))
         if self.below is not None:
             states = torch.cat([states, selu(self.below(inside, n_steps, shift))], dim=1)
-        # An odd size was rounded up on the way in.
-        grown: Tensor = self.up(states, output_size=[self.up.stride[0] * size for size in states.shape[-2:]])
-        return grown[..., :height, :width]
+        grown: Tensor = self.up(states, images.shape[-2:])
+        return grown
 
 
 class SameConv2d(nn.Conv2d):
@@ -91,8 +89,43 @@ class SameConv2d(nn.Conv2d):
         if images.shape[-2:] == (1, 1):
             product = linear(images.flatten(1), _own_weight(self.weight), self.bias)
             return product[..., None, None]
+        if self.kernel_size == self.stride == (2, 2):
+            product = linear(_patches(images), self.weight.flatten(1), self.bias)
+            return product.permute(0, 3, 1, 2).contiguous()
         around = _padding(self.kernel_size[0])
         return super().forward(pad(images, (*around, *around)))
+
+
+class GrowingConv2d(nn.ConvTranspose2d):
+    """The way back of `SameConv2d`: a transposed convolution that gives images of the size that was divided.
+
+    For a kernel of an odd size, or of the stride's.
+    """
+
+    def forward(self, images: Tensor, size: torch.Size) -> Tensor:  # type: ignore[override]  # PyTorch has it optional
+        """Return images [n_images, out_channels, *size]; an odd size had been rounded up on the way in."""
+        n_images, _, height, width = images.shape
+        if self.kernel_size == self.stride == (2, 2):
+            patches = linear(images.permute(0, 2, 3, 1), self.weight.flatten(1).t())
+            by_place = patches.view(n_images, height, width, self.out_channels, 2, 2).permute(0, 3, 1, 4, 2, 5)
+            grown = by_place.reshape(n_images, self.out_channels, 2 * height, 2 * width)
+            grown = grown + self.get_parameter("bias")[:, None, None]
+        else:
+            grown = super().forward(images, output_size=[self.stride[0] * height, self.stride[1] * width])
+        return grown[..., : size[0], : size[1]]
+
+
+def _patches(images: Tensor) -> Tensor:
+    """Return the squares of two by two pixels [n_images, height, width, 4 * channels]; a missing pixel is 0.
+
+    A kernel that moves by its own size meets each of them once: its product is faster than PyTorch's convolution of
+    small images.
+    """
+    height, width = (size + size % 2 for size in images.shape[-2:])
+    if images.shape[-2:] != (height, width):
+        images = pad(images, (0, width - images.shape[-1], 0, height - images.shape[-2]))
+    by_place = images.view(*images.shape[:2], height // 2, 2, width // 2, 2)
+    return by_place.permute(0, 2, 4, 1, 3, 5).flatten(3)
 
 
 def _padding(kernel_size: int) -> tuple[int, int]:
