@@ -33,8 +33,8 @@ class _Context(Protocol):
     def save_for_backward(self, *tensors: Tensor) -> None: ...
 
 
-class GRU(nn.Module):
-    """One layer of gated recurrent units that starts from the state 0 (Cho et al. 2014).
+class SummarisingGRU(nn.Module):
+    """One layer of gated recurrent units that starts from the state 0 (Cho et al. 2014), and a summary of its states.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ class GRU(nn.Module):
         self._workspace = _Workspace()
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the state after every step, [n_steps, hidden_size, n_sequences].
+        """Return last state, mean and maximum of the states, one below the other, [3 * hidden_size, n_sequences].
+
+        As for `torch.amax`, steps that share the maximum share its gradient.
 
         Parameters
         ----------
@@ -58,23 +60,17 @@ class GRU(nn.Module):
             [n_steps, input_size, n_sequences].
         """
         if inputs.device.type != "cpu":
-            return self._states_by_pytorch(inputs)
+            return _summary(self.gru(inputs.transpose(1, 2))[0].transpose(1, 2))
+        weights = self._weights()
         if torch.is_grad_enabled():
-            return _States.apply(inputs, *self._weights(), self._workspace)  # type: ignore[no-any-return,no-untyped-call]
-        return self._states(inputs)
-
-    def _states_by_pytorch(self, inputs: Tensor) -> Tensor:
-        states: Tensor = self.gru(inputs.transpose(1, 2))[0]
-        return states.transpose(1, 2)
-
-    def _states(self, inputs: Tensor) -> Tensor:
-        """Return the states; no gradient is needed, so one step's gates are overwritten by the next one's."""
-        by_column, by_input = self._weights()
-        of_columns, of_gates = _sizes(inputs, by_input)
-        return _run(inputs, by_column, by_input, inputs.new_empty(of_columns), inputs.new_empty(1, *of_gates[1:]))
+            return _Summary.apply(inputs, *weights, self._workspace)  # type: ignore[no-any-return,no-untyped-call]
+        of_columns, of_gates = _sizes(inputs, weights[1])
+        # Without a gradient, one step's gates are overwritten by the next one's.
+        columns, gates = inputs.new_empty(of_columns), inputs.new_empty(1, *of_gates[1:])
+        return _summary(_run(inputs, *weights, columns, gates))
 
     def train(self, mode: bool = True) -> Self:
-        """Keep buffers between training steps, but not while scoring."""
+        """Keep memory from one training step to the next, but not while scoring."""
         self._workspace.drop()
         return super().train(mode)
 
@@ -94,26 +90,6 @@ class GRU(nn.Module):
         return torch.cat([of_gates, of_state]), torch.cat([by_input[gates:], input_bias[gates:]], dim=1)
 
 
-class SummarisingGRU(GRU):
-    """A `GRU` that returns each sequence's last state, and the mean and the maximum of its states."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Return last state, mean and maximum, one below the other, [3 * hidden_size, n_sequences].
-
-        As for `torch.amax`, steps that share the maximum share its gradient.
-
-        Parameters
-        ----------
-        inputs
-            [n_steps, input_size, n_sequences].
-        """
-        if inputs.device.type != "cpu":
-            return _summary(self._states_by_pytorch(inputs))
-        if torch.is_grad_enabled():
-            return _Summary.apply(inputs, *self._weights(), self._workspace)  # type: ignore[no-any-return,no-untyped-call]
-        return _summary(self._states(inputs))
-
-
 def _summary(states: Tensor) -> Tensor:
     return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
 
@@ -122,23 +98,24 @@ class _Workspace:
     """Buffers that one training step leaves to the next one: fresh memory costs as much time as the work done in it."""
 
     def __init__(self) -> None:
-        self._spare: list[Tensor] = []
+        # By address, so that a gradient which is taken twice gives them back once.
+        self._spare: dict[int, Tensor] = {}
 
     def take(self, like: Tensor, *shape: int) -> Tensor:
         """Return a tensor of this shape, of the type of ``like``, with anything in it."""
         size = math.prod(shape)
-        fitting = [at for at, spare in enumerate(self._spare) if len(spare) >= size and spare.dtype == like.dtype]
-        if fitting:
-            smallest = min(fitting, key=lambda at: len(self._spare[at]))
-            return self._spare.pop(smallest)[:size].view(shape)
-        self._spare.clear()
-        return like.new_empty(size).view(shape)
+        fitting = [spare for spare in self._spare.values() if len(spare) >= size and spare.dtype == like.dtype]
+        if not fitting:
+            self.drop()
+            return like.new_empty(size).view(shape)
+        smallest = min(fitting, key=len)
+        return self._spare.pop(smallest.data_ptr())[:size].view(shape)
 
     def give_back(self, *taken: Tensor) -> None:
         """Let others have these; autograd tells if they then change under a gradient that still needs them."""
         for tensor in taken:
-            whole = tensor._base
-            self._spare.append(tensor.view(-1) if whole is None else whole)
+            whole = tensor.view(-1) if tensor._base is None else tensor._base
+            self._spare[whole.data_ptr()] = whole
 
     def drop(self) -> None:
         """Leave the memory to others."""
@@ -151,7 +128,7 @@ def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, g
     Parameters
     ----------
     inputs, by_column, by_input
-        Of `GRU.forward`, and its two matrices.
+        Of `SummarisingGRU.forward`, and its two matrices.
     columns
         [n_steps + 1, hidden + input + 1, n_sequences]; overwritten by (state, input, 1) before each step and, without
         the inputs, after the last.
@@ -187,30 +164,8 @@ def _sizes(inputs: Tensor, by_input: Tensor) -> tuple[tuple[int, int, int], tupl
     return (n_steps + 1, hidden + n_inputs + 1, n_sequences), (n_steps, 4 * hidden, n_sequences)
 
 
-class _States(torch.autograd.Function):
-    """The recurrence with its gradient (back-propagation through time) written out."""
-
-    @staticmethod
-    def forward(ctx: _Context, inputs: Tensor, by_column: Tensor, by_input: Tensor, workspace: _Workspace) -> Tensor:
-        of_columns, of_gates = _sizes(inputs, by_input)
-        # The states are a part of the columns, and may be kept: these columns are not for the next training step.
-        columns, gates = inputs.new_empty(of_columns), workspace.take(inputs, *of_gates)
-        states = _run(inputs, by_column, by_input, columns, gates)
-        ctx.save_for_backward(by_column, by_input, columns, gates)
-        ctx.workspace = workspace
-        return states
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: _Context, by_states: Tensor) -> _Gradients:
-        by_column, by_input, columns, gates = ctx.saved_tensors
-        gradients = _run_back(by_column, by_input, columns, gates, by_states.__getitem__, ctx.needs_input_grad[0])
-        ctx.workspace.give_back(gates)
-        return gradients
-
-
 class _Summary(torch.autograd.Function):
-    """The recurrence and the summary of its states, with one pass back through both."""
+    """The recurrence and the summary of its states, and the gradient of both in one pass back through time."""
 
     @staticmethod
     def forward(ctx: _Context, inputs: Tensor, by_column: Tensor, by_input: Tensor, workspace: _Workspace) -> Tensor:
