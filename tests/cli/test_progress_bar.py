@@ -13,9 +13,9 @@ def test_a_log_gets_a_line_about_long_work_every_half_a_minute(monkeypatch, caps
         for done in range(12):
             progress(done, 4000)
     assert capsys.readouterr().err.splitlines() == [
-        "Verifying: 3 of 4,000; about 711 min left",
-        "Verifying: 7 of 4,000; about 608 min left",
-        "Verifying: 11 of 4,000; about 580 min left",
+        "Verifying: 3 of 4,000; about 533 min left",
+        "Verifying: 7 of 4,000; about 532 min left",
+        "Verifying: 11 of 4,000; about 532 min left",
     ]
 
 

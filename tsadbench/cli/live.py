@@ -80,6 +80,8 @@ class _NowAndThen:
 
     def __call__(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
+        if not done:
+            self._begun = now
         if done and now - self._told >= _SILENCE:
             self._told = now
             left = _duration((total - done) * (now - self._begun) / done)

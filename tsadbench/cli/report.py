@@ -17,19 +17,36 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="LABEL",
-            help="Detector, as tables label it, whose curves and series to include; may be repeated (default: all).",
+            help="Detector, as tables label it, whose curves and series to include; may be repeated (default: all "
+            "of up to 300 trials, else the best of each metric and the floors).",
+        ),
+    ] = None,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="How many detectors of each metric have curves and series; 0: all.", show_default="2, if many"
         ),
     ] = None,
     dataset: CardsOption = None,
     data: DataOption = None,
 ) -> None:
-    """Write a run store as one page that needs no network: tables, curves, recordings, thresholds, manifests."""
+    """Write a run store as one page that needs no network: tables, curves, recordings, thresholds, manifests.
+
+    Of a store of very many trials it holds the best rows, and curves of the best detectors; the page says which.
+    """
     from tsadbench.cli.actions.loading import loader
+    from tsadbench.cli.live import progress_bar
     from tsadbench.execution.run_store import Store
     from tsadbench.reporting.html.build import write_report
     from tsadbench.studies.reproduction.paper import reference_rows
 
     load = loader(dataset or [], data)
-    file = write_report(Store.open(runs), load, out, labels=detector or (), reference=reference_rows())
+    store = Store.open(runs)
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    with progress_bar("Detectors"):
+        file = write_report(store, load, out, labels=detector or (), best=best, reference=reference_rows(), tell=tell)
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
     typer.echo(file)

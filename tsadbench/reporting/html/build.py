@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +18,18 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import curves, page, series, tables
+from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.collector import collector_paused
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, nearest
+from tsadbench.utils.progress import progress
 
 SCHEMA = 1
+# Of how many trials that cannot be read the page says why.
+_BROKEN = 100
 
 
 def write_report(
@@ -32,7 +38,9 @@ def write_report(
     folder: Path,
     *,
     labels: Sequence[str] = (),
+    best: int | None = None,
     reference: ReferenceRows | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
@@ -46,7 +54,11 @@ def write_report(
     folder
         Created if it is missing.
     labels
-        The detectors whose curves and series the page holds; by default all. Tables always show all rows.
+        The detectors whose curves and series the page holds; by default all of a small store, the best of a large one.
+    best
+        How many detectors of each metric are the best; 0 takes all, however many there are.
+    tell
+        Receives a line about how much there is to do, before the long part of it.
     reference
         Published values to show beside the rows that reproduce them.
 
@@ -62,7 +74,7 @@ def write_report(
     MissingExtraError
         If plotly is not installed.
     """
-    return write_file(folder / "index.html", page.render(report_content(store, load, labels, reference)))
+    return write_file(folder / "index.html", page.render(report_content(store, load, labels, reference, best, tell)))
 
 
 def report_content(
@@ -70,94 +82,111 @@ def report_content(
     load: Callable[[str], LabelledDataset],
     labels: Sequence[str] = (),
     reference: ReferenceRows | None = None,
+    best: int | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
-    records, broken = store.readable()
-    if not records:
-        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
-    _check_labels(labels, records)
-    board = Leaderboard.from_records(records)
-    by_table: dict[tuple[str, str], list[Record]] = {}
-    for row in board.rows:
-        by_table.setdefault((row.dataset, row.protocol), []).extend(row.records)
+    with collector_paused():
+        records, broken = store.readable()
+        if not records:
+            raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+        _check_labels(labels, records)
+        board = Leaderboard.from_records(records)
+    extent = Extent.of(board, labels, best)
+    tell(extent.in_words(board))
+    rows_of = grouped(board.rows, lambda row: (row.dataset, row.protocol))
     return {
         "schema": SCHEMA,
         "made": datetime.now(UTC).isoformat(timespec="minutes"),
         "tsadbench": __version__,
         "store": str(store.path),
-        "broken": dict(broken),
+        "n_trials": len(records),
+        "broken": dict(list(broken.items())[:_BROKEN]),
+        "n_broken": len(broken),
         "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
-        "boards": [
-            _board(
-                Leaderboard([row for row in board.rows if (row.dataset, row.protocol) == key], board.notes),
-                list({record.trial: record for record in of_table}.values()),
-                store,
-                load,
-                labels,
-                reference,
-            )
-            for key, of_table in by_table.items()
-        ],
+        "boards": [_board(Leaderboard(rows, board.notes), store, load, extent, reference) for rows in rows_of.values()],
     }
 
 
 def _board(
     board: Leaderboard,
-    records: Sequence[Record],
     store: Store,
     load: Callable[[str], LabelledDataset],
-    labels: Sequence[str],
+    extent: Extent,
     reference: ReferenceRows | None,
 ) -> JsonValue:
     first = board.rows[0]
+    labels = extent.labels((first.dataset, first.protocol))
+    chosen = [row for row in board.rows if row.label in labels]
+    records = list({record.trial: record for row in chosen for record in row.records}.values())
     content: dict[str, JsonValue] = {
         "dataset": first.dataset,
         "protocol": first.protocol,
         "summary": summary_of(board.rows),
         "legend": legend(board.rows),
-        "notes": [str(note) for note in board.notes if note.concerns(first.dataset, first.protocol)],
+        "notes": [
+            *extent.notes(board),
+            *(str(note) for note in board.notes if note.concerns(first.dataset, first.protocol)),
+        ],
         "metrics": tables.metrics(board),
         "trials": tables.manifests(records),
     }
     try:
         data = load(first.dataset)
-        results = _results(records, store, data, labels)
+        if not any(record.status == "ok" for record in records):
+            return {**content, "tables": tables.tables(board, reference, extent)}
+        detectors, shown = _detectors(records, store, data)
     except TsadbenchError as error:
-        return {**content, "tables": tables.tables(board, reference), "missing": str(error)}
-    board = with_diagnostics(board, store, load, ("operational",))
+        return {**content, "tables": tables.tables(board, reference, extent), "missing": str(error)}
+    diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
+    by_row = {(row.split, row.label): row for row in diagnosed.rows}
+    board = Leaderboard(
+        [by_row.get((row.split, row.label), row) for row in board.rows], [*board.notes, *diagnosed.notes]
+    )
     return {
         **content,
-        "tables": tables.tables(board, reference),
+        "tables": tables.tables(board, reference, extent),
         "diagnostics": tables.diagnostics(board),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
-        "detectors": [_detector(label, of_label, data.dataset.splits) for label, of_label in results.items()],
-        "graphs": list(_graphs(results)),
-        "recordings": series.recordings({label: of_label[0] for label, of_label in results.items()}, data),
+        "detectors": detectors,
+        "graphs": list(_graphs(shown)),
+        "recordings": series.recordings(shown, data, 1 / len(extent.figures)),
     }
 
 
-def _results(
-    records: Sequence[Record], store: Store, data: LabelledDataset, labels: Sequence[str]
-) -> Mapping[str, list[TrialResult]]:
-    """Return each detector's successful trials, by label, in the order of seeds."""
+def _detectors(
+    records: Sequence[Record], store: Store, data: LabelledDataset
+) -> tuple[list[JsonValue], Mapping[str, TrialResult]]:
+    """Return what a page holds of each detector that succeeded, and its trial of the first seed, by label.
+
+    The scores of the other seeds are in memory one trial at a time.
+    """
     episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
-    results: dict[str, list[TrialResult]] = {}
-    for record in records:
-        if record.status == "ok" and (not labels or record.label in labels):
-            results.setdefault(record.label, []).append(TrialResult(record, store, data, episodes))
-    return results
+    detectors: list[JsonValue] = []
+    shown: dict[str, TrialResult] = {}
+    of_labels = grouped([one for one in records if one.status == "ok"], lambda one: one.label)
+    for label, of_label in of_labels.items():
+        curves_of: dict[str, list[JsonValue]] = {split: [] for split in data.dataset.splits}
+        progress(len(detectors), len(of_labels), f"{records[0].dataset}, {records[0].protocol}: {label}")
+        for record in of_label[:SEEDS]:
+            result = TrialResult(record, store, data, episodes)
+            shown.setdefault(label, result)
+            for split, of_split in curves_of.items():
+                of_split.append(curves.ranking_curves(result, split))
+        detectors.append(_detector(label, shown[label], curves_of))
+    return detectors, shown
 
 
-def _detector(label: str, results: Sequence[TrialResult], splits: Iterable[str]) -> JsonValue:
-    shown = results[0]
+def _detector(label: str, shown: TrialResult, curves_of: Mapping[str, list[JsonValue]]) -> JsonValue:
+    splits = curves_of
     return {
         "label": label,
         "floor": shown.record.floor,
         "seed": shown.record.seed,
-        "curves": {split: [curves.ranking_curves(result, split) for result in results] for split in splits},
+        "curves": dict(curves_of),
         "densities": {split: curves.densities(shown, split) for split in splits},
         "thresholds": [_threshold(shown, fit) for fit in shown.record.thresholds],
     }
@@ -172,11 +201,11 @@ def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
     }
 
 
-def _graphs(results: Mapping[str, Sequence[TrialResult]]) -> Iterator[JsonValue]:
+def _graphs(results: Mapping[str, TrialResult]) -> Iterator[JsonValue]:
     """Yield the graphs of the detectors that work on one."""
-    for of_label in results.values():
+    for result in results.values():
         try:
-            graph = sensor_graph(of_label[0])
+            graph = sensor_graph(result)
         except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available
             continue
         if graph.adjacency is None or graph.node_weights is None:

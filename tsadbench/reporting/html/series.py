@@ -22,7 +22,7 @@ _FEWEST_BUCKETS = 20
 _MOST_BUCKETS = 240
 
 
-def recordings(results: Mapping[str, TrialResult], data: LabelledDataset) -> list[JsonValue]:
+def recordings(results: Mapping[str, TrialResult], data: LabelledDataset, share: float = 1.0) -> list[JsonValue]:
     """Return every test recording as a page holds it.
 
     Parameters
@@ -31,15 +31,17 @@ def recordings(results: Mapping[str, TrialResult], data: LabelledDataset) -> lis
         One trial per detector, by label.
     data
         Their data set.
+    share
+        Of the page that they may take: how much of what a page with one data set and protocol may hold.
     """
     n_rows = sum(recording.n_rows for recording in data.dataset.test)
     n_series = 1 + len(data.dataset.sensors) + len(results)
-    share_kept = min(1.0, _POINTS / max(1, n_rows * n_series))
+    share_kept = min(1.0, share * _POINTS / max(1, n_rows * n_series))
     n_maps = sum(
         any(scored.contributions is not None for scored in result.recordings.values()) for result in results.values()
     )
     n_cells = len(data.dataset.test) * len(data.dataset.sensors) * max(1, n_maps)
-    n_buckets = int(np.clip(_CELLS // n_cells, _FEWEST_BUCKETS, _MOST_BUCKETS))
+    n_buckets = int(np.clip(share * _CELLS // n_cells, _FEWEST_BUCKETS, _MOST_BUCKETS))
     return [
         _recording(recording, results, data, max(_FEWEST_POINTS, int(share_kept * recording.n_rows)), n_buckets)
         for recording in data.dataset.test

@@ -11,6 +11,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json
+from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.utils.parameters import JsonValue
 
 
@@ -37,14 +38,15 @@ class ReferenceRows:
         return self.values.get((row.dataset, row.protocol, row.split, row.label), {})
 
 
-def tables(board: Leaderboard, reference: ReferenceRows | None = None) -> list[JsonValue]:
-    """Return a table for each split; the rows are those of one data set and protocol."""
+def tables(board: Leaderboard, reference: ReferenceRows | None = None, extent: Extent | None = None) -> list[JsonValue]:
+    """Return a table for each split; the rows are those of one data set and protocol, all of them without an extent."""
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows, reference),
+            "rows": _rows(rows, extent, reference),
+            "n_left_out": 0 if extent is None else len(rows) - len(extent.shown(rows)),
         }
         for (_, _, split), rows in board.tables().items()
     ]
@@ -80,19 +82,21 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
     return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row], reference: ReferenceRows | None) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], extent: Extent | None, reference: ReferenceRows | None) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     return [
         _row(
             row,
             {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
             {} if reference is None else reference.of(row),
+            None if extent is None else extent.n_seeds,
         )
-        for row in rows
+        for row in (rows if extent is None else extent.shown(rows))
     ]
 
 
-def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary]) -> JsonValue:
+def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int | None) -> JsonValue:
+    records = row.records[:n_seeds]
     return {
         "label": row.label,
         "family": row.first.family,
@@ -100,16 +104,15 @@ def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary]) 
         "leaky": row.leaky,
         "stored": row.stored,
         "status": row.status,
-        "failed": failures_json(row.records),
+        "failed": failures_json(records)[:SEEDS],
+        "failure_count": row.failure_count,
         "seeds": list(row.seeds),
         "coverage": row.coverage,
         "look_ahead": row.first.look_ahead,
         "below": list(row.below_floor or ()),
         "places": dict(places),
         "metrics": _summaries(row.metrics),
-        "by_seed": {
-            name: [record.splits[row.split].metrics.get(name) for record in row.records] for name in row.metrics
-        },
+        "by_seed": {name: [record.splits[row.split].metrics.get(name) for record in records] for name in row.metrics},
         "reference": _summaries(reference),
         "diagnostics": _summaries(row.diagnostics),
         "cost": {
@@ -120,11 +123,6 @@ def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary]) 
             "peak_memory_mib": row.peak_memory_mib,
             "threads": list(row.threads),
         },
-        "thresholds": [
-            {"seed": record.seed, "episode": fit.episode, "value": fit.threshold.value, "status": fit.threshold.status}
-            for record in row.records
-            for fit in record.thresholds
-        ],
     }
 
 

@@ -133,8 +133,7 @@ function theme(name) {
 }
 
 function start() {
-  const trials = content.boards.reduce((sum, one) => sum + one.trials.length, 0);
-  byId("made").textContent = `${trials} trials of ${content.store}, made with tsadbench ${content.tsadbench} on ${content.made.replace("T", " ").replace("+00:00", " UTC")}.` + (Object.keys(content.broken).length ? ` ${Object.keys(content.broken).length} trials could not be read.` : "");
+  byId("made").textContent = `${content.n_trials.toLocaleString("en")} trials of ${content.store}, made with tsadbench ${content.tsadbench} on ${content.made.replace("T", " ").replace("+00:00", " UTC")}.` + (content.n_broken ? ` ${content.n_broken} trials could not be read.` : "");
   options("board", content.boards.map((one, i) => [i, `${one.dataset}, ${one.protocol}`]), 0, showBoard);
   byId("axis").onchange = () => refresh("recording");
   const neighbour = (step) => listed()[listed().indexOf(shown.recording) + step];

@@ -118,7 +118,7 @@ function body(title, rows, all) {
   const lines = rows.map((row) => {
     if (row.status === "ok") return element("tr", {}, ...all.map((column) => column.cell(row)));
     const first = row.failed[0] || {};
-    const why = `${row.status} in ${row.failed.length} of ${row.seeds.length} trials: ${first.reason || "no reason was kept"}`;
+    const why = `${row.failure_count} trials: ${first.reason || "no reason was kept"}`;
     return element("tr", {}, nameCell(row), element("td", { class: "failed", colspan: all.length - 1 }, why));
   });
   const heading = element("tr", { class: "block" }, element("td", { colspan: all.length }, title));
@@ -142,9 +142,10 @@ function drawTable() {
 }
 
 function caption() {
-  const { n_rows, n_anomalous, split } = table();
+  const { n_rows, n_anomalous, split, n_left_out } = table();
+  const more = n_left_out ? `; ${n_left_out.toLocaleString("en")} more rows: see below` : "";
   const rows = n_rows === null ? "no rows were judged" : `${n_rows.toLocaleString("en")} rows, ${percent(n_rows ? n_anomalous / n_rows : null)} anomalous`;
-  return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}`;
+  return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}${more}`;
 }
 
 function drawColumnChoice() {
