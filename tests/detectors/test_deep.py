@@ -181,8 +181,9 @@ def test_a_loss_that_runs_away() -> None:
         ({"seed": -1}, "seed must be an integer of at least 0, found -1"),
         ({"learning_rate": 0.0}, "learning_rate must be a number above 0, found 0.0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a number above 0, found nan"),
-        ({"device": "cuda:77"}, "device must be 'auto' or one of this machine's, .*'cpu'.*, found 'cuda:77'"),
-        ({"device": "quantum"}, "found 'quantum'"),
+        ({"device": "cuda:77"}, r"device must be 'auto' or one of this machine's \(.+\), \['cpu'.*\], found 'cuda:77'"),
+        ({"device": "quantum"}, "device must be 'auto', 'cpu', 'cuda' or 'cuda:NUMBER', found 'quantum'"),
+        ({"device": 0}, "found 0"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,12 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from tests.helpers.fake_device import FAKE, FakeCuda, MixedDevicesError, fake_cuda
-from tsadbench import Recording
-from tsadbench.base import FloatArray
+from tests.helpers.plans import make_plan
+from tsadbench import Recording, UsageError
+from tsadbench.base import FloatArray, LabelledDataset
+from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.execution.plan import Plan
+from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
@@ -79,6 +84,43 @@ def test_auto_takes_the_gpu_and_the_facts_say_so() -> None:
     assert detector.device_.type == "cuda"
     assert detector.training_facts()["on_gpu"] is True
     assert Planted(device="auto").fit(TRAINING).training_facts()["on_gpu"] is False
+
+
+def gpu_plan(data: LabelledDataset, cluster: str | None) -> Plan:
+    return make_plan(["vanilla-ae[device=cuda]"], dataset=data, floors=False, cluster=cluster)
+
+
+@pytest.mark.parametrize("cluster", [None, "local:2"])
+def test_a_plan_for_this_machine_needs_its_devices(
+    small_data: LabelledDataset, cluster: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(UsageError, match=r"this machine's \(.*\), \['cpu'\], found 'cuda'"):
+        gpu_plan(small_data, cluster)
+
+
+def test_a_plan_for_other_machines_does_not(small_data: LabelledDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    plan = gpu_plan(small_data, "tcp://10.0.0.1:8786")
+    # A worker without a GPU, here this machine: the trial fails, and says why.
+    record = run_trial(plan.trials[0], plan).record
+    assert record.status == "error"
+    assert record.reason is not None
+    assert re.fullmatch(r"UsageError: device must be .*\['cpu'\], found 'cuda'; choose one of these", record.reason)
+    with pytest.raises(UsageError, match="device must be 'auto', 'cpu', 'cuda' or 'cuda:NUMBER', found 'cdua'"):
+        make_plan(["vanilla-ae[device=cdua]"], dataset=small_data, floors=False, cluster="tcp://10.0.0.1:8786")
+
+
+def test_a_model_from_a_gpu_is_read_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    cls = load_detector("vanilla-ae")
+    with fake_cuda():
+        fitted = cls(epochs=1, device="cuda").fit(TRAINING)
+        scores, parts = fitted.score(TEST), to_parts(fitted)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(UsageError, match=r"\['cpu'\], found 'cuda'; choose one of these with --device$"):
+        from_parts(cls, parts, {})
+    for device in ("cpu", "auto"):
+        np.testing.assert_allclose(from_parts(cls, parts, {"device": device}).score(TEST), scores, rtol=1e-5)
 
 
 class Planted(Forecaster):

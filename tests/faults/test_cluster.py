@@ -35,6 +35,11 @@ class OnGpu(Steady):
     def __init__(self, *, device: str = "cpu", seed: int = 0):
         super().__init__(seed=seed)
         self.device = device
+
+class LooksForGpu(OnGpu):
+    """Asks for a GPU, which no machine has."""
+    def _check_machine(self):
+        self._require(self.device == "cpu", "device", "'cpu' on this machine")
 '''
 
 
@@ -70,8 +75,8 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
         return scheduler
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    def start_worker(self, *more: str) -> subprocess.Popen[bytes]:
+        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *more)
 
 
 @pytest.fixture
@@ -175,6 +180,24 @@ def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):
     done = small.run("OnGpu[device=cuda]", seeds=1, more=("--cluster", "local:1"))
     assert done.returncode == 2
     assert "asks for a GPU, and no worker offers one" in done.stderr
+
+
+def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, cluster: Cluster):
+    file = small.folder / "detectors.py"
+    file.write_text(file.read_text() + WORKER_SUICIDE)
+    for here in ((), ("--cluster", "local:1")):
+        done = small.run("LooksForGpu[device=cuda]", "Steady", seeds=1, more=here)
+        assert done.returncode == 2
+        assert "device must be 'cpu' on this machine, found 'cuda'" in done.stderr
+        assert not small.runs.exists() or not trials(small.runs)
+    cluster.start_scheduler()
+    cluster.start_worker("--resources", "GPU=1")  # it says that it has one
+    done = small.run("LooksForGpu[device=cuda]", "Steady", seeds=1, more=("--cluster", cluster.address))
+    assert done.returncode == 1, done.stderr
+    rows = {row["detector"].rpartition(":")[2]: row for row in table(done.stdout)}
+    assert rows["Steady"]["status"] == "ok"
+    assert rows["LooksForGpu[device=cuda]"]["status"] == "error"
+    assert "device must be 'cpu' on this machine, found 'cuda'" in done.stderr
 
 
 @pytest.mark.parametrize(

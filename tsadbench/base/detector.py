@@ -77,10 +77,11 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
 
     A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
-    implement ``_check``, ``_training_scores``, ``_contributions``, ``_held_out_loss``, ``declared_traits``,
-    ``search_space``, ``test_params``, ``expected_check_failures``, ``_training_facts`` and, if it learns what a model
-    file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no
-    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+    implement ``_check``, ``_check_machine``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
+    ``declared_traits``, ``search_space``, ``test_params``, ``expected_check_failures``, ``_training_facts`` and, if it
+    learns what a model file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is
+    pure: no state, no batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a
+    recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -104,9 +105,19 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     sensors_: tuple[str, ...]
 
     @final
-    def check(self, sensors: tuple[str, ...]) -> None:
-        """Raise a UsageError if a parameter is out of range or does not fit these sensors."""
+    def check(self, sensors: tuple[str, ...], *, elsewhere: bool = False) -> None:
+        """Raise a UsageError if a parameter is out of range, or does not fit these sensors or this machine.
+
+        Parameters
+        ----------
+        sensors
+            Of the recordings.
+        elsewhere
+            Whether another machine will do the work: what this one lacks, for instance a GPU, is no error then.
+        """
         self._check(sensors)
+        if not elsewhere:
+            self._check_machine()
 
     @final
     def fit(self, recordings: Series | Sequence[Series]) -> Self:
@@ -131,7 +142,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """
         training = as_recordings(recordings)
         sensors = training[0].sensors
-        self._check(sensors)
+        self.check(sensors)
         self._forget()
         self._fit(training)
         self.sensors_ = sensors
@@ -301,6 +312,9 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         """Raise a UsageError (`_require`) if a parameter is wrong, or does not fit these sensors."""
+
+    def _check_machine(self) -> None:
+        """Raise a UsageError (`_require`) if this machine lacks what a parameter asks for."""
 
     @abstractmethod
     def _fit(self, recordings: tuple[Recording, ...]) -> None:

@@ -181,7 +181,7 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
         for protocol_name, protocol, protocol_label in protocols:
             try:
                 episodes = tuple(protocol.episodes(data.dataset))
-                contenders = [_contender(*detector, data.dataset) for detector in detectors]
+                contenders = [_contender(*one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
             except UsageError as error:
                 if len(datasets) == len(protocols) == 1:
                     raise
@@ -322,12 +322,14 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
     )
 
 
-def _contender(name: str, cls: type[Detector], arguments: dict[str, object], dataset: Dataset) -> Contender:
+def _contender(
+    name: str, cls: type[Detector], arguments: dict[str, object], dataset: Dataset, *, elsewhere: bool
+) -> Contender:
     label = format_label(name, cls, {key: value for key, value in arguments.items() if key != "seed"})
     if cls.traits.needs_prior and arguments.get("prior") is None:
         arguments = {**arguments, "prior": dataset.prior}
     detector = cls(**arguments)
-    detector.check(dataset.sensors)
+    detector.check(dataset.sensors, elsewhere=elsewhere)
     traits = detector.declared_traits()
     if name in floors() and not traits.floor:
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
@@ -359,7 +361,7 @@ def contender_from_label(label: str, dataset: Dataset) -> Contender:
     Parameters
     ----------
     label
-        As records and tables hold it.
+        As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
     dataset
         Its sensors are checked, its prior is the default.
 
@@ -368,4 +370,4 @@ def contender_from_label(label: str, dataset: Dataset) -> Contender:
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    return _contender(*_resolved(label, {}), dataset)
+    return _contender(*_resolved(label, {}), dataset, elsewhere=True)

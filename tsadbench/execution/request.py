@@ -116,6 +116,11 @@ class RunSettings(BaseModel):
     tuned: dict[str, Any] = {}
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether other machines run the trials; ``local:N`` is this one."""
+        return self.cluster is not None and not self.cluster.startswith("local:")
+
+    @property
     def data_options(self) -> DataOptions:
         """Where loaders look for files, and how strict they are."""
         return DataOptions(directory=self.data, allow_changed=self.allow_changed_data)

@@ -23,6 +23,7 @@ _SEALED = (
     "training_scores",
     "contributions",
     "held_out_loss",
+    "training_facts",
     "check",
     "_ready",
     "_forget",

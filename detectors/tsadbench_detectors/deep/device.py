@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import torch
 
 from tsadbench import UsageError
@@ -24,5 +26,8 @@ def find_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if len(here) > 1 else "cpu")
     if name not in here and not (name == "cuda" and len(here) > 1):
-        raise UsageError(f"device must be 'auto' or one of this machine's, {here}, found {name!r}; choose one of these")
+        raise UsageError(
+            f"device must be 'auto' or one of this machine's ({platform.node()}), {here}, found {name!r}; "
+            f"choose one of these"
+        )
     return torch.device(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -147,6 +148,13 @@ class NetworkDetector(Detector):
         rate, share = self.learning_rate, self.held_out
         self._require(isinstance(rate, Real) and 0.0 < rate < math.inf, "learning_rate", "a number above 0")
         self._require(isinstance(share, Real) and 0.0 <= share < 0.5, "held_out", "a number from 0 to below 0.5")
+        self._require(
+            isinstance(self.device, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device) is not None,
+            "device",
+            "'auto', 'cpu', 'cuda' or 'cuda:NUMBER'",
+        )
+
+    def _check_machine(self) -> None:
         find_device(self.device)
 
     def _require_integer(self, parameter: str, at_least: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.serialization.codec import Encoded, decode, encode
-from tsadbench.errors import ModelFileError, TsadbenchError
+from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.utils.extras import extra
 
 _TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
@@ -60,7 +60,11 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
         parameters, learned = dict(fields["parameters"]), dict(fields["learned"])
         _check_names(cls, learned)
         detector = cls(**parameters | dict(changes))
-        detector.check(learned["sensors_"])
+        detector.check(learned["sensors_"], elsewhere=True)
+        try:
+            detector.check(learned["sensors_"])
+        except UsageError as error:
+            raise UsageError(f"{error} with --device") from error
         return detector.restore(learned)
     except TsadbenchError:
         raise
