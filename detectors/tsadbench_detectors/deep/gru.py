@@ -60,14 +60,15 @@ class SummarisingGRU(nn.Module):
             [n_steps, input_size, n_sequences].
         """
         if inputs.device.type != "cpu":
-            return _summary(self.gru(inputs.transpose(1, 2))[0].transpose(1, 2))
+            states = self.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
+            return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
         weights = self._weights()
         if torch.is_grad_enabled():
             return _Summary.apply(inputs, *weights, self._workspace)  # type: ignore[no-any-return,no-untyped-call]
         of_columns, of_gates = _sizes(inputs, weights[1])
         # Without a gradient, one step's gates are overwritten by the next one's.
         columns, gates = inputs.new_empty(of_columns), inputs.new_empty(1, *of_gates[1:])
-        return _summary(_run(inputs, *weights, columns, gates))
+        return _run(inputs, *weights, columns, gates)
 
     def train(self, mode: bool = True) -> Self:
         """Keep memory from one training step to the next, but not while scoring."""
@@ -88,10 +89,6 @@ class SummarisingGRU(nn.Module):
         of_gates = torch.cat([by_state[:gates], by_input[:gates], (state_bias + input_bias)[:gates]], dim=1)
         of_state = torch.cat([by_state[gates:], no_input, state_bias[gates:]], dim=1)
         return torch.cat([of_gates, of_state]), torch.cat([by_input[gates:], input_bias[gates:]], dim=1)
-
-
-def _summary(states: Tensor) -> Tensor:
-    return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
 
 
 class _Workspace:
@@ -123,7 +120,7 @@ class _Workspace:
 
 
 def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, gates: Tensor) -> Tensor:
-    """Return the states after each step, a view of ``columns``.
+    """Return the last state, and the states' mean and maximum, one below the other.
 
     Parameters
     ----------
@@ -140,21 +137,33 @@ def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, g
     columns[0, :hidden] = 0.0
     columns[:n_steps, hidden:-1] = inputs
     columns[:n_steps, -1] = 1.0
-    states, rest = columns[:, :hidden].unbind(), columns[:, hidden:].mT.unbind()
+    states, rest = columns[:, :hidden].unbind(), columns[:, hidden:].unbind()
     sigmoids, others = gates[:, : 2 * hidden].unbind(), gates.view(-1, hidden, gates.shape[2]).unbind()
     # tanh(x) = 2 * sigmoid(2 * x) - 1, and PyTorch's sigmoid takes a ninth of its tanh's time.
     doubled, minus_one = 2 * by_input, inputs.new_tensor(-1.0)
+    total, largest = torch.zeros_like(states[0]), torch.full_like(states[0], -torch.inf)
     for step, column in enumerate(columns[:n_steps].mT.unbind()):
         kept = step % len(gates)
         reset, update, from_state, candidate = others[4 * kept : 4 * kept + 4]
-        of_gates, of_candidate = linear(by_column, column), linear(doubled, rest[step])
+        of_gates, of_candidate = linear(by_column, column), _outer(doubled, rest[step])
         torch.sigmoid(of_gates[: 2 * hidden], out=sigmoids[kept])
         from_state.copy_(of_gates[2 * hidden :])
         of_candidate.addcmul_(reset, from_state, value=2).sigmoid_()
         torch.add(minus_one, of_candidate, alpha=2, out=candidate)
         # (1 - update) * candidate + update * state, written where the next step's product reads it: no copy.
         torch.lerp(candidate, states[step], update, out=states[step + 1])
-    return columns[1:, :hidden]
+        # Here, the state is still in the processor's cache.
+        total += states[step + 1]
+        torch.maximum(largest, states[step + 1], out=largest)
+    return torch.cat([states[-1], total / n_steps, largest])
+
+
+def _outer(weight: Tensor, inputs: Tensor) -> Tensor:
+    """Return ``weight @ inputs``, whose last row is 1."""
+    if len(inputs) > 2:
+        return linear(weight, inputs.t())
+    # Of a product with one input, oneDNN's preparation takes longer than the product.
+    return torch.mul(weight[:, :1], inputs[:1]).add_(weight[:, 1:])
 
 
 def _sizes(inputs: Tensor, by_input: Tensor) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
@@ -170,7 +179,7 @@ class _Summary(torch.autograd.Function):
     @staticmethod
     def forward(ctx: _Context, inputs: Tensor, by_column: Tensor, by_input: Tensor, workspace: _Workspace) -> Tensor:
         columns, gates = (workspace.take(inputs, *size) for size in _sizes(inputs, by_input))
-        summary = _summary(_run(inputs, by_column, by_input, columns, gates))
+        summary = _run(inputs, by_column, by_input, columns, gates)
         ctx.save_for_backward(by_column, by_input, columns, gates, summary)
         ctx.workspace = workspace
         return summary
