@@ -69,3 +69,17 @@ def test_its_initial_weights_are_pytorchs() -> None:
     for (name, found), (same, expected) in zip(ours.items(), nn.GRU(3, 4).state_dict().items(), strict=True):
         assert name == same
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("n_steps", [1, N_STEPS])
+def test_single_precision_has_pytorchs_gradients(n_steps: int) -> None:
+    layer = LongGRU(24, 32)
+    own = nn.GRU(24, 32)
+    own.load_state_dict(layer.state_dict())
+    inputs = inputs_of(n_steps, 24, 64).float().requires_grad_()
+    upstream = torch.randn(N_STEPS, 32, 64)
+    found = torch.autograd.grad(layer(inputs, N_STEPS), [inputs, *layer.parameters()], upstream)
+    states = own(inputs.expand(N_STEPS, -1, -1).transpose(1, 2))[0].transpose(1, 2)
+    expected = torch.autograd.grad(states, [inputs, *own.parameters()], upstream)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from tsadbench_detectors.deep.linear import linear
+
 
 class LongGRU(nn.GRU):
     """One layer of gated recurrent units that starts from the state 0 (Cho et al. 2014).
@@ -50,7 +52,7 @@ class LongGRU(nn.GRU):
         first = inputs.new_zeros(self.hidden_size, inputs.shape[2])
         # Scoring overwrites what no later step needs.
         kept = [first] * (n_steps + 1) if last_only else [first, *inputs.new_empty(n_steps, *first.shape)]
-        gates = [inputs.new_empty(4 * self.hidden_size, inputs.shape[2])] * n_steps
+        gates = inputs.new_empty(4 * self.hidden_size, inputs.shape[2]).expand(n_steps, -1, -1)
         _run(inputs, *weights, kept, gates)
         return kept[-1][None] if last_only else torch.stack(kept[1:])
 
@@ -75,7 +77,7 @@ def _run(
     by_state: Tensor,
     bias: Tensor,
     states: Sequence[Tensor],
-    gates: Sequence[Tensor],
+    gates: Tensor,
 ) -> None:
     """Run all steps from the state ``states[0]``.
 
@@ -85,17 +87,19 @@ def _run(
     hidden = len(states[0])
     minus_one = inputs.new_tensor(-1.0)
     constant = torch.addmm(bias, by_input, inputs[0]) if len(inputs) == 1 else None
-    for step, (now, state) in enumerate(zip(gates, states, strict=False)):
+    # All steps' views at once: one by one, they would take as long as an operation.
+    parts = gates, gates[:, hidden:], gates[:, hidden : 3 * hidden], *gates.chunk(4, dim=1)
+    views = zip(*(part.unbind() for part in parts), strict=True)
+    for step, (now, of_state, sigmoids, candidate, reset, update, from_state) in enumerate(views):
         if constant is None:
             torch.addmm(bias, by_input, inputs[step], out=now)
         else:
             now.copy_(constant)
-        now[hidden:].addmm_(by_state, state)
-        now[hidden : 3 * hidden].sigmoid_()
-        candidate, reset, update, from_state = now.chunk(4)
+        of_state.addmm_(by_state, states[step])
+        sigmoids.sigmoid_()
         candidate.addcmul_(reset, from_state, value=2).sigmoid_()
         torch.add(minus_one, candidate, alpha=2, out=candidate)
-        torch.lerp(candidate, state, update, out=states[step + 1])
+        torch.lerp(candidate, states[step], update, out=states[step + 1])
 
 
 class _Recurrence(torch.autograd.Function):
@@ -115,7 +119,7 @@ class _Recurrence(torch.autograd.Function):
         states = inputs.new_empty(n_steps + 1, hidden, n_sequences)
         states[0] = 0.0
         gates = inputs.new_empty(n_steps, 4 * hidden, n_sequences)
-        _run(inputs, by_input, by_state, bias, states.unbind(), gates.unbind())
+        _run(inputs, by_input, by_state, bias, states.unbind(), gates)
         ctx.save_for_backward(inputs, by_input, by_state, states, gates)
         return states[-1:].clone() if last_only else states[1:]
 
@@ -135,13 +139,21 @@ class _Recurrence(torch.autograd.Function):
             # From here on it is the gradient by the step's gates.
             now.view(4, *towards_state.shape).mul_(towards_state)
             towards_state = torch.addmm(towards_state.mul_(update[step]), to_state, now[hidden:])
-        by_states = torch.bmm(slopes[:, hidden:], states[:-1].transpose(1, 2)).sum(dim=0)
+        # One product for all steps, whose columns are (step, sequence).
+        columns = _columns(slopes)
+        by_states = linear(columns[hidden:], _columns(states[:-1]))
         if len(inputs) == 1:
-            slopes = slopes.sum(dim=0, keepdim=True)
-        to_input = by_input.t().expand(len(slopes), -1, -1)
-        by_inputs = torch.bmm(to_input, slopes) if ctx.needs_input_grad[0] else None  # type: ignore[attr-defined]
-        by_weight = torch.bmm(slopes, inputs.transpose(1, 2)).sum(dim=0)
-        return by_inputs, by_weight, by_states, slopes.sum(dim=(0, 2))[:, None], None, None
+            columns = slopes.sum(dim=0)
+        by_inputs = None
+        if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
+            by_inputs = linear(by_input.t(), columns.t()).view(-1, len(inputs), inputs.shape[2]).transpose(0, 1)
+        by_weight = linear(columns, _columns(inputs))
+        return by_inputs, by_weight, by_states, columns.sum(dim=1)[:, None], None, None
+
+
+def _columns(steps: Tensor) -> Tensor:
+    """Return [size, n_steps * n_sequences] for [n_steps, size, n_sequences]."""
+    return steps.transpose(0, 1).flatten(1)
 
 
 def _slopes(gates: Tensor, states: Tensor) -> Tensor:
