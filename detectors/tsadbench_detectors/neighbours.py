@@ -172,7 +172,7 @@ def _errors(longest: FloatArray, lengths: FloatArray, n_terms: int, kind: type[n
     """
     n = n_terms + 8
     relative = n * float(np.finfo(kind).eps) / 2
-    magnitude = longest * lengths + longest**2 / 2
+    magnitude = longest * lengths + longest**2  # not half of it: the sum of squares is rounded as well
     return relative / (1 - relative) * magnitude + n * float(np.finfo(kind).tiny) * (1 + lengths + longest)
 
 
