@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables clean
+.PHONY: run test quick imports chromium lint bench bench-gpu performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -34,6 +34,10 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
 	$(BIN)/python docs/performance/measure.py --epochs 1
 	$(BIN)/python docs/performance/measure.py --overhead
+
+# Every network on cuda beside cpu: seconds of a fit, and metrics beside the seeds' spread. Without a GPU it says so.
+bench-gpu: $(STAMP)
+	$(BIN)/python docs/gpu.py --seeds 5
 
 # The table in docs/performance.md: whole trials before and now, their floor by arithmetic, and where the time goes.
 performance: $(STAMP)
