@@ -12,8 +12,8 @@ from tsadbench.cli.options import RunsArgument
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.execution.record import Record
     from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store_index import Listed
 
 app = typer.Typer(help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
 
@@ -26,7 +26,6 @@ _Label: TypeAlias = Annotated[
 _Status: TypeAlias = Annotated[
     list[str] | None, typer.Option("--status", help="Trials of this status; may be repeated.")
 ]
-_COLUMNS = ("trial", "dataset", "protocol", "label", "seed", "threads", "status", "seconds", "started")
 
 
 @app.command("list")
@@ -40,15 +39,14 @@ def list_trials(
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
-    records = _chosen(store, [], detector, status)
-    lines = [_line(record) for record in records]
+    lines = [_line(trial) for trial in _chosen(store, [], detector, status)]
     if as_json:
-        for line in lines:
-            typer.echo(json.dumps(line))
+        typer.echo("".join(f"{json.dumps(line)}\n" for line in lines), nl=False)
         return
-    widths = {name: max((len(str(line[name])) for line in lines), default=0) for name in _COLUMNS}
-    for line in lines:
-        typer.echo("  ".join(str(line[name]).ljust(widths[name]) for name in _COLUMNS).rstrip())
+    cells = [[str(value) for value in line.values()] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    layout = "  ".join(f"{{:<{width}}}" for width in widths)
+    typer.echo("".join(f"{layout.format(*of_line).rstrip()}\n" for of_line in cells), nl=False)
     typer.echo(f"{len(lines)} trials in {runs}", err=True)
 
 
@@ -60,7 +58,8 @@ def show(
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
-    (record,) = _chosen(store, [trial], None, None, only_one=True)
+    (one,) = _chosen(store, [trial], None, None, only_one=True)
+    record = store.record(one.trial)
     typer.echo(record.to_json(), nl=False)
     log = store.log(record.trial)
     if log:
@@ -84,7 +83,7 @@ def rm(
     named = _chosen(store, trials or [], detector, status) if trials or detector or status else []
     chosen = [record.trial for record in named]
     if broken:
-        chosen += list(store.readable()[1])
+        chosen += list(store.listed()[1])
     for name in chosen:
         store.remove(name)
     typer.echo(f"{len(chosen)} trials removed from {runs}", err=True)
@@ -114,15 +113,15 @@ def _chosen(
     statuses: list[str] | None,
     *,
     only_one: bool = False,
-) -> list[Record]:
-    """Return the records that match everything given.
+) -> list[Listed]:
+    """Return the trials that match everything given.
 
     Raises
     ------
     UsageError
         If a name matches no trial, or several although only one may match.
     """
-    readable, broken = store.readable()
+    readable, broken = store.listed()
     for trial, reason in broken.items():
         typer.echo(f"broken: {trial}: {reason}", err=True)
     for name in names:
@@ -140,7 +139,7 @@ def _chosen(
     ]
 
 
-def _line(record: Record) -> dict[str, object]:
+def _line(record: Listed) -> dict[str, object]:
     seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
     return {
         "trial": record.trial,
@@ -151,5 +150,5 @@ def _line(record: Record) -> dict[str, object]:
         "threads": record.threads,
         "status": record.status,
         "seconds": round(seconds, 1),
-        "started": record.manifest.get("started"),
+        "started": record.started,
     }

@@ -20,7 +20,9 @@ import numpy as np
 import psutil
 
 from tsadbench.errors import StoreError, UsageError
+from tsadbench.execution import store_index
 from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.store_index import Listed
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.collector import collector_paused
@@ -176,6 +178,14 @@ class Store:
         """
         with collector_paused():
             return _oldest_first(map(self.record, self.trials()))
+
+    def listed(self) -> tuple[tuple[Listed, ...], dict[str, str]]:
+        """Return what lists need of the trials, oldest first, and why some cannot be read, by their names.
+
+        A large store keeps an index of it: only records that have changed since are read.
+        """
+        found, broken = store_index.listed(self.path, self.trials(), _RECORD, self.record, self._new_folder)
+        return tuple(sorted(found, key=lambda one: (str(one.started), one.trial))), broken
 
     def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
         """Return the readable records, oldest first, and why the others cannot be read, by the trial's name."""

@@ -19,6 +19,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Keep, Outcome, run_variants
+from tsadbench.utils.grouping import grouped
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 # Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
@@ -159,7 +160,8 @@ class _Held:
         names = identity(trial, self._plan)
         record = self._store.find(names.trial)
         if record is None and "ok" not in rerun:
-            record = self._by_scoring.get(names.scoring)
+            held = (self._store.find(trial) for trial in reversed(self._by_scoring.get(names.scoring, ())))
+            record = next((one for one in held if one is not None), None)
         if record is None or record.status != "ok" or record.status in rerun:
             return record
         if (record.trial, record.judging) == (names.trial, names.judging):
@@ -170,10 +172,11 @@ class _Held:
             return None
 
     @cached_property
-    def _by_scoring(self) -> dict[str, Record]:
-        """Trials whose scores are there, by what determines them."""
-        records, _ = self._store.readable()
-        return {r.scoring: r for r in records if r.scoring and r.status == "ok" and self._store.find(r.trial)}
+    def _by_scoring(self) -> dict[str, tuple[str, ...]]:
+        """Names of trials that are ok, oldest first, by what determines their scores."""
+        listed, _ = self._store.listed()
+        ok = grouped([one for one in listed if one.scoring and one.status == "ok"], lambda one: one.scoring)
+        return {scoring: tuple(one.trial for one in trials) for scoring, trials in ok.items()}
 
     def _judged(self, record: Record, trial: Trial, names: Identity) -> Record:
         plan = self._plan

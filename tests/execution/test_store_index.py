@@ -1,0 +1,198 @@
+"""The index of a large store is a cache: whatever happens to it or to the records, lists say what the records say."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.records import record
+from tsadbench.execution import store_index
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.store_index import Listed
+
+N = 1200
+
+
+def add(store: Store, label: str, seed: int) -> str:
+    made = replace(record(label, seed), manifest={"started": f"2026-01-01T{seed:06d}"})
+    (store.path / made.trial).mkdir(exist_ok=True)
+    (store.path / made.trial / "record.json").write_text(made.to_json())
+    return made.trial
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    """A store of N trials, old enough to be indexed."""
+    made = Store.create(tmp_path / "runs")
+    for i in range(N):
+        add(made, "a", i)
+    time.sleep(2.1)
+    return made
+
+
+def truth(store: Store) -> tuple[Listed, ...]:
+    return tuple(map(Listed.of, store.records()))
+
+
+def n_read(store: Store) -> int:
+    """Return how many records a list reads now."""
+    calls: list[str] = []
+
+    def read(trial: str):
+        calls.append(trial)
+        return store.record(trial)
+
+    def nowhere() -> Path:
+        raise OSError(30, "Read-only file system")
+
+    store_index.listed(store.path, store.trials(), "record.json", read, nowhere)
+    return len(calls)
+
+
+def test_a_second_list_reads_no_record_and_says_the_same(store):
+    assert store.listed() == (truth(store), {})
+    assert n_read(store) == 0
+    assert store.listed() == (truth(store), {})
+    assert store.trials() == sorted(record("a", i).trial for i in range(N)), "the index is no trial"
+
+
+@pytest.mark.parametrize("keeps_time", [False, True])
+def test_a_record_that_was_edited_is_read_again_even_if_size_and_time_are_as_before(store, keeps_time):
+    store.listed()
+    file = store.path / "a-7" / "record.json"
+    before = file.stat()
+    file.write_text(file.read_text().replace('"label": "a"', '"label": "b"'))
+    assert file.stat().st_size == before.st_size
+    if keeps_time:
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert n_read(store) == 1
+    found, _ = store.listed()
+    assert [one.trial for one in found if one.label == "b"] == ["a-7"]
+
+
+def test_deleted_added_replaced_and_broken_trials(store):
+    store.listed()
+    shutil.rmtree(store.path / "a-1")
+    add(store, "b", 1)
+    os.replace(store.path / "a-2" / "record.json", store.path / "a-3" / "record.json")
+    (store.path / "a-4" / "record.json").write_text("{")
+    found, broken = store.listed()
+    assert set(broken) == {"a-2", "a-4"}
+    readable, broken_too = store.readable()
+    assert (found, broken) == (tuple(map(Listed.of, readable)), broken_too)
+    assert store.listed() == (found, broken)
+
+
+def test_young_records_are_read_again(tmp_path):
+    store = Store.create(tmp_path / "runs")
+    for i in range(N):
+        add(store, "a", i)
+    store.listed()
+    assert n_read(store) == N, "one could change again within a tick of the clock"
+
+
+def test_a_small_store_has_no_index(tmp_path):
+    store = Store.create(tmp_path / "runs")
+    for i in range(10):
+        add(store, "a", i)
+    time.sleep(2.1)
+    assert store.listed() == (truth(store), {})
+    assert not list(store.path.glob(".*"))
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    store = Store.create(tmp_path_factory.mktemp("indexed") / "runs")
+    for i in range(N):
+        add(store, "a", i)
+    time.sleep(2.1)
+    store.listed()
+    index = store.path / ".index.json"
+    return store, index, index.read_bytes(), truth(store)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_garbage_in_the_index_is_no_index(indexed, data):
+    store, index, good, expected = indexed
+    place = data.draw(st.integers(0, len(good) - 1))
+    index.write_bytes(
+        data.draw(
+            st.one_of(
+                st.binary(max_size=50),
+                st.just(good[:place]),
+                st.binary(min_size=1, max_size=3).map(lambda some: good[:place] + some),
+                st.sampled_from([b"[1,[]]", b"[2,[]]", b"{}", b"null", b"[1,[[1,2,3]]]", b"[" * 100_000]),
+                st.just(json.dumps([1, [[trial, [1, 2, 3, 4], ["x"] * 12] for trial in store.trials()]]).encode()),
+            )
+        )
+    )
+    assert store.listed() == (expected, {})
+
+
+def test_an_index_that_came_with_a_strangers_store_is_not_believed(indexed, tmp_path):
+    """A copy's files have times of their own, which nobody can set."""
+    store, index, good, expected = indexed
+    index.write_bytes(good.replace(b'"t2"', b'"x"').replace(b'"a"', b'"forged"'))
+    shutil.copytree(store.path, tmp_path / "copy")
+    assert Store.open(tmp_path / "copy").listed() == (expected, {})
+
+
+def test_a_store_that_cannot_be_written_to_is_listed_all_the_same(store):
+    (store.path / ".index.json" / "in the way").mkdir(parents=True)  # as root, permissions would not do
+    for _ in range(2):
+        assert store.listed() == (truth(store), {})
+    assert not list(store.path.glob(".unfinished-*"))
+
+
+LISTER = """
+import sys
+from pathlib import Path
+from tsadbench.execution.run_store import Store
+store = Store.open(Path(sys.argv[1]))
+print("ready", flush=True)
+while True:
+    found, broken = store.listed()
+    assert not broken, broken
+    (store.path / ".index.json").unlink(missing_ok=True)
+"""
+
+
+@pytest.mark.processes
+def test_writers_at_once_and_killed_ones(store):
+    """Three processes write the index without a pause and are killed, while trials come and go."""
+    children = [
+        subprocess.Popen([sys.executable, "-c", LISTER, store.path], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    try:
+        for child in children:
+            assert child.stdout.readline() == "ready\n"
+        rng = random.Random(0)
+        for i in range(3):
+            add(store, "b", i)
+            time.sleep(rng.uniform(0.2, 0.6))
+            assert {one.label for one in store.listed()[0]} >= {"a", "b"}
+            children[i].send_signal(signal.SIGKILL)
+            children[i].wait()
+            assert store.listed() == (truth(store), {})
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+    Store.create(store.path)  # as the next run does
+    assert not list(store.path.glob(".unfinished-*"))
+    assert store.listed() == (truth(store), {})
