@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables clean
+.PHONY: run test quick imports chromium lint bench bench-gpu performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -83,6 +83,11 @@ SKLEARN = EllipticEnvelope IsolationForest LocalOutlierFactor OneClassSVM SGDOne
 leaderboards-adapters: $(STAMP)
 	$(BIN)/tsadbench run $(PYOD:%=--detector 'pyod:%') $(SKLEARN:%=--detector 'sklearn:%') --dataset skab --protocol strict \
 	    --seeds 5 $(FITS) --out runs/adapters --write leaderboards/pyod > /dev/null
+
+# The example of quality against speed in docs/figures.md: a minute or two.
+speed: $(STAMP)
+	$(BIN)/tsadbench run -d dprgm -d gdn -d vanilla-ae -d lstm-vae $(STATISTICS:%=-d '%') --split overall --seeds 1 --no-contributions --out runs/speed > /dev/null
+	$(BIN)/tsadbench plot speed runs/speed --out docs/figures/speed.svg
 
 # The tables that lie beside committed records, from these alone: nothing is run.
 tables: $(STAMP)

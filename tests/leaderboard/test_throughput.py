@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.records import record
@@ -133,6 +133,7 @@ def test_a_failed_row_has_no_throughput_in_tables():
     assert shown["seeds"] == "timeout in 1 of 2"
 
 
+@settings(deadline=None)
 @given(st.floats(1e-3, 1e13))
 def test_a_short_number_is_within_five_percent_of_the_number(value):
     text = compact(value)
@@ -140,6 +141,7 @@ def test_a_short_number_is_within_five_percent_of_the_number(value):
     assert float(text.rstrip("kMG")) * size == pytest.approx(value, rel=0.0501)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=2), st.tuples(*[st.integers(0, 4).map(float)] * 2), max_size=8))
 def test_the_front_is_what_no_other_point_beats(points):
     def beats(one, other):

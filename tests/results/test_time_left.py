@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.data import make_data
@@ -214,6 +214,17 @@ def test_what_a_trial_takes_beside_its_fit_is_learned_from_the_run(clock):
     assert left.seconds() == 2 * (1 + 0.5)
 
 
+def test_of_another_detector_no_more_than_the_least_beside_its_fit_is_assumed(clock):
+    plan = plan_of("noisy", "noisy[power=3]", "noisy[power=4]")
+    first, second, _ = plan.trials
+    left = TimeLeft([plan], clock=clock)
+    for trial, beside in ((first, 4.0), (second, 0.25)):
+        left.started(trial)
+        clock.now += 2 + beside
+        left.finished(trial, took(trial, 2.0))
+    assert left.seconds() == 2 + 0.25
+
+
 def test_of_a_trial_that_failed_its_whole_time_counts_if_it_was_in_this_run(clock):
     plan = plan_of("noisy", seeds=4)
     left = TimeLeft([plan], clock=clock)
@@ -345,12 +356,17 @@ def test_several_plans_are_one_run(clock):
     assert left.seconds() == 13
 
 
+@pytest.fixture(scope="module")
+def seven():
+    return plan_of(*(f"tests.helpers.tiny:Distance[power={power}]" for power in range(3, 10)))
+
+
+@settings(deadline=None)
 @given(durations=st.lists(st.integers(1, 60).map(float), min_size=7, max_size=7), jobs=st.integers(1, 9))
-def test_no_schedule_is_faster_and_the_runs_own_is_not_twice_as_long(durations, jobs):
-    plan = plan_of(*(f"tests.helpers.tiny:Distance[power={power}]" for power in range(3, 10)))
-    twice = replace(plan, trials=(*plan.trials, *(replace(trial, seed=1) for trial in plan.trials)))
+def test_no_schedule_is_faster_and_the_runs_own_is_not_twice_as_long(seven, durations, jobs):
+    twice = replace(seven, trials=(*seven.trials, *(replace(trial, seed=1) for trial in seven.trials)))
     left = TimeLeft([twice], jobs=jobs, clock=Clock())
-    for trial, seconds in zip(plan.trials, durations, strict=True):
+    for trial, seconds in zip(seven.trials, durations, strict=True):
         left.kept(trial, took(trial, seconds))
     workers = [0.0] * jobs
     for seconds in durations:  # each trial goes to the worker that is free first

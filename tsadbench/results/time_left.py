@@ -178,7 +178,9 @@ class TimeLeft:
         # By what shares a fit, and its seed: when it began, and what is scored.
         self._running: dict[tuple[object, int], tuple[float, list[_Kind]]] = {}
         self._most_running = 1
-        self._beside = Mean()
+        # What trials took beside fitting and scoring, by what they have in common, and the least of all.
+        self._beside: dict[_Key, Mean] = {}
+        self._least_beside: float | None = None
         self._n_lookups = 0
         self._sampled = False
         self._answer: tuple[float, float | None] | None = None
@@ -209,7 +211,9 @@ class TimeLeft:
             if begun is not None and len(together) == 1:
                 lasted = self._clock() - begun
                 if record.status == "ok":
-                    self._beside.add(max(0.0, lasted - fit - score), 0.0)
+                    beside = max(0.0, lasted - fit - score)
+                    self._beside.setdefault(kind.same, Mean()).add(beside, 0.0)
+                    self._least_beside = min(beside, beside if self._least_beside is None else self._least_beside)
                 else:
                     fit, score = lasted, 0.0
             for experience in (self._known, self._measured):
@@ -247,7 +251,9 @@ class TimeLeft:
 
     def _fit_seconds(self, variants: Sequence[_Kind], known: Mapping[int, Mean]) -> float:
         """Return what one fit that serves these variants takes, with all that a trial takes beside."""
-        return max(known[id(kind)].fit for kind in variants) + (self._beside.fit if self._beside.n else 0.0)
+        # A network takes seconds to be loaded, a floor none: of another detector only the least is assumed.
+        seen = [mean.fit for kind in variants if (mean := self._beside.get(kind.same))]
+        return max(known[id(kind)].fit for kind in variants) + max(seen, default=self._least_beside or 0.0)
 
     def _expected(self, kind: _Kind) -> Mean | None:
         """Return what a trial takes by the best experience there is, which is searched only if it is needed."""

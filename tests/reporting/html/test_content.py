@@ -250,6 +250,19 @@ def test_the_page_has_each_rows_throughput(stores):
         assert (row["cost"]["threads"], row["cost"]["fit_seconds"]) == ([1], record.fit_seconds)
 
 
+def test_fronts_are_of_each_metric_and_speed(stores):
+    _, found = stores
+    slow, quick = sorted({record.label: record for record in found["strict"].records()}.values(), key=lambda r: r.label)
+    slow = replace(slow, fit_seconds=9.0, rows_scored=100, score_seconds=1.0)
+    quick = replace(quick, fit_seconds=1.0, rows_scored=900, score_seconds=1.0)
+    (table, *_) = tables.tables(Leaderboard.from_records([slow, quick], ["overall"]))
+    split = {one.label: one.splits["overall"].metrics for one in (slow, quick)}
+    for metric, better in (("auroc", "higher"), ("flagged", None)):
+        wins = split[slow.label][metric] > split[quick.label][metric]
+        expected = [] if better is None else [quick.label, *([slow.label] if wins else [])]
+        assert table["fronts"][metric] == {"fit_seconds": expected, "rows_per_second": expected}
+
+
 class TestCommand:
     def test_a_store_becomes_a_page(self, stores, tsadbench, tmp_path):
         store = Store.create(tmp_path / "runs")

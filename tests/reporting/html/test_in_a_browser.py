@@ -17,7 +17,7 @@ from tsadbench.reporting.html.tables import ReferenceRows
 
 pytestmark = pytest.mark.browser
 
-FIGURES = ("seeds", "curves", "recording", "densities", "thresholds")
+FIGURES = ("seeds", "speed", "curves", "recording", "densities", "thresholds")
 
 
 REFERENCE = ReferenceRows(
@@ -119,6 +119,28 @@ def test_floors_can_be_ranked_among_the_detectors_and_costs_be_shown(opened):
     assert speeds == sorted(speeds, reverse=True)
     opened.page.get_by_label("throughput").uncheck()
     assert "Rows/s" not in opened.page.locator("#table thead").inner_text()
+
+
+def test_quality_stands_against_speed_and_the_metric_can_be_chosen(opened):
+    opened.see("speed")
+    traces = "(id) => byId(id).data.map((one) => [one.name, [...one.x], [...one.y]])"
+    for place in ("speed-fit", "speed-rows"):
+        (detectors, floors, front) = opened.page.evaluate(traces, place)
+        assert (detectors[0], floors[0], front[0]) == ("detectors", "floors", "front")
+        assert (len(detectors[1]), len(floors[1])) == (2, 3)
+        assert all(seconds > 0 for seconds in (*detectors[1], *floors[1]))
+        assert set(zip(front[1], front[2], strict=True)) <= {
+            point for _, xs, ys in (detectors, floors) for point in zip(xs, ys, strict=True)
+        }
+        assert front[1] == sorted(front[1])
+        assert opened.page.evaluate("(id) => byId(id).layout.xaxis.type", place) == "log"
+    before = opened.page.evaluate(traces, "speed-fit")
+    opened.page.locator("#speed-metric").select_option("recall")
+    opened.see("speed")
+    after = opened.page.evaluate(traces, "speed-fit")
+    assert after[0][1] == before[0][1]
+    assert after[0][2] != before[0][2]
+    assert opened.complaints == []
 
 
 def test_time_zooms_by_buttons_keys_and_mouse(opened):

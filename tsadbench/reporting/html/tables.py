@@ -11,6 +11,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json
+from tsadbench.leaderboard.throughput import SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.utils.parameters import JsonValue
 
@@ -47,9 +48,15 @@ def tables(board: Leaderboard, reference: ReferenceRows | None = None, extent: E
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
             "rows": _rows(rows, extent, reference),
             "n_left_out": 0 if extent is None else len(rows) - len(extent.shown(rows)),
+            "fronts": _fronts(rows if extent is None else extent.shown(rows)),
         }
         for (_, _, split), rows in board.tables().items()
     ]
+
+
+def _fronts(rows: Sequence[Row]) -> JsonValue:
+    """Return which of the rows that the page shows no other beats in quality and speed, by metric and speed."""
+    return {metric.name: {speed: [*front_of(rows, metric, speed)] for speed in SPEEDS} for metric in metrics_of(rows)}
 
 
 def metrics(board: Leaderboard) -> list[JsonValue]:

@@ -67,6 +67,44 @@ function drawSeeds() {
   }), `${metric.title} of each seed: ` + order.map((row) => `${row.label} ${number(mean(row))}`).reverse().join(", "));
 }
 
+const SPEEDS = [
+  { target: "speed-fit", cost: "fit_seconds", title: "seconds of a fit", shape: "hv" },
+  { target: "speed-rows", cost: "rows_per_second", title: "rows scored per second", shape: "vh" },
+];
+
+function drawSpeed() {
+  const metric = board().metrics.find((one) => one.name === shown.speedMetric);
+  const rows = table().rows.filter((row) => row.status === "ok" && row.metrics[metric.name] && row.metrics[metric.name].mean !== null);
+  const quality = (row) => row.metrics[metric.name].mean;
+  for (const { target, cost, title, shape } of SPEEDS) {
+    const placed = rows.filter((row) => row.cost[cost] > 0);
+    const front = (table().fronts[metric.name] || {})[cost] || [];
+    const corners = placed.filter((row) => front.includes(row.label)).sort((a, b) => a.cost[cost] - b.cost[cost]);
+    const about = (row) => `${plain(row.label)}${String(row.cost.threads) === "1" ? "" : `, ${row.cost.threads.join("/")} threads`}: ${number(quality(row))}, ${amount(row.cost[cost])}`;
+    const traces = [false, true].map((floor) => {
+      const block = placed.filter((row) => row.floor === floor);
+      return {
+        type: "scatter", mode: "markers+text", name: floor ? "floors" : "detectors",
+        x: block.map((row) => row.cost[cost]), y: block.map(quality), hovertext: block.map(about), hoverinfo: "text",
+        text: block.map((row) => (front.includes(row.label) ? plain(short(row.label)) : "")), textposition: "top center",
+        marker: {
+          color: floor ? style("--quiet") : colour(0), size: 9,
+          symbol: block.map((row) => (floor ? "square" : "circle") + (row.leaky ? "-open" : "")),
+        },
+      };
+    });
+    traces.push({
+      type: "scatter", mode: "lines", name: "front", x: corners.map((row) => row.cost[cost]), y: corners.map(quality),
+      line: { shape, color: colour(1), width: 1.5 }, hoverinfo: "skip",
+    });
+    const unknown = cost === "rows_per_second" ? "no scored rows were counted: tsadbench judge counts them" : "nothing is known";
+    plot(target, traces, layout({
+      title: heading(placed.length ? `${metric.title} against ${title}` : unknown), height: 420, showlegend: true, legend: { orientation: "h", y: -0.2 },
+      xaxis: { type: "log", title: { text: title } }, yaxis: { title: { text: plain(metric.title) } },
+    }), `${metric.title} against ${title}: ` + placed.map((row) => `${row.label} ${number(quality(row))} at ${amount(row.cost[cost])}`).join(", "));
+  }
+}
+
 function curveTraces(kind, point) {
   return chosen().flatMap((detector) => {
     const { color, dash } = look(detector.label);

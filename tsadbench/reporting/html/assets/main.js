@@ -1,7 +1,7 @@
 "use strict";
 // Puts the page together and keeps it so.
 
-const FIGURES = { seeds: drawSeeds, curves: drawCurves, recording: drawRecording, densities: drawDensities, thresholds: drawThresholds, graph: drawGraph };
+const FIGURES = { seeds: drawSeeds, speed: drawSpeed, curves: drawCurves, recording: drawRecording, densities: drawDensities, thresholds: drawThresholds, graph: drawGraph };
 const inView = new Set();
 const stale = new Set();
 
@@ -34,6 +34,7 @@ function defaults() {
   shown.graph = 0;
   const names = board().metrics.map((one) => one.name);
   shown.metric = names.includes("auprc") ? "auprc" : names[0] || "";
+  shown.speedMetric = shown.metric;
   sorting.column = shown.metric || "label";
   sorting.descending = true;
   const mapped = mapsOf(0);
@@ -66,14 +67,16 @@ function showBoard(i) {
   shown.split = board().tables[0].split;
   defaults();
   options("split", board().tables.map((one) => [one.split, one.split]), shown.split, (split) => { shown.split = split; showSplit(); });
-  options("seed-metric", board().metrics.map((one) => [one.name, one.title + (one.oracle ? "*" : "")]), shown.metric, (name) => { shown.metric = name; refresh("seeds"); });
+  const metrics = board().metrics.map((one) => [one.name, one.title + (one.oracle ? "*" : "")]);
+  options("seed-metric", metrics, shown.metric, (name) => { shown.metric = name; refresh("seeds"); });
+  options("speed-metric", metrics, shown.speedMetric, (name) => { shown.speedMetric = name; refresh("speed"); });
   const drawable = (board().recordings || []).length > 0 && detectors().length > 0;
   options("graph-choice", (board().graphs || []).map((one, place) => [place, one.label]), shown.graph, (place) => { shown.graph = Number(place); refresh("graph"); });
   checks("detectors", detectors().map((one) => one.label), shown.detectors, everyFigure, swatch);
   checks("sensors", board().sensors || [], shown.sensors, () => refresh("recording"));
   for (const id of ["curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
   byId("graph").hidden = !(board().graphs || []).length;
-  byId("seeds").hidden = !board().metrics.length;
+  for (const id of ["seeds", "speed"]) byId(id).hidden = !board().metrics.length;
   byId("chooser").hidden = !drawable;
   fill("legend", board().legend);
   const missing = board().missing ? [element("li", { class: "warning" }, `No curves and series: ${board().missing}`)] : [];
