@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -38,6 +38,10 @@ bench: $(STAMP)
 # Every network on cuda beside cpu: seconds of a fit, and metrics beside the seeds' spread. Without a GPU it says so.
 bench-gpu: $(STAMP)
 	$(BIN)/python docs/gpu.py --seeds 5
+
+# A fit at plant scale, bounded by max_steps: its CPU seconds, memory, and the share of the windows that it sees.
+bench-large: $(STAMP)
+	OMP_WAIT_POLICY=passive $(BIN)/python docs/large_training.py --max-steps 1000 --threads 2
 
 # The table in docs/performance.md: whole trials before and now, their floor by arithmetic, and where the time goes.
 performance: $(STAMP)
