@@ -20,12 +20,40 @@ FLOOR_METRICS = ("auroc", "auprc", "prac_f1")
 _THRESHOLD_FIELDS = ("value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status")
 
 
-@dataclass(frozen=True, slots=True)
 class Summary:
-    """A number over seeds: its mean, and its standard deviation (ddof 1; None for one seed)."""
+    """A number over seeds: its mean, and its standard deviation (ddof 1; None for one seed).
 
-    mean: float | None
-    std: float | None
+    Parameters
+    ----------
+    mean, std
+        The two; None if undefined.
+    seeds
+        The values whose standard deviation ``std`` is. It is computed when it is asked for: of very many rows few are
+        shown, and none is ranked by it.
+    """
+
+    __slots__ = ("_seeds", "_std", "mean")
+
+    def __init__(self, mean: float | None, std: float | None, seeds: Sequence[float] = ()) -> None:
+        self.mean = mean
+        self._std = std
+        self._seeds = seeds
+
+    @property
+    def std(self) -> float | None:
+        """The standard deviation."""
+        if self._seeds:
+            self._std, self._seeds = sample_deviation(self._seeds), ()
+        return self._std
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Summary) and (self.mean, self.std) == (other.mean, other.std)
+
+    def __hash__(self) -> int:
+        return hash((self.mean, self.std))
+
+    def __repr__(self) -> str:
+        return f"Summary({self.mean}, {self.std})"
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Summary:
@@ -34,7 +62,7 @@ class Summary:
         defined = [value for value in seeds if value is not None]
         if not defined or len(defined) < len(seeds):
             return UNDEFINED
-        return cls(statistics.fmean(defined), sample_deviation(defined) if len(defined) > 1 else None)
+        return cls(statistics.fmean(defined), None, defined if len(defined) > 1 else ())
 
     def text(self, decimals: int = 4) -> str:
         """Return what tables show, ``.7414(.0042)``; a dash if undefined, no brackets for one seed."""
