@@ -29,8 +29,8 @@ from tsadbench.registry import load_protocol
 
 # Operations by what they do, by the beginnings of PyTorch's names; anything else is "other".
 KINDS = {
-    "products": "_linear_pointwise addmm mm bmm baddbmm matmul linear mkldnn_convolution _slow_conv2d einsum convolution "
-    "thnn_conv2d mkldnn_rnn_layer slow_conv _convolution addbmm addmv mv dot",
+    "products": "_linear_pointwise addmm mm bmm baddbmm matmul linear mkldnn_convolution _slow_conv2d einsum "
+    "convolution thnn_conv2d mkldnn_rnn_layer slow_conv _convolution addbmm addmv mv dot",
     "element-wise": "sigmoid tanh mul add sub rsub div relu leaky_relu elu selu lerp addcmul square pow sqrt exp log "
     "neg threshold eq ge gt le lt where clamp maximum abs sign masked_fill silu softplus erf gelu "
     "logical_not bitwise_not reciprocal rsqrt addcdiv nan_to_num isnan _cdist",
