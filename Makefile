@@ -37,11 +37,11 @@ bench: $(STAMP)
 
 # Every network on cuda beside cpu: seconds of a fit, and metrics beside the seeds' spread. Without a GPU it says so.
 bench-gpu: $(STAMP)
-	$(BIN)/python docs/gpu.py --seeds 5
+	$(BIN)/python docs/performance/gpu.py --seeds 5
 
 # A fit at plant scale, bounded by max_steps: its CPU seconds, memory, and the share of the windows that it sees.
 bench-large: $(STAMP)
-	OMP_WAIT_POLICY=passive $(BIN)/python docs/large_training.py --max-steps 1000 --threads 2
+	OMP_WAIT_POLICY=passive $(BIN)/python docs/performance/large_training.py --max-steps 1000 --threads 2
 
 # The table in docs/performance.md: whole trials before and now, their floor by arithmetic, and where the time goes.
 performance: $(STAMP)

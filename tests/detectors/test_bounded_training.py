@@ -186,7 +186,7 @@ def test_facts_survive_a_restored_model() -> None:
 
 
 def test_the_script_for_plant_scale_says_what_a_fit_took() -> None:
-    script = Path(__file__).parents[2] / "docs/large_training.py"
+    script = Path(__file__).parents[2] / "docs/performance/large_training.py"
     options = ["--rows", "1039", "--sensors", "3", "--max-steps", "2", "--threads", "1"]
     done = subprocess.run([sys.executable, script, *options], capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)

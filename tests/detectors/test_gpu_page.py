@@ -15,7 +15,7 @@ from tsadbench.leaderboard.ranking import Row, ranked_rows
 
 @pytest.fixture
 def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gpu_page", Path(__file__).parents[2] / "docs/gpu.py")
+    spec = importlib.util.spec_from_file_location("gpu_page", Path(__file__).parents[2] / "docs/performance/gpu.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

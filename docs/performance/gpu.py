@@ -1,6 +1,6 @@
 """Measure every network on a GPU and on the processor: seconds of a fit, and metrics beside the spread of the seeds.
 
-    python docs/gpu.py --seeds 5
+    python docs/performance/gpu.py --seeds 5
 
 Trials are kept in a run store, so the same command goes on where it was. Without a GPU nothing is measured.
 """

@@ -1,6 +1,6 @@
-"""Fit DPR-GM on simulated rows at plant scale, and print what that takes: the figures in docs/cluster.md.
+"""Fit DPR-GM on simulated rows at plant scale, and print what that takes: figures in docs/performance.md.
 
-    OMP_WAIT_POLICY=passive python docs/large_training.py --max-steps 1000 --threads 2
+    OMP_WAIT_POLICY=passive python docs/performance/large_training.py --max-steps 1000 --threads 2
 
 The rows are independent AR(1) noise, the prior is a ring: every sensor drives the next one. Time is CPU time of all
 threads, so that other work on the machine does not count; threads that wait for each other would, if OMP_WAIT_POLICY
