@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tsadbench import UsageError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench_detectors.deep import column_products
 from tsadbench_detectors.deep.conv_lstm import ConvLSTM, GrowingConv2d, Level, SameConv2d, attended, network
 from tsadbench_detectors.mscred import MSCRED
 
@@ -299,12 +300,64 @@ def test_the_network_and_its_gradient_by_pytorchs_own_layers(size: int, n_window
     level = network(3, 2).double()
     windows = torch.randn(n_windows, 4, 3, size, size, dtype=torch.float64)
     expected = torch.stack([last_image_one_by_one(level, window) for window in windows])
-    found = reconstructed(level, windows)
-    assert found.shape == (n_windows, 3, size, size)
-    torch.testing.assert_close(found, expected)
+    by_convolutions = level.by_convolutions(by_step(windows), 4, n_windows)
+    by_products = level.by_products(by_step(windows).permute(1, 2, 3, 0), 4, n_windows).permute(3, 0, 1, 2)
     by_images, weights = torch.randn_like(expected), list(level.parameters())
+    by_weights = torch.autograd.grad(expected, weights, by_images)
+    for found in (by_convolutions, by_products, reconstructed(level, windows)):
+        assert found.shape == (n_windows, 3, size, size)
+        torch.testing.assert_close(found, expected)
+        for ours, theirs in zip(torch.autograd.grad(found, weights, by_images), by_weights, strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(("kernel_size", "stride"), [(3, 1), (3, 2), (2, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 3), (1, 4), (4, 7), (8, 5)])
+def test_products_are_the_convolution_that_they_replace(kernel_size: int, stride: int, size: tuple[int, int]) -> None:
+    layer = SameConv2d(3, 4, kernel_size, stride).double()
+    images = torch.randn(2, 3, *size, dtype=torch.float64, requires_grad=True)
+    expected = layer(images)
+    weight, bias = layer.weight, layer.get_parameter("bias")
+    found = column_products.convolved(images.permute(1, 2, 3, 0), weight, bias, stride).permute(3, 0, 1, 2)
+    same_with_gradients(found, expected, [images, weight, bias])
+
+
+@pytest.mark.parametrize(("kernel_size", "stride"), [(3, 1), (3, 2), (2, 2)])
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 3), (1, 4), (4, 7), (8, 5)])
+def test_products_are_the_transposed_convolution_that_they_replace(
+    kernel_size: int, stride: int, size: tuple[int, int]
+) -> None:
+    layer = GrowingConv2d(3, 4, kernel_size, stride, padding=(kernel_size - 1) // 2).double()
+    divided = [-(-length // stride) for length in size]
+    images = torch.randn(2, 3, *divided, dtype=torch.float64, requires_grad=True)
+    expected = layer(images, torch.Size(size))
+    weight, bias = layer.weight, layer.get_parameter("bias")
+    found = column_products.grown(images.permute(1, 2, 3, 0), weight, bias, stride, size).permute(3, 0, 1, 2)
+    same_with_gradients(found, expected, [images, weight, bias])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kernel_size", [1, 2, 3])
+@pytest.mark.parametrize(("n_windows", "shift"), [(1, 1), (2, 2), (5, 5), (5, 2)])
+def test_products_are_the_recurrence_that_they_replace(
+    size: tuple[int, int], kernel_size: int, n_windows: int, shift: int
+) -> None:
+    layer = ConvLSTM(2, 3, kernel_size).double()
+    images = torch.randn(n_windows + 2 * shift, 2, *size, dtype=torch.float64, requires_grad=True)
+    expected = layer(images, 3, shift)
+    parameters = layer.from_input.weight, layer.from_state.weight, layer.from_input.get_parameter("bias")
+    found = column_products.states(images.permute(1, 2, 3, 0), *parameters, 3, shift).permute(0, 4, 1, 2, 3)
+    same_with_gradients(found, expected, [images, *parameters])
+    with torch.no_grad():
+        found = column_products.states(images.permute(1, 2, 3, 0), *parameters, 3, shift)
+    torch.testing.assert_close(found.permute(0, 4, 1, 2, 3), expected)
+
+
+def same_with_gradients(found: Tensor, expected: Tensor, of: list[Tensor]) -> None:
+    torch.testing.assert_close(found, expected)
+    by_found = torch.randn_like(expected)
     for ours, theirs in zip(
-        torch.autograd.grad(found, weights, by_images), torch.autograd.grad(expected, weights, by_images), strict=True
+        torch.autograd.grad(found, of, by_found), torch.autograd.grad(expected, of, by_found), strict=True
     ):
         torch.testing.assert_close(ours, theirs)
 

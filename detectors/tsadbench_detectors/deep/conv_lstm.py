@@ -13,6 +13,11 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn.functional import conv2d, linear, pad, selu
 from torch.nn.grad import conv2d_input, conv2d_weight
 
+from tsadbench_detectors.deep import column_products
+
+# A network that learns from larger images than these, by their height and width, takes PyTorch's convolutions: the
+# products' columns would take several gigabytes.
+_LARGEST = 64
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
@@ -70,12 +75,36 @@ class Level(nn.Module):
         shift
             Images from one step of a window to the next.
         """
+        if torch.is_grad_enabled() and images.device.type == "cpu" and max(images.shape[-2:]) <= _LARGEST:
+            return self.by_products(images.permute(1, 2, 3, 0).contiguous(), n_steps, shift).permute(3, 0, 1, 2)
+        return self.by_convolutions(images, n_steps, shift)
+
+    def by_convolutions(self, images: Tensor, n_steps: int, shift: int) -> Tensor:
+        """Return what `forward` does, by PyTorch's convolutions: the faster way without a gradient."""
         inside = selu(self.down(images))
         states = attended(self.recurrent(inside, n_steps, shift))
         if self.below is not None:
-            states = torch.cat([states, selu(self.below(inside, n_steps, shift))], dim=1)
+            states = torch.cat([states, selu(self.below.by_convolutions(inside, n_steps, shift))], dim=1)
         grown: Tensor = self.up(states, images.shape[-2:])
         return grown
+
+    def by_products(self, images: Tensor, n_steps: int, shift: int) -> Tensor:
+        """Return what `forward` does, for images [outer, height, width, n_images] as `column_products` has them.
+
+        The faster way with a gradient, the more so the smaller the images.
+        """
+        down, recurrent, up = self.down, self.recurrent, self.up
+        inside = selu(column_products.convolved(images, down.weight, down.get_parameter("bias"), down.stride[0]))
+        from_input, from_state = recurrent.from_input, recurrent.from_state
+        states = column_products.states(
+            inside, from_input.weight, from_state.weight, from_input.get_parameter("bias"), n_steps, shift
+        )
+        mean = column_products.attended(states)
+        if self.below is not None:
+            mean = torch.cat([mean, selu(self.below.by_products(inside, n_steps, shift))])
+        return column_products.grown(
+            mean, up.weight, up.get_parameter("bias"), up.stride[0], (images.shape[1], images.shape[2])
+        )
 
 
 class SameConv2d(nn.Conv2d):
