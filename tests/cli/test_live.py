@@ -58,16 +58,16 @@ def test_lines_say_how_long_all_will_take_before_the_first_trial(plan, clock, co
     shown.started(rest[0])
     assert lines(console) == [
         "[1/4] about 10 min left",
-        "[2/4] noisy, seed 1: ok, 5 min; about 8 min left",
+        "[2/4] noisy, seed 1: ok, 5 min; about 10 min left",
     ]
     clock.now += 250
     shown.finished(rest[0], took(rest[0], 250.0, status="error"))
     shown.started(rest[1])
     clock.now += 200
     shown.finished(rest[1], took(rest[1], 200.0))
-    # Of 200, 300 and 250 seconds the last trial takes the mean; at the end nothing is left to be said.
+    # Of this run's 300 and 250 seconds the last trial takes the mean; at the end nothing is left to be said.
     assert lines(console)[2:] == [
-        "[3/4] noisy, seed 2: error: it broke; 1 failed; about 4 min left",
+        "[3/4] noisy, seed 2: error: it broke; 1 failed; about 5 min left",
         "[4/4] noisy, seed 3: ok, 3 min; 1 failed",
     ]
 

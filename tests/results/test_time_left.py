@@ -214,15 +214,15 @@ def test_what_a_trial_takes_beside_its_fit_is_learned_from_the_run(clock):
     assert left.seconds() == 2 * (1 + 0.5)
 
 
-def test_of_another_detector_no_more_than_the_least_beside_its_fit_is_assumed(clock):
-    plan = plan_of("noisy", "noisy[power=3]", "noisy[power=4]")
-    first, second, _ = plan.trials
+def test_this_runs_trials_go_before_earlier_ones(clock):
+    plan = plan_of("noisy", seeds=5)
     left = TimeLeft([plan], clock=clock)
-    for trial, beside in ((first, 4.0), (second, 0.25)):
+    left.kept(plan.trials[0], took(plan.trials[0], 50.0))
+    for trial, seconds in zip(plan.trials[1:3], (2.0, 3.0), strict=True):
         left.started(trial)
-        clock.now += 2 + beside
-        left.finished(trial, took(trial, 2.0))
-    assert left.seconds() == 2 + 0.25
+        clock.now += seconds
+        left.finished(trial, took(trial, seconds))
+    assert left.seconds() == 2 * 2.5
 
 
 def test_of_a_trial_that_failed_its_whole_time_counts_if_it_was_in_this_run(clock):
@@ -297,7 +297,7 @@ class TestShipped:
 
         return call
 
-    def test_rows_that_ship_are_taken_as_they_are_until_this_machine_has_shown_its_pace(self, ship, clock):
+    def test_rows_that_ship_are_taken_as_they_are(self, ship, clock):
         plan = plan_of("noisy", "distance", seeds=3)
         *noisy, distance = plan.trials
         ship(took(noisy[0], 4.0), took(noisy[1], 6.0), took(distance, 2.0))
@@ -306,18 +306,7 @@ class TestShipped:
         left.started(distance)
         clock.now += 6
         left.finished(distance, took(distance, 6.0))
-        # It took three times what the shipped row says.
-        assert left.seconds() == 3 * 5 * 3
-
-    def test_too_short_a_trial_says_nothing_about_the_machine(self, ship, clock):
-        plan = plan_of("noisy", "distance")
-        noisy, distance = plan.trials
-        ship(took(noisy, 4.0), took(distance, 0.25))
-        left = TimeLeft([plan], clock=clock)
-        left.started(distance)
-        clock.now += 1
-        left.finished(distance, took(distance, 1.0))
-        assert left.seconds() == 4
+        assert left.seconds() == 3 * 5
 
     def test_the_detectors_row_with_other_parameters_will_do(self, ship, clock):
         ship(took(plan_of("noisy[power=3]").trials[0], 7.0))
