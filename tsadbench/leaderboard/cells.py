@@ -122,7 +122,8 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int 
         "coverage",
         "seeds",
     )
-    columns = [_metric_cells(rows, shown, metric, decimals) for metric in metrics]
+    ranked = [row for row in detectors if not row.leaky]
+    columns = [_metric_cells(ranked, floors, shown, metric, decimals) for metric in metrics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
@@ -154,11 +155,13 @@ def _name(row: Row) -> str:
     return " ".join([*(mark for mark, applies in marks if applies), row.label])
 
 
-def _metric_cells(rows: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
-    """Return a metric's column by label, of the rows that are shown."""
-    means = _ranked_means(rows, metric)
+def _metric_cells(
+    ranked: Sequence[Row], floors: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int
+) -> dict[str, Cell]:
+    """Return a metric's column by label, of the rows that are shown; ``ranked`` are the detectors that are compared."""
+    means = _means(ranked, metric)
     ranks = _ranks(means, metric)
-    leading = _leading_floors(rows, means, metric)
+    leading = _leading_floors(_means(floors, metric), means, metric)
     return {
         row.label: Cell(
             row.metrics.get(metric.name, UNDEFINED).text(decimals),
@@ -208,7 +211,7 @@ def _title(rows: Sequence[Row]) -> str:
 
 def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a rank."""
-    return _ranks(_ranked_means(rows, metric), metric)
+    return _ranks(_means([row for row in rows if row.ok and not row.floor and not row.leaky], metric), metric)
 
 
 def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:
@@ -218,22 +221,19 @@ def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:
     return {label: order.index(value) + 1 for label, value in values.items() if value in order}
 
 
-def _leading_floors(rows: Sequence[Row], values: Mapping[str, float], metric: Metric) -> set[str]:
-    """Return the floors that no detector beats in a metric, whose means are the ``values``."""
+def _leading_floors(floors: Mapping[str, float], values: Mapping[str, float], metric: Metric) -> set[str]:
+    """Return the floors that no detector beats in a metric, by the means of the floors and the detectors."""
     if metric.better is None or not values:
         return set()
     sign = 1 if metric.better == "higher" else -1
     best = max(sign * value for value in values.values())
-    return {label for label, value in _ranked_means(rows, metric, floors=True).items() if sign * value >= best}
+    return {label for label, value in floors.items() if sign * value >= best}
 
 
-def _ranked_means(rows: Sequence[Row], metric: Metric, *, floors: bool = False) -> dict[str, float]:
-    """Return the means of the detectors, or the floors, that take part in a ranking: those that failed have none."""
-    return {
-        row.label: mean
-        for row in rows
-        if (mean := row.metrics.get(metric.name, UNDEFINED).mean) is not None and row.floor == floors and not row.leaky
-    }
+def _means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
+    """Return the rows' means in a metric; a row without one is left out."""
+    means = {row.label: row.metrics.get(metric.name, UNDEFINED).mean for row in rows}
+    return {label: mean for label, mean in means.items() if mean is not None}
 
 
 def legend(rows: Sequence[Row]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import cast
 
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import UsageError
@@ -59,9 +60,9 @@ class Summary:
     def of(cls, values: Iterable[float | None]) -> Summary:
         """Summarise one value per seed; if one is undefined, so are the mean and the deviation."""
         seeds = list(values)
-        defined = [value for value in seeds if value is not None]
-        if not defined or len(defined) < len(seeds):
+        if not seeds or None in seeds:
             return UNDEFINED
+        defined = cast("list[float]", seeds)
         return cls(statistics.fmean(defined), None, defined if len(defined) > 1 else ())
 
     def text(self, decimals: int = 4) -> str:
@@ -100,6 +101,11 @@ class Row:
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
+    # Whether no trial failed. As a property it would look at all trials whenever a large table is sorted or shown.
+    ok: bool = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ok", not failed(self.records))
 
     @property
     def first(self) -> Record:
@@ -144,12 +150,7 @@ class Row:
     @property
     def status(self) -> str:
         """Status "ok", or that of the first trial that failed."""
-        return self.failed[0].status if self.failed else "ok"
-
-    @property
-    def ok(self) -> bool:
-        """Whether no trial failed."""
-        return not self.failed
+        return "ok" if self.ok else self.failed[0].status
 
     @property
     def failure_count(self) -> str:
@@ -274,12 +275,23 @@ def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = 
     stored
         Trials that were made earlier, and ship with the package.
     """
-    rows = [
-        _row(trials, split, stored)
+    measured = [
+        (trials, {} if failed(trials) else summaries([judged.metrics for judged in _judged(trials, split)]))
         for trials in by_label(records).values()
         if failed(trials) or _judged(trials, split)  # a card may have got its splits between two trials
     ]
-    return sorted(_with_floors(rows), key=lambda row: (not row.ok, row.floor, -_value(row, "auprc"), row.label))
+    best = _best_of_floors([metrics for trials, metrics in measured if trials[0].floor and metrics])
+    rows = [
+        Row(
+            records=trials,
+            split=split,
+            metrics=metrics,
+            below_floor=None if best is None else () if trials[0].floor else _below(metrics, best),
+            stored=trials[0].trial in stored,
+        )
+        for trials, metrics in measured
+    ]
+    return sorted(rows, key=lambda row: (not row.ok, row.floor, -_value(row.metrics, "auprc"), row.label))
 
 
 def splits_of(records: Iterable[Record]) -> tuple[str, ...]:
@@ -304,11 +316,6 @@ def by_table(rows: Iterable[Row]) -> dict[tuple[str, str, str], tuple[Row, ...]]
     return grouped(rows, lambda row: (row.dataset, row.protocol, row.split))
 
 
-def _row(records: tuple[Record, ...], split: str, stored: Container[str]) -> Row:
-    metrics = {} if failed(records) else summaries([judged.metrics for judged in _judged(records, split)])
-    return Row(records=records, split=split, metrics=metrics, stored=records[0].trial in stored)
-
-
 def _judged(records: Iterable[Record], split: str) -> list[SplitJudgement]:
     return [record.splits[split] for record in records if split in record.splits]
 
@@ -318,22 +325,19 @@ def summaries(seeds: Sequence[Mapping[str, float | None]]) -> dict[str, Summary]
     return {name: Summary.of(values[name] for values in seeds) for name in seeds[0]}
 
 
-def _with_floors(rows: list[Row]) -> list[Row]:
-    floors = [row for row in rows if row.floor and row.ok]
-    if not floors:
-        return rows
-    best = {name: max(_value(floor, name) for floor in floors) for name in FLOOR_METRICS}
-    return [replace(row, below_floor=_below(row, best)) for row in rows]
+def _best_of_floors(floors: Sequence[Mapping[str, Summary]]) -> dict[str, float] | None:
+    return {name: max(_value(metrics, name) for metrics in floors) for name in FLOOR_METRICS} if floors else None
 
 
-def _below(row: Row, best: Mapping[str, float]) -> tuple[str, ...]:
-    if row.floor or not row.ok:
+def _below(metrics: Mapping[str, Summary], best: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the metrics in which a detector is not above the best floor; none if it failed."""
+    if not metrics:
         return ()
-    return tuple(name for name in FLOOR_METRICS if _value(row, name) <= best[name] > -math.inf)
+    return tuple(name for name in FLOOR_METRICS if _value(metrics, name) <= best[name] > -math.inf)
 
 
-def _value(row: Row, metric: str) -> float:
-    summary = row.metrics.get(metric)
+def _value(metrics: Mapping[str, Summary], metric: str) -> float:
+    summary = metrics.get(metric)
     return -math.inf if summary is None or summary.mean is None else summary.mean
 
 
