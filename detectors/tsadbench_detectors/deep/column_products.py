@@ -23,7 +23,7 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 def convolved(images: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
     """Return what `SameConv2d` with these weights gives, [out_channels, ceil(height / stride), ..., n_images]."""
-    (tall, wide), before = _seen(weight, images.shape)
+    (tall, wide), before = _seen(weight.shape, images.shape)
     kernel = weight[:, :, tall, wide]
     found: Tensor = _Convolution.apply(images, kernel, bias, stride, before)  # type: ignore[no-untyped-call]
     return found
@@ -36,28 +36,20 @@ def grown(images: Tensor, weight: Tensor, bias: Tensor, stride: int, size: tuple
     return found
 
 
-def states(
+def attended_states(
     images: Tensor, input_weight: Tensor, state_weight: Tensor, bias: Tensor, n_steps: int, shift: int
 ) -> Tensor:
-    """Return what `ConvLSTM` with these weights gives, [n_steps, hidden_channels, height, width, n_windows]."""
+    """Return what `attended` makes of the states of `ConvLSTM` with these weights, [hidden, ..., n_windows]."""
     found: Tensor = _Recurrence.apply(images, input_weight, state_weight, bias, n_steps, shift)  # type: ignore[no-untyped-call]
     return found
-
-
-def attended(states: Tensor) -> Tensor:
-    """Return what `conv_lstm.attended` gives, for states [n_steps, ..., n_windows]."""
-    flat = states.flatten(1, -2)
-    likeness = (flat * flat[-1]).sum(dim=1, keepdim=True) / len(states)
-    weighted = (likeness.softmax(dim=0) * flat).sum(dim=0)
-    return weighted.view(states.shape[1:])
 
 
 _Pair = tuple[int, int]
 
 
-def _seen(weight: Tensor, shape: torch.Size) -> tuple[tuple[slice, slice], _Pair]:
+def _seen(of_weight: torch.Size, shape: torch.Size) -> tuple[tuple[slice, slice], _Pair]:
     """Return a kernel's rows and columns that ever meet a pixel, and how many of them precede its own."""
-    before, after = (weight.shape[-1] - 1) // 2, weight.shape[-1] // 2
+    before, after = (of_weight[-1] - 1) // 2, of_weight[-1] // 2
     above, left = (min(before, size - 1) for size in shape[1:3])
     below, right = (min(after, size - 1) for size in shape[1:3])
     return (slice(before - above, before + below + 1), slice(before - left, before + right + 1)), (above, left)
@@ -176,8 +168,8 @@ class _Growth(torch.autograd.Function):
 
 def _run(
     images: Tensor, weights: tuple[Tensor, Tensor, Tensor], n_steps: int, shift: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the states after each step, and what the gradient needs of all steps: columns, gates, cells.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Return the states after each step, and what the gradient needs: the weights' matrix, columns, gates, cells.
 
     Columns, [n_steps, 1 + ..., height * width * n_windows], have a row of ones for the bias, then what the kernel sees
     of image and state. Gates are [n_steps, 4, hidden, height, width, n_windows], and cells, with their tanh,
@@ -185,9 +177,11 @@ def _run(
     """
     n_inputs, height, width, n_images = images.shape
     n_windows, hidden = n_images - (n_steps - 1) * shift, weights[1].shape[1]
-    (tall, wide), (above, left) = _seen(weights[0], images.shape)
+    (tall, wide), (above, left) = _seen(weights[0].shape, images.shape)
     kernel, places = (tall.stop - tall.start, wide.stop - wide.start), height * width * n_windows
-    matrix = _joined(weights, tall, wide)
+    of_input, of_state, bias = weights
+    kernels = torch.cat([of_input[:, :, tall, wide], of_state[:, :, tall, wide]], dim=1)
+    matrix = torch.cat([bias[:, None], _matrix(kernels)], dim=1)
     # tanh(x) = 2 * sigmoid(2 * x) - 1: PyTorch's tanh takes as long as ten of its sigmoids.
     matrix[2 * hidden : 3 * hidden] *= 2
     minus_one = images.new_tensor(-1.0)
@@ -222,18 +216,27 @@ def _run(
         torch.add(minus_one, squashed, alpha=2, out=squashed)
         torch.mul(read, squashed, out=after)
         state.copy_(after)
-    return states, columns, gates, cells
+    return states, matrix, columns, gates, cells
 
 
-def _joined(weights: tuple[Tensor, Tensor, Tensor], tall: slice, wide: slice) -> Tensor:
-    """Return the matrix by which `_run`'s columns are multiplied, [4 * hidden, ...]."""
-    of_input, of_state, bias = weights
-    kernels = torch.cat([of_input[:, :, tall, wide], of_state[:, :, tall, wide]], dim=1)
-    return torch.cat([bias[:, None], _matrix(kernels)], dim=1)
+def _attend(flat: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean of states [n_steps, size, n_windows] that `attended` gives, and its weights."""
+    weights = ((flat * flat[-1]).sum(dim=1, keepdim=True) / len(flat)).softmax(dim=0)
+    return (weights * flat).sum(dim=0), weights
+
+
+def _attend_back(by_mean: Tensor, flat: Tensor, weights: Tensor) -> Tensor:
+    """Return the gradient by the states for that by their mean, [size, n_windows]."""
+    by_weights = (flat * by_mean).sum(dim=1, keepdim=True)
+    by_likeness = weights * (by_weights - (weights * by_weights).sum(dim=0)) / len(flat)
+    by_states = (weights * by_mean).addcmul_(by_likeness, flat[-1])
+    # The last state is also what all are compared with.
+    by_states[-1].add_((by_likeness * flat).sum(dim=0))
+    return by_states
 
 
 class _Recurrence(torch.autograd.Function):
-    """`states`, with the gradient (back-propagation through time) written out."""
+    """`attended_states`, with the gradient (back-propagation through time) written out."""
 
     @staticmethod
     def forward(
@@ -246,22 +249,25 @@ class _Recurrence(torch.autograd.Function):
         shift: int,
     ) -> Tensor:
         weights = (input_weight, state_weight, bias)
-        found, *kept = _run(images, weights, n_steps, shift)
-        ctx.save_for_backward(*weights, *kept)
-        ctx.of = images.shape, shift  # type: ignore[attr-defined]
-        return found
+        states, *kept = _run(images, weights, n_steps, shift)
+        mean, likeness = _attend(states.flatten(1, -2))
+        ctx.save_for_backward(states, likeness, *kept)
+        ctx.of = images.shape, input_weight.shape, state_weight.shape, shift  # type: ignore[attr-defined]
+        return mean.view(states.shape[1:])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, by_states: Tensor) -> tuple[Tensor | None, ...]:
-        input_weight, state_weight, bias, columns, gates, cells = ctx.saved_tensors  # type: ignore[attr-defined]
-        shape, shift = ctx.of  # type: ignore[attr-defined]
-        n_steps, n_windows, n_inputs = len(by_states), by_states.shape[-1], shape[0]
-        (tall, wide), before = _seen(input_weight, shape)
+    def backward(ctx: FunctionCtx, by_mean: Tensor) -> tuple[Tensor | None, ...]:
+        states, likeness, matrix, columns, gates, cells = ctx.saved_tensors  # type: ignore[attr-defined]
+        shape, of_input, of_state, shift = ctx.of  # type: ignore[attr-defined]
+        by_states = _attend_back(by_mean.flatten(0, -2), states.flatten(1, -2), likeness).view(states.shape)
+        n_steps, n_windows, (n_inputs, hidden) = len(states), states.shape[-1], (shape[0], states.shape[1])
+        (tall, wide), before = _seen(of_input, shape)
         kernel = (tall.stop - tall.start, wide.stop - wide.start)
         seen = (*kernel, -1, *by_states.shape[2:])
-        matrix = _joined((input_weight, state_weight, bias), tall, wide)
         to_columns = matrix[:, 1:].t().contiguous()
+        # The candidate's weights were doubled for a sigmoid; its gradient here is that by the tanh's argument.
+        to_columns[:, 2 * hidden : 3 * hidden] /= 2
         by_matrix, by_images = torch.zeros_like(matrix), matrix.new_zeros(shape)
         by_gates = torch.empty_like(gates[0])
         flat = by_gates.view(len(matrix), -1)
@@ -281,7 +287,7 @@ class _Recurrence(torch.autograd.Function):
             if step > 0:
                 by_state = by_both[n_inputs:].add_(steps[step - 1][0])
         by_kernels = by_matrix[:, 1:].view(len(matrix), *kernel, -1).permute(0, 3, 1, 2)
-        by_weights = torch.zeros_like(input_weight), torch.zeros_like(state_weight)
+        by_weights = matrix.new_zeros(of_input), matrix.new_zeros(of_state)
         by_weights[0][:, :, tall, wide] = by_kernels[:, :n_inputs]
         by_weights[1][:, :, tall, wide] = by_kernels[:, n_inputs:]
         return by_images, *by_weights, by_matrix[:, 0], None, None

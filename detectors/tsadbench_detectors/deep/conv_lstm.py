@@ -96,10 +96,9 @@ class Level(nn.Module):
         down, recurrent, up = self.down, self.recurrent, self.up
         inside = selu(column_products.convolved(images, down.weight, down.get_parameter("bias"), down.stride[0]))
         from_input, from_state = recurrent.from_input, recurrent.from_state
-        states = column_products.states(
+        mean = column_products.attended_states(
             inside, from_input.weight, from_state.weight, from_input.get_parameter("bias"), n_steps, shift
         )
-        mean = column_products.attended(states)
         if self.below is not None:
             mean = torch.cat([mean, selu(self.below.by_products(inside, n_steps, shift))])
         return column_products.grown(
