@@ -161,7 +161,8 @@ class _Held:
         record = self._store.find(names.trial)
         if record is None and "ok" not in rerun:
             held = (self._store.find(trial) for trial in reversed(self._by_scoring.get(names.scoring, ())))
-            record = next((one for one in held if one is not None), None)
+            # Another process may have run one of them anew since they were listed.
+            record = next((one for one in held if one and (one.status, one.scoring) == ("ok", names.scoring)), None)
         if record is None or record.status != "ok" or record.status in rerun:
             return record
         if (record.trial, record.judging) == (names.trial, names.judging):

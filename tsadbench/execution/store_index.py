@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -112,7 +113,7 @@ def _stamp(file: str) -> _Stamp:
     try:
         found = os.stat(file)
     except OSError:
-        return 0, 0, 0, 0  # reading it says what is wrong
+        return 0, 0, 0, sys.maxsize  # never old enough to be kept; reading it says what is wrong
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 

@@ -211,7 +211,12 @@ def _title(rows: Sequence[Row]) -> str:
 
 def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
     """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a rank."""
-    return _ranks(_means([row for row in rows if row.ok and not row.floor and not row.leaky], metric), metric)
+    return _ranks(ranked_means(rows, metric), metric)
+
+
+def ranked_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
+    """Return the means of the detectors that are compared, by label."""
+    return _means([row for row in rows if row.ok and not row.floor and not row.leaky], metric)
 
 
 def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:

@@ -24,7 +24,17 @@ def throughput_texts(row: Row) -> tuple[str, str, str]:
     """Return a row's cells below `HEADER`: a dash if something was not measured, or if a trial failed."""
     if not row.ok:
         return "-", "-", "-"
-    return _seconds(row.fit_seconds), _speed(row), _mebibytes(row.peak_memory_mib)
+    speed, memory = row.rows_per_second, row.peak_memory_mib
+    return (
+        _seconds(row.fit_seconds),
+        "-" if speed is None else f"{compact(speed)}{threads_note(row)}",
+        "-" if memory is None else f"{memory:,.0f}",
+    )
+
+
+def threads_note(row: Row) -> str:
+    """Return " (4 threads)", to be put behind a row's speed; nothing for one thread."""
+    return "" if row.threads == (1,) else f" ({'/'.join(map(str, row.threads))} threads)"
 
 
 def throughput_legend(rows: Sequence[Row]) -> str:
@@ -111,12 +121,3 @@ def _seconds(value: float | None) -> str:
     if value >= 9.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 0.05 else "<0.1"
-
-
-def _speed(row: Row) -> str:
-    threads = "" if row.threads == (1,) else f" ({'/'.join(map(str, row.threads))} threads)"
-    return "-" if row.rows_per_second is None else f"{compact(row.rows_per_second)}{threads}"
-
-
-def _mebibytes(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"

@@ -26,6 +26,7 @@ from tsadbench.leaderboard.ranking import Summary
 from tsadbench.reporting.html import tables
 from tsadbench.reporting.html.build import report_content, write_report
 from tsadbench.reporting.html.curves import densities, ranking_curves, tail
+from tsadbench.reporting.html.extent import Extent
 from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.studies.reproduction.paper import reference_rows
@@ -220,8 +221,9 @@ def test_published_values_stand_beside_the_rows_that_reproduce_them(stores):
     rows = {}
     for label, dataset in (("dprgm", "skab"), ("t2", "skab"), ("max-z", "skab"), ("gdn", "small")):
         board = Leaderboard.from_records([replace(record, dataset=dataset, label=label, detector=label)])
-        rows[label] = tables.tables(board, reference)[0]["rows"][0]["reference"]
-        assert tables.tables(board)[0]["rows"][0]["reference"] == {}
+        everything = Extent.of(board, (), best=0)
+        rows[label] = tables.tables(board, everything, reference)[0]["rows"][0]["reference"]
+        assert tables.tables(board, everything)[0]["rows"][0]["reference"] == {}
     # Tables 2 and 3 of the paper, not the ablation that its source has commented out (.7259).
     assert rows["dprgm"]["auroc"] == {"mean": 0.7256, "std": 0.0058}
     assert rows["t2"]["auroc"]["mean"] == 0.6737
@@ -255,7 +257,8 @@ def test_fronts_are_of_each_metric_and_speed(stores):
     slow, quick = sorted({record.label: record for record in found["strict"].records()}.values(), key=lambda r: r.label)
     slow = replace(slow, fit_seconds=9.0, rows_scored=100, score_seconds=1.0)
     quick = replace(quick, fit_seconds=1.0, rows_scored=900, score_seconds=1.0)
-    (table, *_) = tables.tables(Leaderboard.from_records([slow, quick], ["overall"]))
+    board = Leaderboard.from_records([slow, quick], ["overall"])
+    (table, *_) = tables.tables(board, Extent.of(board, (), best=0))
     split = {one.label: one.splits["overall"].metrics for one in (slow, quick)}
     for metric, better in (("auroc", "higher"), ("flagged", None)):
         wins = split[slow.label][metric] > split[quick.label][metric]

@@ -11,7 +11,7 @@ from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.cells import metrics_of
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.leaderboard.throughput import SPEEDS, Speed, front_of, quality_and_speed
+from tsadbench.leaderboard.throughput import SPEEDS, Speed, front_of, quality_and_speed, threads_note
 from tsadbench.reporting.figures.style import BLUE, GREY, VERMILLION, blank, own_figure, plain
 from tsadbench.utils.parameters import nearest
 
@@ -134,17 +134,17 @@ def _panel(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -> None
 def _name_points(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -> None:
     """Write names beside their markers, those of the front first; a name without room is left out."""
     points = quality_and_speed(rows, metric, cost)
+    if not points:
+        return
     front = front_of(rows, metric, cost)
     ranked = sorted((row for row in rows if row.label in points), key=lambda row: (row.label not in front, row.floor))
     half = _MARKER / 72 * axes.figure.dpi / 2
-    taken = []
-    for x, y in axes.transData.transform([points[row.label] for row in ranked]) if ranked else ():
-        taken.append(Bbox.from_extents(x - half, y - half, x + half, y + half))
+    centres = axes.transData.transform([points[row.label] for row in ranked])
+    taken = [Bbox.from_extents(x - half, y - half, x + half, y + half) for x, y in centres]
     for row in ranked:
-        threads = "" if row.threads == (1,) else f" ({'/'.join(map(str, row.threads))} threads)"
         for right, up, horizontal, vertical in _PLACES:
             name = axes.annotate(
-                plain(row.label + threads),
+                plain(row.label + threads_note(row)),
                 points[row.label],
                 (right, up),
                 textcoords="offset points",

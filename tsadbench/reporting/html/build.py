@@ -134,10 +134,10 @@ def _board(
     try:
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
-            return {**content, "tables": tables.tables(board, reference, extent)}
+            return {**content, "tables": tables.tables(board, extent, reference)}
         detectors, shown = _detectors(records, store, data)
     except TsadbenchError as error:
-        return {**content, "tables": tables.tables(board, reference, extent), "missing": str(error)}
+        return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
     diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
     by_row = {(row.split, row.label): row for row in diagnosed.rows}
     board = Leaderboard(
@@ -145,7 +145,7 @@ def _board(
     )
     return {
         **content,
-        "tables": tables.tables(board, reference, extent),
+        "tables": tables.tables(board, extent, reference),
         "diagnostics": tables.diagnostics(board),
         "description": data.dataset.description,
         "citation": data.dataset.citation,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import metrics_of
+from tsadbench.leaderboard.cells import metrics_of, ranked_means
 from tsadbench.leaderboard.ranking import Row
 
 # How many detectors of each metric have figures, if there are too many trials for all of them.
@@ -65,24 +66,17 @@ class Extent:
         for (dataset, protocol, _), rows in board.tables().items():
             first_splits.setdefault((dataset, protocol), rows)
         n_trials = sum(len(row.records) for rows in first_splits.values() for row in rows)
-        everything = not labels and (best == 0 or (best is None and n_trials <= _EVERYTHING))
+        some_tables = dict(islice(first_splits.items(), _TABLES))
         if labels:
+            chosen = dict.fromkeys(some_tables, frozenset(labels))
             rule = f"those of --detector {', '.join(labels)}"
-        elif everything:
+        elif best == 0 or (best is None and n_trials <= _EVERYTHING):
+            chosen = {key: frozenset(row.label for row in rows) for key, rows in first_splits.items()}
             rule = ""
         else:
             n_best = BEST if best is None else best
+            chosen = {key: _best(rows, n_best) for key, rows in some_tables.items()}
             rule = f"the best {n_best} in each metric on the first split, and the floors that did not fail"
-        chosen = {
-            key: frozenset(labels)
-            if labels
-            else frozenset(row.label for row in rows)
-            if everything
-            else _best(rows, n_best)
-            for key, rows in first_splits.items()
-        }
-        if not everything:
-            chosen = dict(list(chosen.items())[:_TABLES])
         n_metrics = max((len(row.metrics) for row in board.rows), default=0)
         n_rows = max(_FEWEST_ROWS, _ROWS // len(board.tables()))
         n_shown = min(len(board.rows), n_rows * len(board.tables()))
@@ -148,15 +142,11 @@ class Extent:
 
 
 def _best(rows: Sequence[Row], n_best: int) -> frozenset[str]:
-    ok = [row for row in rows if row.ok]
-    chosen = {row.label for row in ok if row.floor}
+    chosen = {row.label for row in rows if row.ok and row.floor}
     for metric in metrics_of(rows):
-        ranked = [
-            (mean, row.label)
-            for row in ok
-            if not row.floor and not row.leaky and (mean := row.metrics[metric.name].mean) is not None
-        ]
         if metric.better is not None:
-            ranked.sort(reverse=metric.better == "higher")
+            ranked = sorted(
+                ((mean, label) for label, mean in ranked_means(rows, metric).items()), reverse=metric.better == "higher"
+            )
             chosen.update(label for _, label in ranked[:n_best])
     return frozenset(chosen)

@@ -39,16 +39,16 @@ class ReferenceRows:
         return self.values.get((row.dataset, row.protocol, row.split, row.label), {})
 
 
-def tables(board: Leaderboard, reference: ReferenceRows | None = None, extent: Extent | None = None) -> list[JsonValue]:
-    """Return a table for each split; the rows are those of one data set and protocol, all of them without an extent."""
+def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None = None) -> list[JsonValue]:
+    """Return a table for each split; the rows are those of one data set and protocol."""
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
             "rows": _rows(rows, extent, reference),
-            "n_left_out": 0 if extent is None else len(rows) - len(extent.shown(rows)),
-            "fronts": _fronts(rows if extent is None else extent.shown(rows)),
+            "n_left_out": len(rows) - len(extent.shown(rows)),
+            "fronts": _fronts(extent.shown(rows)),
         }
         for (_, _, split), rows in board.tables().items()
     ]
@@ -89,20 +89,20 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
     return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row], extent: Extent | None, reference: ReferenceRows | None) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     return [
         _row(
             row,
             {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
             {} if reference is None else reference.of(row),
-            None if extent is None else extent.n_seeds,
+            extent.n_seeds,
         )
-        for row in (rows if extent is None else extent.shown(rows))
+        for row in extent.shown(rows)
     ]
 
 
-def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int | None) -> JsonValue:
+def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int) -> JsonValue:
     records = row.records[:n_seeds]
     return {
         "label": row.label,
