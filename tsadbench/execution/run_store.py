@@ -148,8 +148,7 @@ class Store:
 
     def trials(self) -> list[str]:
         """Return the names of all trials, sorted; no record is read."""
-        with os.scandir(self.path) as entries:
-            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+        return sorted(self._names())
 
     def record(self, trial: str) -> Record:
         """Return the record of a trial.
@@ -200,10 +199,8 @@ class Store:
 
     def sample(self, n: int) -> tuple[Record, ...]:
         """Return at most n records, and read no more: trials' names are hashes, so any n of them are a draw."""
-        with os.scandir(self.path) as entries:
-            names = (entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
-            found = map(self.find, itertools.islice(names, n))
-            return tuple(record for record in found if record is not None)
+        found = map(self.find, itertools.islice(self._names(), n))
+        return tuple(record for record in found if record is not None)
 
     def remove(self, trial: str) -> None:
         """Remove a trial atomically.
@@ -292,6 +289,10 @@ class Store:
                 return {array: arrays[array] for array in arrays.files}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
+
+    def _names(self) -> Iterator[str]:
+        with os.scandir(self.path) as entries:
+            yield from (entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
 
     @contextlib.contextmanager
     def _unfinished(self, trial: str) -> Iterator[Path]:

@@ -27,17 +27,8 @@ _UNKNOWN: Mapping[Speed, str] = {
     "fit_seconds": "no seconds of a fit were recorded",
     "rows_per_second": "these records are from before scored rows\nwere counted: `tsadbench judge` counts them",
 }
-# Where a name may stand beside its marker, in points, and how it is aligned there; the first that is free is taken.
-_PLACES: tuple[tuple[int, int, Literal["left", "right", "center"], Literal["bottom", "top", "center"]], ...] = (
-    (5, 0, "left", "center"),
-    (-5, 0, "right", "center"),
-    (0, 5, "center", "bottom"),
-    (0, -5, "center", "top"),
-    (4, 4, "left", "bottom"),
-    (4, -4, "left", "top"),
-    (-4, 4, "right", "bottom"),
-    (-4, -4, "right", "top"),
-)
+# Where a name may stand beside its marker, in points; the first place that is free is taken.
+_PLACES = ((5, 0), (-5, 0), (0, 5), (0, -5), (4, 4), (4, -4), (-4, 4), (-4, -4))
 _MARKER = 4.0
 _FRONT, _FRONT_OF_DETECTORS = "front", "front of the detectors"
 
@@ -142,14 +133,14 @@ def _name_points(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -
     centres = axes.transData.transform([points[row.label] for row in ranked])
     taken = [Bbox.from_extents(x - half, y - half, x + half, y + half) for x, y in centres]
     for row in ranked:
-        for right, up, horizontal, vertical in _PLACES:
+        for right, up in _PLACES:
             name = axes.annotate(
                 plain(row.label + threads_note(row)),
                 points[row.label],
                 (right, up),
                 textcoords="offset points",
-                ha=horizontal,
-                va=vertical,
+                ha="left" if right > 0 else "right" if right < 0 else "center",
+                va="bottom" if up > 0 else "top" if up < 0 else "center",
                 fontsize=6,
                 color="0.35" if row.floor else "black",
             )

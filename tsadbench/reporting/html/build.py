@@ -181,13 +181,12 @@ def _detectors(
 
 
 def _detector(label: str, shown: TrialResult, curves_of: Mapping[str, list[JsonValue]]) -> JsonValue:
-    splits = curves_of
     return {
         "label": label,
         "floor": shown.record.floor,
         "seed": shown.record.seed,
         "curves": dict(curves_of),
-        "densities": {split: curves.densities(shown, split) for split in splits},
+        "densities": {split: curves.densities(shown, split) for split in curves_of},
         "thresholds": [_threshold(shown, fit) for fit in shown.record.thresholds],
     }
 

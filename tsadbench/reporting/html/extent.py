@@ -124,7 +124,8 @@ class Extent:
         if n_left := len(rows) - len(self.shown(rows)):
             found.append(
                 f"The tables leave out {n_left:,} of {len(rows):,} detectors: they hold the first {self.n_rows} by "
-                f"AUPRC, those with figures and all floors. `tsadbench leaderboard --format csv` has all."
+                f"AUPRC, those with figures and all floors; the lines against speed join the best of these. "
+                "`tsadbench leaderboard --format csv` has all."
             )
         if self.rule and not labels:
             found.append(
