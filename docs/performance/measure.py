@@ -204,6 +204,36 @@ def quality_lines(version: str) -> list[str]:
     return quality_table(published_rows(shown.stdout), published_rows((ROOT / table).read_text(encoding="utf-8")))
 
 
+def core_minutes(records: str) -> tuple[int, float]:
+    """Return how many trials a file of records holds, and the CPU minutes of their fits and scoring.
+
+    Variants that shared a fit count it once.
+    """
+    trials = [json.loads(line) for line in records.splitlines()]
+    fits = {
+        (trial["seed"], min([trial["label"], *trial["manifest"].get("fit_shared_with", [])])): trial for trial in trials
+    }
+    fitting = sum(trial["fit_cpu_seconds"] or 0.0 for trial in fits.values())
+    return len(trials), (fitting + sum(trial["score_cpu_seconds"] or 0.0 for trial in trials)) / 60
+
+
+def evening_lines(version: str) -> list[str]:
+    """Return the table of what the committed leaderboards cost: those of a version beside those of the working tree."""
+    header = ["Leaderboard", "Trials", "Core minutes before", "Core minutes now"]
+    rows, sums = [], [0.0, 0.0]
+    for file in sorted((ROOT / "leaderboards").rglob("records.jsonl")):
+        path = file.relative_to(ROOT).as_posix()
+        shown = subprocess.run(
+            ["git", "show", f"{version}:{path}"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        (_, before), (n_trials, now) = core_minutes(shown.stdout), core_minutes(file.read_text(encoding="utf-8"))
+        sums = [sums[0] + before, sums[1] + now]
+        rows.append(
+            [file.parent.relative_to(ROOT / "leaderboards").as_posix(), str(n_trials), f"{before:.0f}", f"{now:.0f}"]
+        )
+    return table_lines(header, [*rows, ["all", "", *(f"{total:.0f}" for total in sums)]])
+
+
 def write_page(block: str, lines: Sequence[str]) -> None:
     """Write a table into the page, between the marks of its block."""
     text = PAGE.read_text(encoding="utf-8")
@@ -259,6 +289,7 @@ def main(texts: Sequence[str] | None = None) -> None:
         write_page("trials", table(works))
         write_page("overhead", overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))))
         write_page("quality", quality_lines(asked.before))
+        write_page("evening", evening_lines(asked.before))
         return
     if asked.overhead:
         with tempfile.TemporaryDirectory() as folder:
