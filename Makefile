@@ -72,7 +72,7 @@ leaderboards-skab: $(STAMP)
 	$(BIN)/tsadbench leaderboard runs/skab --write leaderboards
 
 # The other data sets, under strict; GDN's published quirk is only of interest beside the paper's tables. On tep's 52
-# variables MSCRED takes eight minutes a seed.
+# variables MSCRED takes three minutes a seed.
 leaderboards-tep leaderboards-pumploop: leaderboards-%: $(STAMP)
 	$(BIN)/tsadbench run $(OTHERS) --dataset $* --seeds 5 $(FITS) --out runs/$* > /dev/null
 	$(BIN)/tsadbench run --detector mscred --no-floors --dataset $* --seeds $(MSCRED_SEEDS) $(FITS) --out runs/$* > /dev/null

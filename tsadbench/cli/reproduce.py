@@ -24,7 +24,7 @@ def reproduce(
         bool, typer.Option("--run/--no-run", help="Run what is missing, or write the tables from what is stored.")
     ] = True,
 ) -> None:
-    """Run the missing trials of the paper's tables (about an hour on two cores), and write both tables side by side."""
+    """Run the missing trials of the paper's tables (half an hour on two cores), and write both tables side by side."""
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.run_store import Store
