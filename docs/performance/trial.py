@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import torch
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop
+from torch.utils.flop_counter import FlopCounterMode
 
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
@@ -86,6 +86,11 @@ def lstm_backward_operations(*shapes: torch.Size, **keywords: object) -> int:
     return 2 * lstm_operations(*shapes, **keywords)
 
 
+def added_operations(_: torch.Size, left: torch.Size, right: torch.Size, *__: object, **___: object) -> int:
+    """Return those of a product, or a batch of products, that is added to a tensor."""
+    return 2 * math.prod(left) * right[-1]
+
+
 def linear_operations(inputs: torch.Size, weight: torch.Size, *_: object, **__: object) -> int:
     """Return those of oneDNN's product ``inputs @ weight.T``."""
     return 2 * math.prod(inputs) * weight[0]
@@ -93,8 +98,8 @@ def linear_operations(inputs: torch.Size, weight: torch.Size, *_: object, **__: 
 
 # What PyTorch's counter does not know: products that add to a tensor in place, and oneDNN's layers.
 UNCOUNTED = {
-    torch.ops.aten.addmm_: addmm_flop,
-    torch.ops.aten.baddbmm_: baddbmm_flop,
+    torch.ops.aten.addmm_: added_operations,
+    torch.ops.aten.baddbmm_: added_operations,
     torch.ops.aten.mkldnn_rnn_layer: lstm_operations,
     torch.ops.aten.mkldnn_rnn_layer_backward: lstm_backward_operations,
     torch.ops.mkldnn._linear_pointwise: linear_operations,
