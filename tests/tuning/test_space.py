@@ -106,8 +106,8 @@ class _Zeros(nn.Module):
         super().__init__()
         self.shape = shape
 
-    def forward(self, windows):
-        return self.shape(windows)
+    def forward(self, *inputs):
+        return self.shape(*inputs)
 
 
 class _ZeroVAE(nn.Module):
@@ -140,7 +140,7 @@ def _stand_in(name, detector):
     if name == "mtad-gat":
         return _Zeros(lambda windows: (torch.zeros_like(windows[:, 0]), torch.zeros_like(windows)))
     if name == "mscred":
-        return _Zeros(lambda images: torch.zeros_like(images[:, -1]))
+        return _Zeros(lambda images, n_steps, shift: torch.zeros_like(images[(n_steps - 1) * shift :]))
     if detector.horizon:
         return _Zeros(lambda windows: torch.zeros(len(windows), detector.horizon, windows.shape[-1]))
     return _Zeros(torch.zeros_like)
