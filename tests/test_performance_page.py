@@ -38,7 +38,7 @@ def test_ratios_are_those_of_reference_loops(measure):
     }
     row = measure.table({"gdn": work})[-1]
     assert [cell.strip() for cell in row.strip("|").split("|")] == [
-        "`gdn`", "0.60 TFLOP", "3.0 s", "40.0 s", "12.0 s", "0.15", "4.0", "products 70%, copies 26%",
+        "`gdn`", "0.60 TFLOP", "3.0 s", "40.0 s", "12.0 s", "3 → 3", "0.15", "4.0", "products 70%, copies 26%",
     ]  # fmt: skip
 
 
