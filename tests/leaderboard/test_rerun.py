@@ -28,6 +28,21 @@ def test_every_cell_of_a_detector_holds_when_it_runs_again():
     assert all(cell.holds for cell in cells)
 
 
+@pytest.mark.skab
+def test_a_row_runs_again_with_its_own_seeds(skab_directory):
+    """Under ``skab`` networks have two seeds, the floor five: a mean over five would be held against one over two."""
+    trials = []
+
+    def run(plan):
+        trials.extend((trial.contender.label, trial.seed) for trial in plan.trials)
+        return ()
+
+    run_again(
+        LEADERBOARDS, run=run, detectors=["vanilla-ae", "random"], protocols=["skab"], directory=skab_directory.parent
+    )
+    assert sorted(trials) == [*(("random", seed) for seed in range(5)), ("vanilla-ae", 0), ("vanilla-ae", 1)]
+
+
 def test_nothing_that_fits_is_refused():
     with pytest.raises(UsageError, match="nothing there fits"):
         run_again(LEADERBOARDS, run=lambda plan: (), detectors=["t22"])

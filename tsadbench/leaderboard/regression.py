@@ -47,11 +47,6 @@ class Baseline:
         cheap = {label for label in trials if statistics.mean(map(_seconds, trials[label])) <= QUICK_SECONDS}
         return replace(self, records=tuple(record for record in self.records if record.label in cheap))
 
-    @property
-    def seeds(self) -> int:
-        """How many seeds its stochastic detectors ran with."""
-        return max((record.seed + 1 for record in self.records), default=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -13,6 +13,7 @@ from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, read_baselines
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 
 
@@ -80,15 +81,17 @@ def _compared(
 ) -> tuple[Cell, ...]:
     protocol = parse_label(baseline.protocol)
     records: list[Record] = []
-    # Rows of one table may have run with different numbers of threads and seeds.
-    for threads in sorted({record.threads for record in baseline.records}):
+    # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds is another one.
+    rows = grouped(baseline.records, lambda record: (record.label, record.threads))
+    n_seeds = {row: 1 + max(record.seed for record in trials) for row, trials in rows.items()}
+    for (threads, n_of_rows), alike in sorted(grouped(rows, lambda row: (row[1], n_seeds[row])).items()):
         request = RunRequest(
-            detectors=list(dict.fromkeys(record.label for record in baseline.records if record.threads == threads)),
+            detectors=[label for label, _ in alike],
             datasets=[dataset],
             protocols=[protocol.target],
             settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
             jobs=jobs,
-            seeds=min(seeds or baseline.seeds, baseline.seeds),
+            seeds=min(seeds or n_of_rows, n_of_rows),
             threads=threads,
             floors=False,
             data=directory,
