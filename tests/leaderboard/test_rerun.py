@@ -37,9 +37,7 @@ def test_a_row_runs_again_with_its_own_seeds(skab_directory):
         trials.extend((trial.contender.label, trial.seed) for trial in plan.trials)
         return ()
 
-    run_again(
-        LEADERBOARDS, run=run, detectors=["vanilla-ae", "random"], protocols=["skab"], directory=skab_directory.parent
-    )
+    run_again(LEADERBOARDS, run=run, detectors=["vanilla-ae", "random"], protocols=["skab"], directory=skab_directory)
     assert sorted(trials) == [*(("random", seed) for seed in range(5)), ("vanilla-ae", 0), ("vanilla-ae", 1)]
 
 
