@@ -17,7 +17,7 @@ def regress(
     ],
     chosen: Annotated[
         Literal["quick", "full"],
-        typer.Option("--set", help="quick: detectors whose trials took at most 5 CPU seconds; full: all."),
+        typer.Option("--set", help="quick: detectors whose trials took at most half a CPU second; full: all."),
     ] = "quick",
     detector: Annotated[list[str] | None, typer.Option(help="Only this detector or label; may be repeated.")] = None,
     dataset: Annotated[
