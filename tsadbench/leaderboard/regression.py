@@ -21,8 +21,8 @@ from tsadbench.utils.markdown import table_lines
 EXACT = 1e-6
 # Of a stochastic one: three standard errors of the difference of two means, and a little for a spread of nearly 0.
 SPREADS, SLACK = 3.0, 1e-3
-# What a trial of the quick set may have cost when the baseline was made, in CPU seconds. Few networks are as cheap; their
-# last bits depend on the processor.
+# What a trial of the quick set may have cost when the baseline was made, in CPU seconds. Few networks are so cheap, and
+# their last bits depend on the processor.
 QUICK_SECONDS = 0.5
 
 
