@@ -25,7 +25,7 @@ from typer.main import get_command
 from tsadbench.cli import app
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.studies.reproduction.paper import reference_rows
-from tsadbench.utils.markdown import number, table_lines
+from tsadbench.utils.markdown import fill_blocks, number, table_lines
 
 ROOT = Path(__file__).parent.parent
 METRICS = {
@@ -37,7 +37,6 @@ METRICS = {
     "flagged": "Flagged",
 }
 PYOD = "pyod/skab/strict/overall"
-_BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
 
@@ -203,8 +202,7 @@ def generated(text: str) -> str:
         fact = named[found[2]] if found[2] in named else cell(*parts)
         return f"{found[1]}{fact}{found[3]}"
 
-    text = _BLOCK.sub(lambda found: found[1] + "\n".join(blocks[found[2]]()) + f"\n{found[3]}", text)
-    return _VALUE.sub(value, text)
+    return _VALUE.sub(value, fill_blocks(text, lambda name: blocks[name]()))
 
 
 def main() -> int:

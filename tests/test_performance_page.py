@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.helpers.scripts import load_script
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
@@ -15,12 +16,7 @@ PAGE = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def measure() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_page", ROOT / "docs/performance/measure.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs/performance/measure.py")
 
 
 def cost(fit: float, unit: float) -> dict[str, object]:

@@ -21,15 +21,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import TypeAlias, TypedDict, cast
 
 from rich.console import Console
 from rich.table import Table
 
 from tsadbench.leaderboard.ranking import Summary
-from tsadbench.utils.markdown import table_lines
+from tsadbench.utils.markdown import fill_blocks, table_lines
 
 ROOT = Path(__file__).parents[2]
 TRIAL = Path(__file__).parent / "trial.py"
@@ -37,7 +37,6 @@ OVERHEAD = Path(__file__).parent / "overhead.py"
 MEASURED = Path(__file__).parent / "trials.json"
 MEASURED_OVERHEAD = Path(__file__).parent / "overhead.json"
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- generated: {} -->\n", "<!-- end -->"
 # The last version before the networks were made faster.
 BEFORE = "51ef0b2"
 NETWORKS = (
@@ -64,6 +63,10 @@ class Work(TypedDict, total=False):
     operations: int
     shares: dict[str, float]
     others: dict[str, float]
+
+
+# What overhead.py prints, by how the trials were run and by version.
+Overheads: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def export(version: str, folder: Path) -> Path:
@@ -164,7 +167,7 @@ def table(works: Mapping[str, Work]) -> list[str]:
     return table_lines(header, rows)
 
 
-def overhead_table(overheads: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
+def overhead_table(overheads: Overheads) -> list[str]:
     """Return the Markdown lines of the table of what trials cost beside their detector."""
     header = ["Trials run by", "Version", "Trials a second", "Wall-clock time", "CPU time", "of it this process"]
     rows = []
@@ -240,20 +243,23 @@ def evening_lines(version: str) -> list[str]:
     return table_lines(header, [*rows, ["all", "", *(f"{total:.0f}" for total in sums)]])
 
 
-def write_page(block: str, lines: Sequence[str]) -> None:
-    """Write a table into the page, between the marks of its block."""
-    text = PAGE.read_text(encoding="utf-8")
-    begin = BEGIN.format(block)
-    head, mark, rest = text.partition(begin)
-    if not mark:
-        raise SystemExit(f"{PAGE}: expected a line {begin.strip()!r}, found none; the table has no place")
-    PAGE.write_text(head + begin + "\n".join(lines) + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+def write_page(version: str) -> None:
+    """Write the page's tables from what was measured and from the committed leaderboards, beside those of a version."""
+    blocks: Mapping[str, Callable[[], list[str]]] = {
+        "trials": lambda: table(json.loads(MEASURED.read_text(encoding="utf-8"))),
+        "overhead": lambda: overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))),
+        "quality": lambda: quality_lines(version),
+        "evening": lambda: evening_lines(version),
+    }
+    text = fill_blocks(PAGE.read_text(encoding="utf-8"), lambda name: blocks[name]())
+    PAGE.write_text(text, encoding="utf-8")
 
 
-def measured_overheads(before: Path) -> dict[str, dict[str, dict[str, object]]]:
+def measured_overheads(before: Path) -> Overheads:
     """Return what trials cost beside their detector, run in three ways, in both trees."""
+    trees = {"before": before, "now": ROOT}
     return {
-        how: {"before": run(before, OVERHEAD, how, "100"), "now": run(ROOT, OVERHEAD, how, "100")}
+        how: {version: cast("Mapping[str, float]", run(tree, OVERHEAD, how, "100")) for version, tree in trees.items()}
         for how in ("1", "2", "local:2")
     }
 
@@ -287,38 +293,41 @@ def arguments(texts: Sequence[str] | None) -> argparse.Namespace:
     return asked
 
 
+def compare_networks(detectors: Sequence[str], version: str, epochs: int | None, *, write: bool) -> None:
+    """Measure trials of networks in both trees and print them; ``write`` also keeps them, each as it ends."""
+    works: dict[str, Work] = json.loads(MEASURED.read_text(encoding="utf-8")) if write and MEASURED.exists() else {}
+    measured: dict[str, Work] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        before = export(version, Path(folder))
+        for detector in detectors:
+            work = measured[detector] = measured_costs(detector, before, epochs)
+            if write:
+                works[detector] = work | measured_arithmetic(detector, work["now"]["epochs"] or 1)
+                ordered = sorted(works, key=lambda name: NETWORKS.index(name) if name in NETWORKS else len(NETWORKS))
+                MEASURED.write_text(
+                    json.dumps({name: works[name] for name in ordered}, indent=1) + "\n", encoding="utf-8"
+                )
+    print_costs(measured, epochs)
+
+
+def compare_overheads(version: str, *, write: bool) -> None:
+    """Measure what trials cost beside their detector in both trees and print it; ``write`` also keeps it."""
+    with tempfile.TemporaryDirectory() as folder:
+        overheads = measured_overheads(export(version, Path(folder)))
+    print("\n".join(overhead_table(overheads)))
+    if write:
+        MEASURED_OVERHEAD.write_text(json.dumps(overheads, indent=1) + "\n", encoding="utf-8")
+
+
 def main(texts: Sequence[str] | None = None) -> None:
     """Measure and print, or write, what the command line asks for."""
     asked = arguments(texts)
-    works: dict[str, Work] = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
-    if asked.table:
-        write_page("trials", table(works))
-        write_page("overhead", overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))))
-        write_page("quality", quality_lines(asked.before))
-        write_page("evening", evening_lines(asked.before))
-        return
     if asked.overhead:
-        with tempfile.TemporaryDirectory() as folder:
-            overheads = measured_overheads(export(asked.before, Path(folder)))
-        print("\n".join(overhead_table(cast("Any", overheads))))
-        if asked.write:
-            MEASURED_OVERHEAD.write_text(json.dumps(overheads, indent=1) + "\n", encoding="utf-8")
-            write_page("overhead", overhead_table(cast("Any", overheads)))
-        return
-    measured: dict[str, Work] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        before = export(asked.before, Path(folder))
-        for detector in asked.detectors or NETWORKS:
-            measured[detector] = measured_costs(detector, before, asked.epochs)
-            if asked.write:
-                measured[detector] |= measured_arithmetic(detector, measured[detector]["now"]["epochs"] or 1)
-                works[detector] = measured[detector]
-                ordered = sorted(works, key=lambda name: NETWORKS.index(name) if name in NETWORKS else len(NETWORKS))
-                works = {name: works[name] for name in ordered}
-                MEASURED.write_text(json.dumps(works, indent=1) + "\n", encoding="utf-8")
-    print_costs(measured, asked.epochs)
-    if asked.write:
-        write_page("trials", table(works))
+        compare_overheads(asked.before, write=asked.write)
+    elif not asked.table:
+        compare_networks(asked.detectors or NETWORKS, asked.before, asked.epochs, write=asked.write)
+    if asked.write or asked.table:
+        write_page(asked.before)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -10,17 +9,13 @@ import pytest
 import torch
 
 from tests.helpers.records import record
+from tests.helpers.scripts import load_script
 from tsadbench.leaderboard.ranking import Row, ranked_rows
 
 
 @pytest.fixture
 def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gpu_page", Path(__file__).parents[2] / "docs/performance/gpu.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(Path(__file__).parents[2] / "docs/performance/gpu.py")
 
 
 def row(label: str, aurocs: tuple[float, ...], status: str = "ok") -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.plans import make_plan
+from tests.helpers.scripts import load_script
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.execution.run_store import Store
@@ -20,9 +20,7 @@ SCRIPTS = Path(__file__).parents[2] / "leaderboards"
 
 
 def script(name):
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script(SCRIPTS / f"{name}.py")
     return lambda *arguments: module.main([str(argument) for argument in arguments])
 
 

@@ -46,8 +46,15 @@ def judged_again(
         "judged": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     judging = judging_identity(record.protocol, protocol, labels.content_hash, fixed_threshold)
-    record = replace(record, judging=judging, manifest=manifest, splits={}, thresholds=(), protocol_notes=())
-    record = replace(record, rows_scored=rows_scored(scored))  # an older record lacks it
+    record = replace(
+        record,
+        judging=judging,
+        manifest=manifest,
+        rows_scored=rows_scored(scored),  # an older record lacks it
+        splits={},
+        thresholds=(),
+        protocol_notes=(),
+    )
     try:
         judgement = protocol.judge(scored, labels)
     except ContractError as error:

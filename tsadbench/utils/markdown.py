@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+_BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
 def number(value: float, decimals: int, *, signed: bool = False) -> str:
@@ -36,3 +39,21 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
     ['| detector | AUROC |', '| --- | --- |', '| a\\|b | .50 |']
     """
     return [f"| {' | '.join(map(escaped, cells))} |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str]]) -> str:
+    r"""Return a page whose generated blocks are made anew.
+
+    Parameters
+    ----------
+    text
+        The page. A block stands between the lines ``<!-- generated: NAME -->`` and ``<!-- end -->``.
+    lines_of
+        Returns the lines of the block of a name.
+
+    Examples
+    --------
+    >>> fill_blocks("<!-- generated: sum -->\nold\n<!-- end -->\n", lambda name: [f"{name}: 4"])
+    '<!-- generated: sum -->\nsum: 4\n<!-- end -->\n'
+    """
+    return _BLOCK.sub(lambda found: found[1] + "\n".join(lines_of(found[2])) + f"\n{found[3]}", text)
