@@ -23,5 +23,5 @@ def linear(inputs: Tensor, weight: Tensor) -> Tensor:
     return torch.mm(inputs, weight.t())
 
 
-# The operator is the one that torch.compile puts in the place of linear layers; PyTorch for Macs lacks it.
+# The operator that torch.compile uses instead of a linear layer; PyTorch for macOS lacks it.
 _HAS_ONEDNN = hasattr(torch.ops.mkldnn, "_linear_pointwise")
