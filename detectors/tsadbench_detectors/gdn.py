@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
-from tsadbench_detectors.smoothing import trailing_mean
+from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra, trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("gdn", "deep"):

@@ -12,9 +12,19 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
 from tsadbench import DataError
-from tsadbench.base import Choice, Detector, FloatArray, IntArray, IntegerRange, RealRange, Recording, Space, Traits
+from tsadbench.base import (
+    Choice,
+    Detector,
+    FloatArray,
+    IntArray,
+    IntegerRange,
+    RealRange,
+    Recording,
+    Space,
+    Traits,
+    trailing_mean,
+)
 from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.smoothing import trailing_mean
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 Residual: TypeAlias = Literal["standardised", "raw"]

@@ -24,6 +24,7 @@ from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.scores import comparable
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.base.shared_rows import shared_rows
+from tsadbench.base.smoothing import trailing_mean
 from tsadbench.base.trailing_windows import trailing_windows
 from tsadbench.base.training_facts import SHARE_SEEN, EpisodeTraining, Fact, share_note
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
@@ -75,5 +76,6 @@ __all__ = [
     "mask_runs",
     "share_note",
     "shared_rows",
+    "trailing_mean",
     "trailing_windows",
 ]
