@@ -44,7 +44,7 @@ class PotProtocol(Protocol):
         pot.check_options(self.level, self.q)
 
     def threshold(self, scored: Scored) -> Threshold:
-        """Return a floor's own threshold, or that of the pooled training rows that `calibration` names.
+        """Return a floor's own threshold, or that of the pooled `calibration_scores`.
 
         Raises
         ------
@@ -53,10 +53,11 @@ class PotProtocol(Protocol):
         """
         if scored.fixed_threshold is not None:
             return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
-        rows = _pooled(scores[self.calibration(len(scores))] for scores in scored.train)
+        rows = _pooled(self.calibration_scores(scored))
         present = rows[~np.isnan(rows)]
         if len(present) == 0:
-            raise ContractError(f"not one of the {len(rows)} training rows that set the threshold has a score")
+            kind = "calibration" if scored.calibration else "training"
+            raise ContractError(f"not one of the {len(rows)} {kind} rows that set the threshold has a score")
         return pot.fit(present, level=self.level, q=self.q)
 
     def _require_integer(self, parameter: str, least: int) -> None:
@@ -138,6 +139,7 @@ def require_whole(scored: Scored) -> None:
     """Raise a DataError unless there is one score for each row of an episode's recordings."""
     for role, scores, recordings in (
         ("training", scored.train, scored.episode.train),
+        ("calibration", scored.calibration, scored.episode.calibration),
         ("test", scored.test, scored.episode.test),
     ):
         n_scores, n_rows = [len(rows) for rows in scores], [recording.n_rows for recording in recordings]

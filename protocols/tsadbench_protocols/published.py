@@ -71,13 +71,13 @@ class Published(OneFitProtocol):
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
         """Yield every test recording's place in the one series."""
         (series,) = episode.test
-        counted = self.calibration(series.n_rows)
+        counted = self.calibration_rows(series.n_rows)
         start = 0
         for recording, n in n_rows.items():
             first, end = (min(max(row - start, 0), n) for row in (counted.start, counted.stop))
             yield Place(recording, 0, start, slice(first, max(first, end)))
             start += n
 
-    def calibration(self, n_rows: int) -> slice:
+    def calibration_rows(self, n_rows: int) -> slice:
         """Return the rows that are evaluated in a series with ``n_rows`` rows."""
         return slice(self.window, max(0, n_rows - self.horizon + 1))

@@ -108,7 +108,7 @@ class Skab(PotProtocol):
         """Yield the one recording that an episode scores; its rows after the first ``train_rows`` count."""
         yield Place(episode.id, 0, 0, slice(self.train_rows, n_rows[episode.id]))
 
-    def calibration(self, n_rows: int) -> slice:
+    def calibration_rows(self, n_rows: int) -> slice:
         """Return all rows."""
         return slice(0, n_rows)
 

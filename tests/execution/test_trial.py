@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 
@@ -8,12 +9,19 @@ import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
+from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
+from tsadbench.base.protocol import Episode
 from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.trial import run_trial, run_variants
+from tsadbench.results.judging import judge_store
+from tsadbench.results.trial_result import TrialResult
+from tsadbench.results.verification import verify
 from tsadbench.utils.progress import progress
+from tsadbench_protocols import pot
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -111,6 +119,44 @@ def test_a_detector_sees_training_rows_then_test_rows_under_opaque_ids_and_times
         "test/all/g1",
     ]
     assert_array_equal(outcome.scores["test/all/g1"], small_data.dataset.test[2].values.sum(axis=1))
+
+
+def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_recording(tmp_path):
+    """The last fifth of 6,000 rows sets the threshold; its scores are stored, judged again and verified."""
+    data = make_data(seed=2, n_rows=3000)
+    plan = plan_of(Spy, data, settings=["strict.calibration=held-out"])
+    store = Store.create(tmp_path / "runs")
+    (record,) = run_plan(plan, store)
+    assert store.log(record.trial).splitlines() == [
+        "fit [('train-0', 3000, 0.0), ('train-1', 1700, 0.0)]",
+        "score train-0 0.0",
+        "score train-1 0.0",
+        "score recording-1 0.0",
+        "score recording-2 0.0",
+        "score recording-3 0.0",
+        "score recording-4 0.0",
+    ]
+    last = data.dataset.train[1].values[1800:].sum(axis=1)
+    scores = store.scores(record.trial)
+    assert_array_equal(scores["calibration/all/n2[1800:3000]"], last)
+    threshold = pot.fit(last[30:])
+    assert record.thresholds[0].threshold == threshold
+    assert record.rows_scored == 3000 + 1700 + 1200 + sum(one.n_rows for one in data.dataset.test)
+    assert {one.verdict for one in verify(store, lambda _: data)} == {"same"}
+    (judged,) = judge_store(store, lambda _: data)
+    assert (judged.verdict, judged.record.rows_scored) == ("same", record.rows_scored)
+    result = TrialResult(record, store, data)
+    assert_array_equal(result.calibration_scores("all"), last[30:])
+
+
+def test_calibration_rows_are_part_of_what_makes_scores_equal(small_data):
+    (plain,) = plan_of(Spy, small_data).episodes
+    hashes = set()
+    for calibration in ((), plain.train[1:], (plain.train[1].rows(0, 100),)):
+        plan = plan_of(Spy, small_data)
+        episodes = (Episode("all", plain.train[:1], plain.test, calibration),)
+        hashes.add(dataclasses.replace(plan, episodes=episodes).episodes_hash)
+    assert len(hashes) == 3
 
 
 def test_the_record_tells_what_the_trial_was(small_data):

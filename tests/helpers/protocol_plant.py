@@ -36,7 +36,10 @@ def plant(
 
 def scores_of(episode: Episode, rule: Callable[[Recording], FloatArray], fixed: float | None = None) -> Scored:
     """Return what a detector with that rule gives for the episode."""
-    return Scored(episode, tuple(rule(one) for one in episode.train), tuple(rule(one) for one in episode.test), fixed)
+    train, calibration, test = (
+        tuple(rule(one) for one in part) for part in (episode.train, episode.calibration, episode.test)
+    )
+    return Scored(episode, train, test, fixed, calibration)
 
 
 def trial(

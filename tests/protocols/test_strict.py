@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -248,8 +249,82 @@ def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dic
 
 def test_the_default_parameters_are_in_range() -> None:
     Strict().check()
-    assert vars(Strict()) == {"warm_up": 30, "level": 0.98, "q": 1e-3}
+    assert vars(Strict()) == {"warm_up": 30, "calibration": "training", "level": 0.98, "q": 1e-3}
 
 
 def test_its_summary_says_which_protocol_is_the_papers() -> None:
     assert "not the paper's" in Strict.summary
+
+
+class TestHeldOut:
+    """The threshold on the last fifth of the normal rows: of 5,000, 3,900 train, 100 are the gap, 1,000 calibrate."""
+
+    HELD_OUT = Strict(calibration="held-out", warm_up=0)
+
+    def test_the_last_fifth_is_not_trained_on_nor_are_the_rows_before_it(self) -> None:
+        data = plant((recording("free", 5000),), (recording("a", 50),))
+        (episode,) = self.HELD_OUT.episodes(data.dataset)
+        (train,), (calibration,) = episode.train, episode.calibration
+        assert (train.id, calibration.id) == ("free[0:3900]", "free[4000:5000]")
+        whole = data.dataset.train[0].values
+        assert (train.values == whole[:3900]).all()
+        assert (calibration.values == whole[4000:]).all()
+        assert episode.test == data.dataset.test
+
+    def test_rows_are_counted_over_all_recordings(self) -> None:
+        names = ("one", 2000), ("two", 1950), ("three", 150), ("four", 900)
+        data = plant(tuple(recording(name, n) for name, n in names), (recording("a", 50),))
+        (episode,) = self.HELD_OUT.episodes(data.dataset)
+        assert [one.id for one in episode.train] == ["one", "two[0:1900]"]
+        assert [one.id for one in episode.calibration] == ["three[50:150]", "four"]
+        assert episode.calibration[1] is data.dataset.train[3]
+
+    def test_the_threshold_comes_from_held_out_rows_after_their_warm_up(self) -> None:
+        data = plant((recording("one", 4000), recording("two", 2000, seed=1)), (recording("a", 50),))
+        found = trial(Strict(calibration="held-out"), data, pressure)
+        assert found.thresholds[0].threshold == pot.fit(data.dataset.train[1].values[830:, 0], level=0.98, q=1e-3)
+        assert found.notes == ()
+
+    def test_training_scores_do_not_move_it(self) -> None:
+        data = plant((recording("free", 6000),), (recording("a", 50),))
+        (episode,) = self.HELD_OUT.episodes(data.dataset)
+        scored = scores_of(episode, pressure)
+        louder = replace(scored, train=tuple(1e6 * rows for rows in scored.train))
+        found = [self.HELD_OUT.judge([one], data.labels).thresholds for one in (scored, louder)]
+        assert found[0] == found[1]
+
+    @pytest.mark.parametrize(("n_rows", "n_held"), [(5149, None), (5150, 1030)])
+    def test_with_fewer_than_1000_rows_after_the_warm_up_the_training_rows_calibrate(self, n_rows, n_held) -> None:
+        data = plant((recording("free", n_rows),), (recording("a", 50),))
+        protocol = Strict(calibration="held-out")
+        (episode,) = protocol.episodes(data.dataset)
+        found = trial(protocol, data, pressure)
+        if n_held is None:
+            assert (episode.train, episode.calibration) == (data.dataset.train, ())
+            assert found.thresholds == trial(Strict(calibration="training"), data, pressure).thresholds
+            assert found.notes == (
+                "the threshold is found on training rows: held out, one row in 5 would leave 999 rows after the "
+                "warm-up, and 1,000 are needed",
+            )
+        else:
+            assert [one.n_rows for one in episode.calibration] == [n_held]
+            assert found.notes == ()
+
+    def test_rows_that_recur_in_the_test_are_in_neither_part(self) -> None:
+        train = recording("free", 6000, start=0)
+        data = plant((train,), (train.rows(5500, 5600, id="a"),))
+        (episode,) = self.HELD_OUT.episodes(data.dataset)
+        times = np.concatenate([one.time for one in (*episode.train, *episode.calibration) if one.time is not None])
+        assert len(times) == 5900 - 100
+        assert not np.isin(np.arange(5500, 5600), times).any()
+
+    def test_another_word_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="calibration must be training or held-out, found 'test'"):
+            Strict(calibration="test").check()  # type: ignore[arg-type] - what a user may write
+
+    def test_scores_of_too_few_calibration_rows_are_refused(self) -> None:
+        data = plant((recording("free", 5000),), (recording("a", 50),))
+        (episode,) = self.HELD_OUT.episodes(data.dataset)
+        scored = replace(scores_of(episode, pressure), calibration=())
+        with pytest.raises(DataError, match="one score for every calibration row"):
+            self.HELD_OUT.judge([scored], data.labels)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.data import make_data
 from tests.helpers.german_plant import HEADER, lines
 from tests.helpers.plans import make_plan
 from tests.helpers.trials import DISTANCE
@@ -62,6 +63,16 @@ def test_it_is_the_benchmarks_fit_with_its_threshold_and_scores(plant, t2_model)
     (recording,) = data.dataset.test
     np.testing.assert_array_equal(t2_model.score(recording).scores, outcome.scores["test/all/run"])
     assert t2_model.card.layout == data.dataset.layout
+
+
+def test_its_threshold_comes_from_held_out_rows_if_the_protocol_says_so(tmp_path):
+    data, setting = make_data(n_rows=3000), ["strict.calibration=held-out"]
+    plan = make_plan(["t2"], dataset=data, floors=False, settings=setting)
+    outcome = run_trial(plan.trials[0], plan)
+    model = fit_model("t2", data, tmp_path / "t2.model", settings=setting)
+    assert outcome.record.thresholds[0].threshold.n == 1200 - 30
+    assert model.card.threshold == outcome.record.thresholds[0].threshold
+    assert (model.card.protocol, model.card.n_rows) == ("strict[calibration=held-out]", 6000 - 1200 - 100)
 
 
 def test_a_whole_file(tsadbench, plant, model_file, t2_model):

@@ -27,11 +27,14 @@ class Episode:
         Unique in its protocol and data set.
     train, test
         Recordings, without labels.
+    calibration
+        Normal recordings kept from training, on whose scores the threshold is found; empty: the training recordings.
     """
 
     id: str
     train: tuple[Recording, ...]
     test: tuple[Recording, ...]
+    calibration: tuple[Recording, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +45,8 @@ class Scored:
     ----------
     episode
         The episode.
-    train, test
-        One array [n_rows] of scores for each of its training and test recordings.
+    train, test, calibration
+        One array [n_rows] of scores for each of its training, test and calibration recordings.
     fixed_threshold
         A floor's own threshold, used instead of the protocol's.
     """
@@ -52,6 +55,7 @@ class Scored:
     train: tuple[FloatArray, ...]
     test: tuple[FloatArray, ...]
     fixed_threshold: float | None = None
+    calibration: tuple[FloatArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,18 +224,26 @@ class Protocol(ABC):
         """
 
     @abstractmethod
-    def calibration(self, n_rows: int) -> slice:
-        """Return which rows' scores set the threshold, of a training recording with ``n_rows`` rows."""
+    def calibration_rows(self, n_rows: int) -> slice:
+        """Return which rows' scores set the threshold, of a normal recording with ``n_rows`` rows."""
 
     @abstractmethod
     def threshold(self, scored: Scored) -> Threshold:
-        """Return the threshold of one fit, from its training scores alone.
+        """Return the threshold of one fit, from the scores of normal rows alone: see `calibration_scores`.
 
         Raises
         ------
         ContractError
-            If no training row that the threshold needs has a score.
+            If no row that the threshold needs has a score.
         """
+
+    def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
+        """Return the scores that set the threshold of one fit, NaN where a row has none.
+
+        They are those of its calibration recordings or, if it has none, of its training recordings: one array a
+        recording, [n_calibrating].
+        """
+        return tuple(scores[self.calibration_rows(len(scores))] for scores in scored.calibration or scored.train)
 
     def check(self) -> None:
         """Raise a UsageError if a parameter is out of range."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import cast
@@ -120,12 +120,12 @@ class Plan:
 
     @cached_property
     def episodes_hash(self) -> str:
-        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode."""
+        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode.
+
+        Episodes without calibration recordings have the hash that they had before there were any.
+        """
         contents = cache(_content_hash)  # episodes share recordings
-        episodes = [
-            (episode.id, [contents(recording) for recording in episode.train], [*map(contents, episode.test)])
-            for episode in self.episodes
-        ]
+        episodes = [(episode.id, *([*map(contents, part)] for part in _hashed(episode))) for episode in self.episodes]
         return hashlib.sha256(repr(episodes).encode()).hexdigest()
 
     @staticmethod
@@ -135,6 +135,13 @@ class Plan:
         for trial in trials:
             groups.setdefault(trial.fit_key, []).append(trial)
         return [tuple(group) for group in groups.values()]
+
+
+def _hashed(episode: Episode) -> Iterator[tuple[Recording, ...]]:
+    yield episode.train
+    yield episode.test
+    if episode.calibration:
+        yield episode.calibration
 
 
 def _content_hash(recording: Recording) -> str:

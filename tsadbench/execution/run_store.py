@@ -45,7 +45,7 @@ class Store:
     """A folder of trials, which several processes may write at once.
 
     Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
-    (``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] float64; ``thresholds``: one an
+    (as `score_arrays` names them: [n_rows] float64; ``thresholds``: one an
     episode), if they were asked for ``contributions.npz`` (``<episode>/<recording>``: [n_rows, n_sensors] float32),
     and ``log.txt``: what the detector printed, and its traceback if it failed.
 
@@ -264,7 +264,7 @@ class Store:
         return record if record.status != "ok" or self.has_scores(trial) else None
 
     def scores(self, trial: str) -> dict[str, FloatArray]:
-        """Return a trial's scores by ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+        """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test."""
         return self._arrays(trial, _SCORES)
 
     def has_scores(self, trial: str) -> bool:

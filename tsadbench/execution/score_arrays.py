@@ -1,4 +1,4 @@
-"""A trial's scores as named arrays: ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``."""
+"""A trial's scores as named arrays: ``<role>/<episode>/<recording>``, the role "train", "calibration" or "test"."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
     return {
         name: scores
         for episode in scored
-        for (name, _), scores in zip(_names(episode.episode), (*episode.train, *episode.test), strict=True)
+        for (name, _), scores in zip(_names(episode.episode), _all_scores(episode), strict=True)
     }
 
 
 def rows_scored(scored: Iterable[Scored]) -> int:
-    """Return how many training and test rows the episodes have scores of."""
-    return sum(len(scores) for episode in scored for scores in (*episode.train, *episode.test))
+    """Return how many training, calibration and test rows the episodes have scores of."""
+    return sum(len(scores) for episode in scored for scores in _all_scores(episode))
 
 
 def scored_episodes(
@@ -56,13 +56,21 @@ def scored_episodes(
                 shape = list(arrays[name].shape) if name in arrays else "none"
                 raise StoreError(f"scores {name}: expected [{n_rows}], found {shape}")
             scores.append(arrays[name])
-        n_train = len(episode.train)
-        scored.append(Scored(episode, tuple(scores[:n_train]), tuple(scores[n_train:]), fixed_threshold))
+        n_train, n_calibration = len(episode.train), len(episode.calibration)
+        train, calibration = scores[:n_train], scores[n_train : n_train + n_calibration]
+        test = scores[n_train + n_calibration :]
+        scored.append(Scored(episode, tuple(train), tuple(test), fixed_threshold, tuple(calibration)))
     return tuple(scored)
 
 
+def _all_scores(scored: Scored) -> tuple[FloatArray, ...]:
+    """Return the arrays of one episode in the order of `_names`."""
+    return *scored.train, *scored.calibration, *scored.test
+
+
 def _names(episode: Episode) -> Iterator[tuple[str, int]]:
-    """Yield the name and the length of each array: first those of the training recordings."""
-    for role, recordings in (("train", episode.train), ("test", episode.test)):
+    """Yield the name and the length of each array: training, calibration, then test recordings."""
+    roles = ("train", episode.train), ("calibration", episode.calibration), ("test", episode.test)
+    for role, recordings in roles:
         for recording in recordings:
             yield f"{role}/{episode.id}/{recording.id}", recording.n_rows

@@ -33,7 +33,7 @@ class Outcome:
     record
         The result.
     scores
-        ``train/<episode>/<recording>`` and ``test/<episode>/<recording>``: [n_rows] each; empty unless ok.
+        As `score_arrays` names them: [n_rows] each; empty unless ok.
     contributions
         ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, if they were offered and asked for.
     log
@@ -64,13 +64,15 @@ class _TrialProgress:
     def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
         """Gather the scores of one episode from a box whose detector is fitted."""
         train = box.training_scores()
+        calibration = tuple(box.score(recording) for recording in episode.calibration)
         test = []
         for recording in episode.test:
             test.append(box.score(recording))
             if contributions and box.offers_contributions:
                 values = box.contributions(recording).astype(np.float32)
                 self.contributions[contribution_name(episode, recording)] = values
-        self.scored.append(Scored(episode, train, tuple(test), self.trial.contender.traits.fixed_threshold))
+        fixed_threshold = self.trial.contender.traits.fixed_threshold
+        self.scored.append(Scored(episode, train, tuple(test), fixed_threshold, calibration))
 
 
 def run_trial(

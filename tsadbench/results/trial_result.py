@@ -138,9 +138,9 @@ class TrialResult:
         return self.protocol.judge(self.scored, Labels(self.data.labels.rows, alone)).splits
 
     def calibration_scores(self, episode: str) -> FloatArray:
-        """Return the training scores that set the threshold of one fit, [n], NaN left out."""
+        """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""
         (scored,) = (scored for scored in self.scored if scored.episode.id == episode)
-        pooled: FloatArray = np.concatenate([rows[self.protocol.calibration(len(rows))] for rows in scored.train])
+        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(scored))
         return pooled[~np.isnan(pooled)]
 
 

@@ -143,7 +143,9 @@ def _fit_in_box(
     )
     with box:
         box.fit(episode.train)
-        scored = Scored(episode, box.training_scores(), (), trial.contender.traits.fixed_threshold)
+        train = box.training_scores()
+        calibration = tuple(box.score(recording) for recording in episode.calibration)
+        scored = Scored(episode, train, (), trial.contender.traits.fixed_threshold, calibration)
         return plan.protocol.threshold(scored), box.learned(), box.score(compared)
 
 

@@ -64,8 +64,8 @@ def densities(
 def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw a detector's scores as three histograms: shares of the training, normal and anomalous rows.
 
-    The training rows are those that set the threshold, the test rows those that the protocol evaluates. The axis is
-    logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
+    The group `training` are the rows that set the threshold, the test rows those that the protocol evaluates. The axis
+    is logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
     fit's threshold, as they share no scale.
 
     Parameters

@@ -52,7 +52,7 @@ def _points(fits: list[FitRows], kind: CurveKind) -> list[JsonValue]:
 
 
 def densities(result: TrialResult, split: str) -> dict[str, JsonValue] | None:
-    """Return the distributions of training scores and of normal and anomalous test rows' scores.
+    """Return the distributions of the scores that set the threshold and of normal and anomalous test rows' scores.
 
     The axis is ``asinh(score / scale)`` with the threshold's size as the scale: nearly linear close to it, logarithmic
     far from it, for any sign.
