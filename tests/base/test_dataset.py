@@ -37,6 +37,25 @@ def test_splits_must_name_test_recordings():
         dataset(splits={"overall": ("n",)})
 
 
+@pytest.mark.parametrize("field", ["sessions", "entities"])
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"n": "day"}, "'f' is undeclared"),
+        ({"n": "day", "f": "day", "g": "day"}, "'g' is none of them"),
+    ],
+)
+def test_sessions_and_entities_must_name_every_recording_and_no_other(field, declared, message):
+    with pytest.raises(DataError, match=rf"data set 'd': {field} must name each of its recordings .*; {message}"):
+        dataset(**{field: declared})
+    assert getattr(dataset(), field) == {}
+
+
+def test_no_hash_depends_on_sessions_or_entities():
+    declared = dataset(sessions={"n": "one", "f": "two"}, entities={"n": "pump", "f": "pump"})
+    assert declared.content_hash == dataset().content_hash
+
+
 def test_the_content_hash_changes_with_any_value_id_or_role():
     hashes = {
         dataset().content_hash,

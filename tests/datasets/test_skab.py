@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +201,44 @@ class TestReal:
         ]
         if name in labels.rows:
             assert labels.rows[name].tolist() == [row["anomaly"] == "1.0" for row in rows]
+
+    def test_the_time_stamps_tell_four_sessions(self, skab_directory: Path) -> None:
+        """The files' own stamps, read here by the csv module."""
+        spans: dict[str, tuple[datetime, datetime]] = {}
+        for file in FILES:
+            with (skab_directory / "skab" / file).open(newline="", encoding="utf-8") as text:
+                stamps = [datetime.fromisoformat(row["datetime"]) for row in csv.DictReader(text, delimiter=";")]
+            spans[file.removeprefix("anomaly-free/").removesuffix(".csv")] = (stamps[0], stamps[-1])
+        members: dict[str, list[str]] = {}
+        for name, session in load(skab_directory / "skab").dataset.sessions.items():
+            members.setdefault(session, []).append(name)
+        assert members == {
+            "valve1": [f"valve1/{i}" for i in range(16)],
+            "valve2": [f"valve2/{i}" for i in range(4)],
+            "other/1-4": [f"other/{i}" for i in range(1, 5)],
+            "other/5-14": ["anomaly-free", *(f"other/{i}" for i in range(5, 15))],
+        }
+        sessions = {
+            session: (min(spans[name][0] for name in names), max(spans[name][1] for name in names))
+            for session, names in members.items()
+        }
+        assert {session: [f"{moment:%F %T}" for moment in span] for session, span in sessions.items()} == {
+            "valve1": ["2020-03-09 10:14:33", "2020-03-09 15:34:41"],
+            "valve2": ["2020-03-09 15:56:30", "2020-03-09 17:14:09"],
+            "other/1-4": ["2020-03-01 15:44:06", "2020-03-01 17:20:49"],
+            "other/5-14": ["2020-02-08 13:30:47", "2020-02-08 19:32:19"],
+        }
+        gaps = {
+            session: [
+                (spans[later][0] - spans[earlier][1]).total_seconds() for earlier, later in pairwise(members[session])
+            ]
+            for session in members
+        }
+        assert set(gaps["valve1"]) | set(gaps["valve2"]) == {1.0, 2.0}
+        # In the other two, files overlap, or the next one begins after half an hour at most.
+        assert gaps["other/5-14"][0] == -599.0
+        assert max(gaps["other/5-14"]) == 602.0
+        assert max(gaps["other/1-4"]) == 1870.0
 
     def test_both_line_ends_are_there(self, skab_directory: Path) -> None:
         crlf = [file for file in FILES if b"\r\n" in (skab_directory / "skab" / file).read_bytes()]

@@ -61,6 +61,11 @@ def test_splits(data: LabelledDataset) -> None:
     assert set(splits["overall"]) - set(splits["detectable"]) == {"d03", "d09", "d15"}
 
 
+def test_each_simulated_run_is_a_session(data: LabelledDataset) -> None:
+    assert set(data.dataset.sessions) == {"normal", *(f"d{fault:02}" for fault in range(22))}
+    assert len(set(data.dataset.sessions.values())) == 23
+
+
 def test_rows_and_floor_under_strict(data: LabelledDataset) -> None:
     from tsadbench.execution.runner import run_plan
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import random
 
@@ -39,6 +40,31 @@ class Spy(Detector):
     def _score(self, recording):
         print("score", recording.id, recording.time[0])
         return recording.values.sum(axis=1)
+
+
+def session_name():
+    """Put the name together anew, so that no module holds it."""
+    return "".join(map(chr, range(97, 123, 2)))
+
+
+class Digs(Detector):
+    """Searches every container of its process for a session's name, and for its sensors', which it was given."""
+
+    def _fit(self, recordings):
+        self._dig(recordings)
+
+    def _score(self, recording):
+        self._dig([recording])
+        return recording.values.sum(axis=1)
+
+    def _dig(self, recordings):
+        texts = {text for one in gc.get_objects() if isinstance(one, dict | list | tuple | set) for text in _texts(one)}
+        print(f"sensors: {int(set(recordings[0].sensors) <= texts)}, session: {int(session_name() in texts)}")
+
+
+def _texts(container):
+    items = [*container, *container.values()] if isinstance(container, dict) else [*container]
+    return [item for item in items if isinstance(item, str)]
 
 
 class Broken(Detector):
@@ -259,6 +285,19 @@ def test_identities_differ_in_whatever_determines_the_result(small_data):
         identity("noisy", seed=1),
     }
     assert len(others | {same}) == 7
+
+
+def test_sessions_and_entities_reach_no_detector_and_no_identity(small_data):
+    dataset = small_data.dataset
+    ids = [recording.id for recording in (*dataset.train, *dataset.test)]
+    names = {"sessions": dict.fromkeys(ids, session_name()), "entities": dict.fromkeys(ids, session_name())}
+    declared = small_data._replace(dataset=dataclasses.replace(dataset, **names))
+    plain, with_names = (make_plan([Digs], dataset=data, floors=False) for data in (small_data, declared))
+    outcome = run_trial(with_names.trials[0], with_names)
+    assert outcome.record.status == "ok"
+    # It found the sensors' names, so it would have found the session's.
+    assert "sensors: 1, session: 0" in outcome.log
+    assert outcome.record.trial == run_trial(plain.trials[0], plain).record.trial
 
 
 def test_two_runs_give_equal_scores_to_the_bit(small_data):

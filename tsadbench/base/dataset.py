@@ -44,6 +44,16 @@ class Dataset:
         Folder of its files: a detector that opens one of them inside the box is invalid.
     layout
         How its files are written: a model reads new ones alike.
+    sessions, entities
+        The stretch of operation and the machine that each recording belongs to, training recordings included: id to
+        name. Empty if undeclared (`tsadbench.base.sessions.sessions_of` infers sessions then). Statistics take the
+        session as the independent unit; detectors see neither, and neither is part of `content_hash`: no score depends
+        on them.
+
+    Raises
+    ------
+    DataError
+        If recordings differ in their sensors or share an id, or a split, session or entity names others.
     """
 
     name: str
@@ -57,6 +67,8 @@ class Dataset:
     notes: tuple[str, ...] = ()
     folder: Path | None = None
     layout: FileFormat = field(default_factory=FileFormat)
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    entities: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.train or not self.test:
@@ -73,6 +85,13 @@ class Dataset:
                     f"data set {self.name!r}: split {split!r} must name test recordings, "
                     f"these are none: {sorted(set(members) - known)}"
                 )
+        for what, declared in (("sessions", self.sessions), ("entities", self.entities)):
+            wrong = sorted(set(ids).symmetric_difference(declared)) if declared else []
+            if wrong:
+                raise DataError(
+                    f"data set {self.name!r}: {what} must name each of its recordings once and no other; "
+                    f"{wrong[0]!r} is {'undeclared' if wrong[0] in ids else 'none of them'}"
+                )
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -81,7 +100,7 @@ class Dataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the recordings' ids, sensors, times and values, in order."""
+        """SHA-256 over the recordings' ids, sensors, times and values, in order; sessions and entities apart."""
         digest = hashlib.sha256()
         for role, recordings in (("train", self.train), ("test", self.test)):
             for recording in recordings:

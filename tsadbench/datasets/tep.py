@@ -77,6 +77,8 @@ def load(options: DataOptions) -> LabelledDataset:
         notes=source.notes(folder, allow_changed=options.allow_changed),
         folder=folder.resolve(),
         layout=FileFormat(period=_SECONDS),
+        # Each recording is a run of its own of the simulator.
+        sessions={name: name for name in ("normal", *TEST)},
     )
     row = np.arange(_TEST_ROWS)
     labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}

@@ -238,6 +238,16 @@ def test_validate_lists_all_and_exits_2(plant, edit, tsadbench):
     assert "Traceback" not in found.err
 
 
+@pytest.mark.parametrize("command", [["data", "validate"], ["run", "-d", "max-z", "--dataset"]])
+def test_a_recording_in_two_sessions_is_one_line_and_exit_code_2(plant, edit, tsadbench, command):
+    card = edit("[train]", '[sessions]\none = ["*"]\ntwo = ["test/c"]\n[train]')
+    found = tsadbench(*command, card)
+    assert found.code == 2
+    assert "card.toml, line 6: sessions.two: recording 'test/c' belongs to sessions.one too" in found.err
+    assert "1 problem" in found.err
+    assert "Traceback" not in found.err
+
+
 @pytest.mark.parametrize(
     ("dataset", "more", "message"),
     [

@@ -62,6 +62,17 @@ class TestSound:
         assert data.prior is not None
         assert data.prior.matrix(data.sensors).tolist() == [[0, 0], [1, 0]]
 
+    def test_sessions_and_entities(self, plant, edit):
+        card = edit(
+            "[train]",
+            '[sessions]\n"day 1" = ["train/*", "test/c"]\n"day 2" = ["test/[d-z]"]\n[entities]\npump = ["*"]\n[train]',
+        )
+        data, _ = load_card(card)
+        assert data.sessions == {"train/a": "day 1", "train/b": "day 1", "test/c": "day 1", "test/d": "day 2"}
+        assert data.entities == dict.fromkeys(("train/a", "train/b", "test/c", "test/d"), "pump")
+        # A recording that two patterns of one session name is in it once.
+        assert load_card(edit('"train/*", "test/c"', '"train/*", "t*/c", "test/c"')).dataset.sessions == data.sessions
+
     def test_the_same_data_however_written(self, plant, edit):
         expected = load_card(plant / "card.toml")
         for path in plant.glob("*/*.csv"):
@@ -325,6 +336,30 @@ class TestFaults:
             body = (plant / "test/c.csv").read_text().splitlines()
             (plant / "test/c.csv").write_text("\n".join([body[0], *(f"{line},1" for line in body[1:])]))
         assert any(problem.startswith("test/c.csv") and expected in problem for problem in problems(card))
+
+    @pytest.mark.parametrize("table", ["sessions", "entities"])
+    @pytest.mark.parametrize(
+        ("groups", "expected"),
+        [
+            (
+                'one = ["train/*", "test/c"]\ntwo = ["test/*"]',
+                "card.toml, line 7: {table}.two: recording 'test/c' belongs to {table}.one too; take it out of one",
+            ),
+            (
+                'one = ["train/*", "test/c"]',
+                "card.toml, line 5: {table}: recording 'test/d' belongs to none of them; add it, or leave [{table}] "
+                "out",
+            ),
+            (
+                'one = ["*"]\n"shift 2" = ["test/x"]',
+                "card.toml, line 7: {table}.shift 2: no recording is called 'test/x'; there are ['train/a', 'train/b', "
+                "'test/c', 'test/d']",
+            ),
+            ('one = "*"', "card.toml, line 6: {table}.one: expected a list, found '*'"),
+        ],
+    )
+    def test_in_sessions_and_entities(self, plant, edit, table, groups, expected):
+        assert problems(edit("[train]", f"\n[{table}]\n{groups}\n[train]")) == [expected.format(table=table)]
 
     def test_infinity_and_another_decimal_mark(self, plant):
         table = pd.read_csv(plant / "test/c.csv").astype({"flow": "object"})

@@ -24,6 +24,7 @@ from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.progress import progress
+from tsadbench.utils.toml import line_of
 
 
 def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
@@ -42,11 +43,11 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
         If anything is wrong with the card or its files; the message lists all of it.
     """
     what = f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}"
-    card, issues = read_card(path)
+    card, text, issues = read_card(path)
     if card is None:
         raise_if_any(what, issues)
         raise DataError(f"{what}: cannot be read")
-    reader = _CardReader(card, path, path.parent if folder is None else folder, issues)
+    reader = _CardReader(card, text, path, path.parent if folder is None else folder, issues)
     loaded = reader.read()
     raise_if_any(what, reader.issues)
     if loaded is None:
@@ -76,12 +77,14 @@ class _Loaded:
 class _CardReader:
     """Reads the files of one card. What is wrong is collected in `issues`."""
 
-    def __init__(self, card: Card, path: Path, folder: Path, issues: Sequence[Issue]) -> None:
+    def __init__(self, card: Card, text: str, path: Path, folder: Path, issues: Sequence[Issue]) -> None:
         self.issues = list(issues)
         self._card = card
+        self._text = text
         self._path = path
         self._folder = folder
         self._sensors: tuple[str, ...] = ()
+        self._ids: list[str] = []
         self._test_ids: list[str] = []
 
     def read(self) -> LabelledDataset | None:
@@ -97,6 +100,8 @@ class _CardReader:
         for file in files:
             self._add_recordings(file, train, test)
         splits = self._splits(self._test_ids)
+        sessions = self._belonging("sessions", card.sessions)
+        entities = self._belonging("entities", card.entities)
         if prior is not None:
             try:
                 prior.check(self._sensors)
@@ -116,6 +121,8 @@ class _CardReader:
             notes=tuple(_notes([file.contents for file in files])),
             folder=_innermost([file.source.file.path for file in files]),
             layout=card.file_format(),
+            sessions=sessions,
+            entities=entities,
         )
         labels = {recording.id: labels for recording, labels in test}
         return LabelledDataset(dataset, Labels(rows=labels, splits=splits))
@@ -242,6 +249,7 @@ class _CardReader:
             border = self._n_train_rows(file)
             pieces = [(f"{id_}/train", 0, border, True), (f"{id_}/test", border, n_rows, False)]
         for id_, start, stop, is_train in pieces:
+            self._ids.append(id_)
             if not is_train:
                 self._test_ids.append(id_)
             if start == stop:
@@ -291,6 +299,27 @@ class _CardReader:
                 text = f"splits.{split}: no test recording is called {patterns}; there are {list(ids)[:10]}"
                 self._report(self._path.name, text)
         return splits
+
+    def _belonging(self, table: str, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return the group of a card's table that each recording belongs to; empty if the table is."""
+        found: dict[str, str] = {}
+        for group, patterns in groups.items():
+            line = line_of(self._text, (table, group))
+            for pattern in patterns:
+                members = [id_ for id_ in self._ids if matches(id_, [pattern])]
+                if not members and self._ids:
+                    text = f"{table}.{group}: no recording is called {pattern!r}; there are {self._ids[:10]}"
+                    self._report(self._path.name, text, line)
+                for id_ in members:
+                    other = found.setdefault(id_, group)
+                    if other != group:
+                        text = f"{table}.{group}: recording {id_!r} belongs to {table}.{other} too; take it out of one"
+                        self._report(self._path.name, text, line, f"{table} twice")
+        missing = [id_ for id_ in self._ids if groups and id_ not in found]
+        if missing:
+            text = f"{table}: recording {missing[0]!r} belongs to none of them; add it, or leave [{table}] out"
+            self._report(self._path.name, text, line_of(self._text, (table,)), count=len(missing))
+        return found
 
 
 def _sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:

@@ -178,6 +178,9 @@ class Card(_Table):
         What the columns are; what to do about missing values.
     splits
         Named groups of test recordings: patterns of their ids. ``overall`` always holds all.
+    sessions, entities
+        Stretches of operation, and machines: patterns of the ids of the recordings that belong to each. Once one is
+        named, each training and test recording belongs to one of them.
     description, prior
         Files, relative to the card's folder: the system in words (Markdown or text), its couplings (JSON).
     citation, licence
@@ -193,6 +196,8 @@ class Card(_Table):
     columns: Columns
     missing: Missing = Missing()
     splits: dict[str, _Texts] = {}
+    sessions: dict[str, _Texts] = {}
+    entities: dict[str, _Texts] = {}
     description: str | None = None
     prior: str | None = None
     citation: str = ""
@@ -229,10 +234,9 @@ class Card(_Table):
         )
 
 
-def read_card(path: Path) -> tuple[Card | None, list[Issue]]:
-    """Return the card in a file, None if it cannot be used at all, and what is wrong with it."""
-    card, _, issues = read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")
-    return card, issues
+def read_card(path: Path) -> tuple[Card | None, str, list[Issue]]:
+    """Return the card in a file, None if it cannot be used at all; the file's text; and what is wrong with it."""
+    return read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")
 
 
 def canonical(value: object) -> str:
