@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,12 @@ from tsadbench.cli.options import (
     format_option,
 )
 from tsadbench.cli.output import BoardFormat
+from tsadbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from tsadbench.base.dataset import LabelledDataset
+    from tsadbench.execution.record import Record
+    from tsadbench.execution.run_store import Store
 
 
 def leaderboard(
@@ -29,6 +36,14 @@ def leaderboard(
     rows: Annotated[
         int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
     ] = 50,
+    smoothing: Annotated[
+        int,
+        typer.Option(
+            metavar="ROWS",
+            help="Judge all rows again after one common mean of each row's score and those before it, over so many "
+            "rows: what averages its scores gains from that alone.",
+        ),
+    ] = 1,
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
     dataset: Annotated[
@@ -42,22 +57,18 @@ def leaderboard(
     from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.leaderboard.selection import all_records
-    from tsadbench.results.judging import judge_outdated
     from tsadbench.utils.collector import collector_paused
 
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
+    if smoothing < 1:
+        raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
+    if write is not None and smoothing > 1:
+        raise UsageError("--write is for plain tables: leave it out, and --smoothing prints its tables (--format)")
     store = Store.open(runs)
     load = loader(dataset or [], data)
     with collector_paused():
-        records, n_left = judge_outdated(all_records(store), store, load)
+        records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
         board = Leaderboard.from_records(records, split or ())
-    if n_left:
-        typer.echo(
-            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data, "
-            f"their scores or their protocol are not available; run  tsadbench judge {runs}  to see why",
-            err=True,
-        )
     board = asked.add(board, store, load)
     with collector_paused():
         if write is None:
@@ -65,3 +76,32 @@ def leaderboard(
         else:
             for file in board.write(write):
                 typer.echo(file, err=True)
+
+
+def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Record, ...]:
+    from tsadbench.leaderboard.selection import all_records
+    from tsadbench.results.judging import judge_outdated
+
+    records, n_left = judge_outdated(all_records(store), store, load)
+    if n_left:
+        typer.echo(
+            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data, "
+            f"their scores or their protocol are not available; run  tsadbench judge {store.path}  to see why",
+            err=True,
+        )
+    return records
+
+
+def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -> tuple[Record, ...]:
+    from tsadbench.cli.live import progress_bar
+    from tsadbench.leaderboard.selection import all_records
+    from tsadbench.results.judging import judge_smoothed
+    from tsadbench.utils.grouping import grouped
+
+    with progress_bar("Judging", time_left=True):
+        records, left_out = judge_smoothed(all_records(store), store, load, rows)
+    for reason, alike in grouped(left_out, left_out.__getitem__).items():
+        typer.echo(f"note: left out, for they cannot be judged again: {', '.join(alike)}: {reason}", err=True)
+    if not records:
+        raise UsageError(f"--smoothing {rows}: no trial of {store.path} can be judged again")
+    return records

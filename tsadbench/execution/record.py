@@ -66,6 +66,8 @@ class Record:
     judging
         Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
         threshold that a floor brings. Empty in records from before it was kept.
+    smoothing
+        Over how many rows the scores were averaged before they were judged; 1 in every record that is kept.
     training
         What the detector stated about its fits, for each episode in which it did. None of it in older records.
     peak_memory_mib
@@ -104,6 +106,7 @@ class Record:
     scoring: str = ""
     judging: str = ""
     training: tuple[EpisodeTraining, ...] = ()
+    smoothing: int = 1
 
     @property
     def rows_per_second(self) -> float | None:
@@ -115,6 +118,7 @@ class Record:
         # As the record was before these were kept.
         unknown = set() if self.scoring else {"scoring", "judging"}
         unknown |= set() if self.training else {"training"}
+        unknown |= {"smoothing"} if self.smoothing == 1 else set()
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 

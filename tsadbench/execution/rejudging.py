@@ -22,6 +22,7 @@ def judged_again(
     episodes: Iterable[Episode],
     labels: Labels,
     fixed_threshold: float | None,
+    smoothing: int = 1,
 ) -> Record:
     """Return what a trial's record is by today's rules; the store is left as it is.
 
@@ -33,13 +34,15 @@ def judged_again(
         The rules, what they yield on the data set that was scored, and its labels.
     fixed_threshold
         The threshold that the detector, a floor, brings; None for all others.
+    smoothing
+        Over how many rows the scores are averaged first.
 
     Raises
     ------
     StoreError
         If the scores cannot be read, or are not of these episodes' recordings.
     """
-    scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold)
+    scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold, smoothing)
     manifest = {
         **record.manifest,
         "labels_hash": labels.content_hash,
@@ -51,6 +54,7 @@ def judged_again(
         judging=judging,
         manifest=manifest,
         rows_scored=rows_scored(scored),  # an older record lacks it
+        smoothing=smoothing,
         splits={},
         thresholds=(),
         protocol_notes=(),

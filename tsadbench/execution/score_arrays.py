@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.recording import Recording
+from tsadbench.base.smoothing import trailing_mean
 from tsadbench.errors import StoreError
 from tsadbench.utils.arrays import FloatArray
 
@@ -30,7 +31,10 @@ def rows_scored(scored: Iterable[Scored]) -> int:
 
 
 def scored_episodes(
-    arrays: Mapping[str, FloatArray], episodes: Iterable[Episode], fixed_threshold: float | None
+    arrays: Mapping[str, FloatArray],
+    episodes: Iterable[Episode],
+    fixed_threshold: float | None,
+    smoothing: int = 1,
 ) -> tuple[Scored, ...]:
     """Return named scores as a protocol's judge takes them.
 
@@ -42,6 +46,9 @@ def scored_episodes(
         The protocol's, for the data set that was scored.
     fixed_threshold
         The threshold that the detector, a floor, brings; None for all others.
+    smoothing
+        Over how many rows they are averaged: each row's score and those before it in the same recording. A row without
+        a score stays without one, and takes no part in the means of others; a fixed threshold stays.
 
     Raises
     ------
@@ -55,7 +62,7 @@ def scored_episodes(
             if name not in arrays or arrays[name].shape != (n_rows,):
                 shape = list(arrays[name].shape) if name in arrays else "none"
                 raise StoreError(f"scores {name}: expected [{n_rows}], found {shape}")
-            scores.append(arrays[name])
+            scores.append(arrays[name] if smoothing == 1 else trailing_mean(arrays[name], smoothing))
         n_train, n_calibration = len(episode.train), len(episode.calibration)
         train, calibration = scores[:n_train], scores[n_train : n_train + n_calibration]
         test = scores[n_train + n_calibration :]

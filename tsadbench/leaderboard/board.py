@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.leaderboard.html import html
@@ -118,7 +119,7 @@ class Leaderboard:
         Raises
         ------
         UsageError
-            If a file cannot be written.
+            If a file cannot be written, or scores were smoothed.
         """
         return self.write_tables(folder) + [
             write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
@@ -127,6 +128,8 @@ class Leaderboard:
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; errors as for `write`."""
+        if any(row.smoothing > 1 for row in self.rows):
+            raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
         written = []
         for (dataset, protocol, split), table in self.alone().items():
             texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
@@ -164,6 +167,7 @@ def _flat(row: Row) -> dict[str, str | int | float]:
         "status": row.status,
         "coverage": row.coverage,
         "look_ahead": row.first.look_ahead,
+        **({"smoothing": row.smoothing} if row.smoothing > 1 else {}),
         "below_floor": " ".join(row.below_floor or ()),
     }
     for name, summary in row.metrics.items():

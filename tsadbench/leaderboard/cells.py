@@ -28,6 +28,10 @@ _OPERATIONAL = (
     "Delay: mean from the onset to the alarm, look-ahead included, missed events left out. False alarms: runs of "
     "flagged normal rows, over normal time or rows. In false alarm: share of the normal rows that are flagged."
 )
+_SMOOTHED = (
+    "Smoothed: the scores of every row of the table, of the training rows as of the test rows, are averaged over each "
+    "row and those before it in the same recording, and only then judged. What averages by itself is averaged twice."
+)
 LEAKY = "⚠"
 STORED = "°"
 
@@ -204,6 +208,7 @@ def _title(rows: Sequence[Row]) -> str:
     row = next((row for row in rows if row.ok), rows[0])
     summary = summary_of(rows)
     title = f"{row.dataset}, split {row.split}, protocol {row.protocol}{f' ({summary})' if summary else ''}"
+    title += f", smoothed over {row.smoothing} rows" if row.smoothing > 1 else ""
     if row.n_rows and row.n_anomalous is not None:
         title += f": {row.n_rows:,} rows, {row.n_anomalous / row.n_rows:.1%} anomalous"
     return title
@@ -249,6 +254,7 @@ def legend(rows: Sequence[Row]) -> str:
         [
             LEGEND,
             throughput_legend(rows),
+            *([_SMOOTHED] if any(row.smoothing > 1 for row in rows) else []),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
             *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),

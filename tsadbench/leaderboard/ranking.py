@@ -138,6 +138,11 @@ class Row:
         return self.first.leaky
 
     @property
+    def smoothing(self) -> int:
+        """Over how many rows its scores were averaged before they were judged."""
+        return self.first.smoothing
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The trials' seeds, in order."""
         return tuple(record.seed for record in self.records)
@@ -208,8 +213,8 @@ class Row:
     def to_json(self) -> dict[str, JsonValue]:
         """Return the row as machine-readable tables have it.
 
-        If it is leaky, ``leaky`` says of what; if it is stored, it has ``stored`` and its first trial's ``manifest``;
-        ``diagnostics`` have the form of metrics.
+        If it is leaky, ``leaky`` says of what; if its scores were averaged, ``smoothing`` over how many rows; if it is
+        stored, it has ``stored`` and its first trial's ``manifest``; ``diagnostics`` have the form of metrics.
         """
         return {
             "detector": self.first.detector,
@@ -249,6 +254,7 @@ class Row:
             },
             **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
+            **({"smoothing": self.smoothing} if self.smoothing > 1 else {}),
             **({"stored": True, "manifest": dict(self.first.manifest)} if self.stored else {}),
         }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tsadbench.base.dataset import LabelledDataset
@@ -79,8 +79,8 @@ class Judge:
             self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
         return record.judging != self._judging[key]
 
-    def again(self, record: Record, store: Store) -> Record:
-        """Return a record by today's rules; the store is left as it is.
+    def again(self, record: Record, store: Store, smoothing: int = 1) -> Record:
+        """Return a record by today's rules, its scores averaged over ``smoothing`` rows; the store is left as it is.
 
         Raises
         ------
@@ -94,7 +94,8 @@ class Judge:
         key = record.dataset, record.protocol
         if key not in self._episodes:
             self._episodes[key] = tuple(protocol.episodes(data.dataset))
-        return judged_again(record, store, protocol, self._episodes[key], data.labels, self._fixed_threshold(record))
+        threshold = self._fixed_threshold(record)
+        return judged_again(record, store, protocol, self._episodes[key], data.labels, threshold, smoothing)
 
     def _fixed_threshold(self, record: Record) -> float | None:
         if not record.floor:
@@ -176,6 +177,46 @@ def judge_outdated(
             n_left += 1
         now.append(record)
     return tuple(now), n_left
+
+
+def judge_smoothed(
+    records: Sequence[Record], store: Store, load: Callable[[str], LabelledDataset], rows: int
+) -> tuple[tuple[Record, ...], dict[str, str]]:
+    """Judge trials by their scores averaged over each row and the ``rows - 1`` before it; the store is left as it is.
+
+    Training scores are averaged as test scores are, recording by recording, so that thresholds are found anew.
+
+    Parameters
+    ----------
+    records
+        The store's.
+    store, load
+        As for `judge_store`.
+    rows
+        Over how many, at least 1.
+
+    Returns
+    -------
+    tuple
+        The records, and why some rows are not among them, by what tables call those: a mean over the seeds that are
+        left would be another number.
+    """
+    judge = Judge(load)
+    found: list[Record] = []
+    left_out: dict[tuple[str, str, str], str] = {}
+    for done, record in enumerate(records):
+        progress(done, len(records))
+        try:
+            has_scores = record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
+            found.append(judge.again(record, store, rows) if has_scores else replace(record, smoothing=rows))
+        except TsadbenchError as error:
+            left_out.setdefault(_row(record), str(error))
+    kept = tuple(record for record in found if _row(record) not in left_out)
+    return kept, {f"{label} ({dataset}, {protocol})": why for (dataset, protocol, label), why in left_out.items()}
+
+
+def _row(record: Record) -> tuple[str, str, str]:
+    return record.dataset, record.protocol, record.label
 
 
 def _found(record: Record) -> object:

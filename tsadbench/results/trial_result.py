@@ -59,7 +59,7 @@ class ScoredRecording:
 
 
 class TrialResult:
-    """The stored scores of a trial with status "ok", beside its data.
+    """The stored scores of a trial with status "ok", averaged if its record is, beside its data.
 
     Parameters
     ----------
@@ -91,7 +91,9 @@ class TrialResult:
         self.protocol = protocol_of(record)
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
-        self.scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold_of(record))
+        self.scored = scored_episodes(
+            store.scores(record.trial), episodes, fixed_threshold_of(record), record.smoothing
+        )
         self._contributions = store.contributions(record.trial)
 
     @cached_property

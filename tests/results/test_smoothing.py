@@ -1,0 +1,199 @@
+"""Stored scores judged after a common trailing mean, against pandas' rolling mean and scikit-learn's metrics."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_score
+
+from tests.helpers.plans import make_plan
+from tests.helpers.records import record
+from tsadbench import Leaderboard, UsageError
+from tsadbench.analysis.diagnostics.compute import of_result
+from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.pumploop import load
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.execution.score_arrays import scored_episodes
+from tsadbench.results.judging import judge_smoothed
+from tsadbench.results.trial_result import TrialResult
+from tsadbench_protocols import pot
+
+DISTANCE = "tests.helpers.tiny:Distance"
+PROTOCOLS = ("strict", "published", "skab")
+ROWS = 10
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load(DataOptions())
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, data) -> Store:
+    made = Store.create(tmp_path_factory.mktemp("made") / "runs")
+    for protocol in PROTOCOLS:
+        detectors = [DISTANCE, "all-positive", "random"]
+        run_plan(make_plan(detectors, dataset=data, protocol=protocol, floors=False, seeds=2), made)
+    return made
+
+
+def of(records, label: str, protocol: str = "strict"):
+    return next(one for one in records if (one.label, one.protocol) == (label, protocol))
+
+
+def pandas_mean(scores: np.ndarray) -> np.ndarray:
+    return pd.Series(scores).rolling(ROWS, min_periods=1).mean().to_numpy()
+
+
+def evaluated(protocol: str, arrays: dict[str, np.ndarray], data) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return smoothed scores and labels of the evaluated rows, by what the protocols' pages say: a pair a ranking."""
+    test = {name: pandas_mean(rows) for name, rows in arrays.items() if name.startswith("test/")}
+    labels = data.labels.rows
+    if protocol == "published":
+        (series,) = test.values()
+        counted = slice(30, len(series) - 9)
+        return [(series[counted], np.concatenate(list(labels.values()))[counted])]
+    first, episode = (30, "all") if protocol == "strict" else (400, None)
+    rows = {name: test.get(f"test/{episode or name}/{name}") for name in labels}
+    pairs = [(scores[first:], labels[name][first:]) for name, scores in rows.items() if scores is not None]
+    if protocol == "skab":
+        return [(scores, anomalous) for scores, anomalous in pairs if anomalous.any() and not anomalous.all()]
+    return [tuple(np.concatenate(parts) for parts in zip(*pairs, strict=True))]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_recordings_scores_are_averaged_and_then_ranked(protocol, store, data):
+    plain = of(store.records(), "tests.helpers.tiny:Distance", protocol)
+    (found,), left_out = judge_smoothed([plain], store, lambda _: data, ROWS)
+    pairs = evaluated(protocol, dict(np.load(store.path / plain.trial / "scores.npz")), data)
+    metrics = found.splits["overall"].metrics
+    assert metrics["auroc"] == pytest.approx(np.mean([roc_auc_score(y, s) for s, y in pairs]), abs=1e-9)
+    assert metrics["auprc"] == pytest.approx(np.mean([average_precision_score(y, s) for s, y in pairs]), abs=1e-9)
+    assert metrics["auprc"] != plain.splits["overall"].metrics["auprc"]
+    assert (found.smoothing, left_out) == (ROWS, {})
+
+
+def test_the_threshold_comes_from_averaged_training_scores(store, data):
+    plain = of(store.records(), "tests.helpers.tiny:Distance")
+    (found,), _ = judge_smoothed([plain], store, lambda _: data, ROWS)
+    arrays = dict(np.load(store.path / plain.trial / "scores.npz"))
+    training = [pandas_mean(rows)[30:] for name, rows in arrays.items() if name.startswith("train/")]
+    expected = pot.fit(np.concatenate(training), level=0.98, q=1e-3).value
+    (threshold,) = found.thresholds
+    assert threshold.threshold.value == pytest.approx(expected, rel=1e-9)
+    assert threshold.threshold.value != plain.thresholds[0].threshold.value
+    ((scores, anomalous),) = evaluated("strict", arrays, data)
+    mcc = matthews_corrcoef(anomalous, scores > threshold.threshold.value)
+    assert found.splits["overall"].metrics["mcc"] == pytest.approx(mcc, abs=1e-9)
+
+
+def test_over_one_row_all_is_as_it_was_and_the_store_is_never_touched(store, data):
+    files = {path: path.stat().st_mtime_ns for path in store.path.rglob("*") if path.is_file()}
+    records = store.records()
+    for rows in (1, 7):
+        found, _ = judge_smoothed(records, store, lambda _: data, rows)
+        pairs = zip(found, records, strict=True)
+        same = [(one.splits, one.thresholds) == (two.splits, two.thresholds) for one, two in pairs]
+        fixed = [one.label == "all-positive" for one in found]
+        assert same == ([True] * len(records) if rows == 1 else fixed)
+    assert {path: path.stat().st_mtime_ns for path in store.path.rglob("*") if path.is_file()} == files
+
+
+def test_a_row_without_a_score_stays_without_one(data):
+    (episode,) = make_plan([DISTANCE], dataset=data, floors=False).episodes
+    calibrated = replace(episode, train=episode.train[:1], calibration=episode.train[1:2])
+    rng = np.random.default_rng(0)
+    given = {}
+    for role in ("train", "calibration", "test"):
+        for one in getattr(calibrated, role):
+            given[f"{role}/all/{one.id}"] = scores = rng.normal(size=one.n_rows)
+            scores[:20] = np.nan
+            scores[50] = np.nan
+    (found,) = scored_episodes(given, [calibrated], 0.5, ROWS)
+    assert found.fixed_threshold == 0.5
+    for scores, averaged in zip(given.values(), (*found.train, *found.calibration, *found.test), strict=True):
+        np.testing.assert_array_equal(np.isnan(averaged), np.isnan(scores))
+        assert averaged[20] == scores[20]
+        assert averaged[55] == pytest.approx(np.nanmean(scores[46:56]), rel=1e-12)
+
+
+def test_a_row_of_which_a_seed_has_no_scores_is_left_out_and_named(store, data, tmp_path):
+    shutil.copytree(store.path, tmp_path / "runs")
+    copy = Store.open(tmp_path / "runs")
+    gone = of(copy.records(), "random")
+    (copy.path / gone.trial / "scores.npz").unlink()
+    found, left_out = judge_smoothed(copy.records(), copy, lambda _: data, ROWS)
+    assert {one.label for one in found if one.protocol == "strict"} == {DISTANCE, "all-positive"}
+    assert [one.label for one in found].count("random") == 2 * (len(PROTOCOLS) - 1)
+    assert list(left_out) == ["random (pumploop, strict)"]
+
+
+def test_a_trial_that_failed_stays_a_failure(store, data):
+    failed = record("x", status="timeout", dataset="pumploop")
+    (found,), left_out = judge_smoothed([failed], store, lambda _: data, ROWS)
+    assert (found.status, found.smoothing, left_out) == ("timeout", ROWS, {})
+
+
+def test_diagnostics_are_those_of_the_averaged_scores(store, data):
+    plain = of(store.records(), DISTANCE)
+    (found,), _ = judge_smoothed([plain], store, lambda _: data, ROWS)
+    result = TrialResult(found, store, data)
+    arrays = dict(np.load(store.path / plain.trial / "scores.npz"))
+    for name, one in result.recordings.items():
+        np.testing.assert_allclose(one.scores, pandas_mean(arrays[f"test/all/{name}"]), rtol=1e-9)
+    before, after = (of_result(TrialResult(each, store, data), "overall").false_alarm_share for each in (plain, found))
+    assert after is not None
+    assert after != before
+
+
+def test_tables_say_so_and_cannot_be_written(tmp_path):
+    board = Leaderboard.from_records([replace(record("x", auprc=0.5), smoothing=10)])
+    (row,) = json.loads(board.to_json())["rows"]
+    assert row["smoothing"] == 10
+    header, values = list(csv.reader(io.StringIO(board.to_csv())))
+    assert values[header.index("smoothing")] == "10"
+    assert header.index("smoothing") < len(header) - 3
+    for text in (board.to_markdown(), board.to_html(), board.to_latex()):
+        assert "smoothed over 10 rows" in text
+        assert "averaged twice" in text
+    for write in (board.write, board.write_tables):
+        with pytest.raises(UsageError, match="not written beside others"):
+            write(tmp_path)
+    assert not list(tmp_path.iterdir())
+    plain = Leaderboard.from_records([record("x", auprc=0.5)])
+    assert "smoothing" not in plain.to_json() + plain.to_csv()
+    assert "moothed" not in plain.to_markdown()
+
+
+def test_a_record_keeps_its_smoothing_only_if_it_has_any():
+    plain = record("x")
+    assert "smoothing" not in plain.to_json()
+    averaged = replace(plain, smoothing=10)
+    assert type(plain).from_json(averaged.to_json(), "here") == averaged
+
+
+def test_the_command_line(store, tsadbench, tmp_path):
+    shown = tsadbench("leaderboard", store.path, "--smoothing", 10, "--split", "overall", "--format", "json")
+    rows = json.loads(shown.out)["rows"]
+    assert (shown.code, {row["smoothing"] for row in rows}, {row["split"] for row in rows}) == (0, {10}, {"overall"})
+    table = tsadbench("leaderboard", store.path, "--smoothing", 10, "--diagnostics", "operational").out
+    assert "smoothed over 10 rows" in table
+    one = tsadbench("leaderboard", store.path, "--smoothing", 1, "--format", "csv")
+    assert one.out == tsadbench("leaderboard", store.path, "--format", "csv").out
+    for arguments, reason in (
+        (("--smoothing", 0), "--smoothing 0: expected a number of rows, at least 1"),
+        (("--smoothing", 10, "--write", tmp_path / "tables"), "--write is for plain tables"),
+    ):
+        wrong = tsadbench("leaderboard", store.path, *arguments)
+        assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)
+        assert reason in wrong.err
+    assert tsadbench("leaderboard", store.path, "--smoothing", "ten").code == 2
+    assert not (tmp_path / "tables").exists()
