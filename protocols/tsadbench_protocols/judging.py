@@ -24,6 +24,9 @@ from tsadbench.base import (
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 
+# Of the calibration rows, so many need a score: a detector must not choose the rows that set its threshold.
+_LEAST_PERCENT = 95
+
 
 class PotProtocol(Protocol):
     """A protocol whose thresholds come from Peaks-over-Threshold on training scores.
@@ -49,15 +52,20 @@ class PotProtocol(Protocol):
         Raises
         ------
         ContractError
-            If none of these rows has a score.
+            If fewer than 95 % of these rows have a score.
         """
         if scored.fixed_threshold is not None:
             return Threshold(value=scored.fixed_threshold, method="fixed", status="fixed")
         rows = _pooled(self.calibration_scores(scored))
         present = rows[~np.isnan(rows)]
+        kind = "calibration" if scored.calibration else "training"
         if len(present) == 0:
-            kind = "calibration" if scored.calibration else "training"
             raise ContractError(f"not one of the {len(rows)} {kind} rows that set the threshold has a score")
+        if 100 * len(present) < _LEAST_PERCENT * len(rows):
+            raise ContractError(
+                f"expected scores for at least {_LEAST_PERCENT} % of the {len(rows):,} {kind} rows that set the "
+                f"threshold, found {len(present):,}: score every row of a recording, its first ones included"
+            )
         return pot.fit(present, level=self.level, q=self.q)
 
     def _require_integer(self, parameter: str, least: int) -> None:
@@ -83,7 +91,7 @@ class OneFitProtocol(PotProtocol):
         Raises
         ------
         ContractError
-            If no evaluated row has a score, or no training row that the threshold needs.
+            If no evaluated row has a score, or too few of the training rows that the threshold needs.
         DataError
             If the labels are not those of the scored rows, or a split names a recording that was not scored.
         """
@@ -126,7 +134,7 @@ class Evaluated:
     Parameters
     ----------
     scores
-        [n_evaluated], NaN if the detector could not score the row.
+        [n_evaluated], NaN if the detector did not score the row.
     anomalous
         [n_evaluated], the truth.
     """

@@ -18,6 +18,11 @@ flagged     0                                             as usual              
 
 Undefined is None. With all rows anomalous, every score has an AUPRC and a best F1 of 1: they are called undefined
 too, because they say nothing about the detector.
+
+A row without a score counts as the worst case. A normal one is flagged at every threshold; an anomalous one is flagged
+at none, so that recall stays below 1 and the row adds nothing to average precision or to the best F1. Hence taking
+away scores improves no metric. (If the lowest threshold flagged the misses, it would improve AUPRC where scores tie:
+the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with the second row's score below all others.)
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import BoolArray, FloatArray, Metric, comparable
+from tsadbench.base import BoolArray, FloatArray, Metric, flagged_rows, worst_case
 
 METRICS: tuple[Metric, ...] = (
     Metric("precision", "Precision"),
@@ -49,7 +54,7 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
     Parameters
     ----------
     scores
-        [n_rows] higher = more anomalous. A row with NaN is not flagged, and ranks below all others.
+        [n_rows] higher = more anomalous. A row with NaN counts as the worst case.
     anomalous
         [n_rows] the truth.
     threshold
@@ -72,7 +77,7 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
             f"{list(anomalous.shape)} labels"
         )
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
-    confusion = Confusion.of(scores > threshold, anomalous)
+    confusion = Confusion.of(flagged_rows(scores, anomalous, threshold), anomalous)
     ranking = rank(scores, anomalous)
     return by_name(confusion, ranking)
 
@@ -182,13 +187,13 @@ class Ranking:
 def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:
     """Return the metrics over all thresholds, [n_rows] each; one sort gives them all.
 
-    A NaN ranks below every other score. All are None if the rows are of one class.
+    A row with NaN counts as the worst case. All are None if the rows are of one class.
     """
     positives = int(np.count_nonzero(anomalous))
     negatives = len(anomalous) - positives
     if positives == 0 or negatives == 0:
         return Ranking(None, None, None)
-    values = comparable(scores)
+    values = worst_case(scores, anomalous)
     order = np.argsort(values)[::-1]
     ranked = values[order]
     # A threshold lies below the last of equal scores or not at all: rows that tie cannot be told apart.
@@ -197,8 +202,11 @@ def rank(scores: FloatArray, anomalous: BoolArray) -> Ranking:
     taken = last + 1
     fp = taken - tp
     new_tp, new_fp = np.diff(tp, prepend=0), np.diff(fp, prepend=0)
+    precision, f1 = tp / taken, 2 * tp / (taken + positives)
+    if np.isnan(scores[anomalous]).any():
+        precision[-1] = f1[-1] = 0.0  # the last rows are those that no threshold flags
     return Ranking(
         auroc=float(np.sum(new_fp * (2 * tp - new_tp))) / (2 * positives * negatives),
-        auprc=float(np.sum(new_tp * (tp / taken))) / positives,
-        bf_f1=float(np.max(2 * tp / (taken + positives))),
+        auprc=float(np.sum(new_tp * precision)) / positives,
+        bf_f1=float(np.max(f1)),
     )

@@ -36,6 +36,7 @@ class Published(OneFitProtocol):
         Target rows of a window; the last ``horizon - 1`` rows are not evaluated.
     """
 
+    version = 2
     summary = "the paper's: the test recordings concatenated into one series, windows across their borders"
 
     def __init__(self, *, window: int = 30, horizon: int = 10, level: float = 0.98, q: float = 1e-3) -> None:

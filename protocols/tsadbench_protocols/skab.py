@@ -18,6 +18,7 @@ from tsadbench.base import (
     Scored,
     SplitJudgement,
     Threshold,
+    flagged_rows,
 )
 from tsadbench_protocols.judging import Evaluated, PotProtocol, nothing_judged, require_whole
 from tsadbench_protocols.metrics import METRICS, Confusion, Ranking, by_name, rank
@@ -30,8 +31,10 @@ class Skab(PotProtocol):
     2. *Scoring.* The whole recording, so that windows reach back into the training rows.
     3. *Evaluated rows.* ``train_rows`` to ``n - 1`` of each recording; a recording that has no more takes no part. On
        SKAB: 23,801 rows.
-    4. *Threshold.* Peaks-over-Threshold on all training scores of the episode: one threshold per recording. The
-       repository sets one by hand for each method, with factors that no validation set explains.
+    4. *Threshold.* Peaks-over-Threshold on the episode's training scores: one threshold per recording. The first 100
+       training rows are left out, or the first quarter (rounded down) if that is less: a detector with a window has
+       padded the windows of these. The repository sets a threshold by hand for each method, with factors that no
+       validation set explains.
     5. *Metrics.* Point-wise, no point adjustment. Metrics at a threshold are counted over all rows of a split, each
        recording flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings that have
        rows of both classes, because scores of two fits share no scale.
@@ -52,6 +55,7 @@ class Skab(PotProtocol):
         Metric("mar", "MAR", better="lower"),
         *METRICS,
     )
+    version = 2
     summary = "the SKAB repository's: each file trains on its first 400 rows and is tested on the rest"
 
     def __init__(self, *, train_rows: int = 400, level: float = 0.98, q: float = 1e-3) -> None:
@@ -89,7 +93,7 @@ class Skab(PotProtocol):
         Raises
         ------
         ContractError
-            If no evaluated row of a recording has a score, or no training row.
+            If no evaluated row of a recording has a score, or too few of the training rows that the threshold needs.
         DataError
             If the labels are not those of the scored rows.
         """
@@ -109,8 +113,8 @@ class Skab(PotProtocol):
         yield Place(episode.id, 0, 0, slice(self.train_rows, n_rows[episode.id]))
 
     def calibration_rows(self, n_rows: int) -> slice:
-        """Return all rows."""
-        return slice(0, n_rows)
+        """Return all rows but the first 100, or the first quarter if that is less."""
+        return slice(min(100, n_rows // 4), n_rows)
 
     def _judge_file(self, fit: Scored, labels: Labels) -> _File:
         require_whole(fit)
@@ -142,7 +146,7 @@ class _File:
 
     def __init__(self, name: str, rows: Evaluated, threshold: Threshold) -> None:
         self.threshold = EpisodeThreshold(name, threshold)
-        self.confusion = Confusion.of(rows.scores > threshold.value, rows.anomalous)
+        self.confusion = Confusion.of(flagged_rows(rows.scores, rows.anomalous, threshold.value), rows.anomalous)
         self.ranking = rank(rows.scores, rows.anomalous)
         self.n_scored = int(np.count_nonzero(~np.isnan(rows.scores)))
 

@@ -41,6 +41,7 @@ class Strict(OneFitProtocol):
         than 1,000 of them count, "training" after all, and tables say so.
     """
 
+    version = 2
     summary = "the default, not the paper's: each recording by itself, no training row that recurs in the test"
 
     def __init__(

@@ -194,19 +194,55 @@ def test_all_rows_anomalous_leaves_the_ranking_undefined() -> None:
 # -- rows without a score -------------------------------------------------------------------------------------------
 
 
-def test_a_row_without_score_is_not_flagged_and_ranks_last() -> None:
-    scores = np.array([math.nan, -5.0, 3.0, math.nan])
-    anomalous = labels(0, 0, 1, 1)
-    lowest = np.array([-6.0, -5.0, 3.0, -6.0])
-    found = evaluate(scores, anomalous, threshold=-7.0)
-    expected = evaluate(lowest, anomalous, threshold=-7.0)
-    assert {name: found[name] for name in RANKING} == {name: expected[name] for name in RANKING}
-    assert (found["flagged"], found["recall"]) == (0.5, 0.5)
+def test_a_row_without_a_score_is_the_worst_case_by_hand() -> None:
+    # Ranked: the normal row without a score, 1 0 0, and below them the anomalous row without a score.
+    scores = np.array([math.nan, -5.0, 3.0, math.nan, -6.0])
+    found = evaluate(scores, labels(0, 0, 1, 1, 0), threshold=-4.0)
+    assert found == pytest.approx(
+        {
+            "precision": 1 / 2,
+            "recall": 1 / 2,
+            "prac_f1": 1 / 2,
+            "mcc": (1 * 2 - 1 * 1) / 6,  # margins 2, 2, 3, 3
+            "auroc": 2 / 6,  # one anomaly beats two of three, the other none
+            "auprc": (1 / 2 + 0) / 2,
+            "bf_f1": 2 / 4,
+            "flagged": 2 / 5,
+        }
+    )
 
 
-def test_no_row_with_a_score_ranks_as_a_constant() -> None:
+@settings(deadline=None)
+@given(tied_rows(), st.data())
+def test_with_missing_scores_the_ranking_is_scikit_learns_on_the_worst_scores(rows, data: st.DataObject) -> None:
+    scores, anomalous, _ = rows
+    missing = np.array(data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))))
+    found = rank(np.where(missing, math.nan, scores), anomalous)
+    worst = np.where(missing, np.where(anomalous, -99.0, 99.0), scores)
+    assert found.auroc == pytest.approx(sklearn_metrics.roc_auc_score(anomalous, worst))
+    # No threshold flags a miss, so that the lowest of scikit-learn's, which flags all, does not count.
+    precision, recall, _ = sklearn_metrics.precision_recall_curve(anomalous, worst)
+    first = int((missing & anomalous).any())
+    steps = recall[first:-1] - recall[first + 1 :]
+    assert found.auprc == pytest.approx(float(steps @ precision[first:-1]))
+    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+    assert found.bf_f1 == pytest.approx(f1[first:].max())
+
+
+def test_where_scores_tie_a_miss_below_all_would_raise_average_precision() -> None:
+    # Why no threshold flags a miss: scikit-learn's AUPRC of the second row's score, and without it.
+    anomalous = labels(0, 1, 1, 1)
+    present, below_all = np.array([4.0, 3.0, 2.0, 2.0]), np.array([4.0, 1.0, 2.0, 2.0])
+    oracle = sklearn_metrics.average_precision_score
+    assert oracle(anomalous, below_all) > oracle(anomalous, present)
+    silent = rank(np.where(below_all == 1.0, math.nan, present), anomalous).auprc
+    assert silent == pytest.approx(2 / 3 * 2 / 3)
+    assert silent < oracle(anomalous, present)
+
+
+def test_no_row_with_a_score_is_worse_than_anything() -> None:
     found = evaluate(np.full(4, math.nan), labels(0, 0, 0, 1), threshold=0.0)
-    assert (found["auroc"], found["auprc"], found["flagged"]) == (0.5, 0.25, 0.0)
+    assert (found["auroc"], found["auprc"], found["bf_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.75)
 
 
 @pytest.mark.parametrize(("n_scores", "n_labels"), [(3, 2), (2, 3), (0, 0)])

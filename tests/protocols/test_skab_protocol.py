@@ -56,7 +56,7 @@ def test_each_file_has_its_own_threshold() -> None:
     found = trial(Skab(train_rows=10), data, pressure)
     for one, whole in zip(found.thresholds, data.dataset.test, strict=False):
         assert one.episode == whole.id
-        assert one.threshold.n == 10
+        assert one.threshold.n == 8  # less the first quarter, rounded down
         assert one.threshold.value == pytest.approx(whole.values[:10, 0].max(), rel=0.5)
 
 
@@ -83,7 +83,12 @@ def test_anomalous_training_rows_are_reported() -> None:
     assert found.notes == ("a trains on anomalous rows: 3 of its first 10",)
 
 
-def test_rows_without_a_score_are_not_flagged_and_lower_the_coverage() -> None:
+@pytest.mark.parametrize(("n_rows", "first"), [(0, 0), (3, 0), (7, 1), (399, 99), (400, 100), (10_000, 100)])
+def test_the_threshold_leaves_out_100_rows_or_a_quarter(n_rows: int, first: int) -> None:
+    assert Skab().calibration_rows(n_rows) == slice(first, n_rows)
+
+
+def test_rows_without_a_score_are_the_worst_case_and_lower_the_coverage() -> None:
     data = small(a=slice(10, 15), b=slice(25, 30))
     judged = []
     for episode in Skab(train_rows=10).episodes(data.dataset):
@@ -93,8 +98,9 @@ def test_rows_without_a_score_are_not_flagged_and_lower_the_coverage() -> None:
         judged.append(replace(scored, test=(scores,)))
     overall = Skab(train_rows=10).judge(judged, data.labels).splits["overall"]
     assert overall.coverage == 0.75
-    assert overall.metrics["flagged"] == 0.75
-    assert overall.metrics["mar"] == 0.5
+    # The threshold is below all scores: all rows are flagged but the five anomalous ones without a score.
+    assert overall.metrics["flagged"] == 35 / 40
+    assert (overall.metrics["mar"], overall.metrics["far"]) == (0.5, 1.0)
 
 
 def test_nothing_scored_is_an_error() -> None:

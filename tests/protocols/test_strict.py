@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -127,6 +128,23 @@ def test_training_rows_without_score_are_left_out_of_the_threshold() -> None:
     assert found.threshold == pot.fit(data.dataset.train[0].values[40:-9, 0])
 
 
+def test_fewer_than_95_percent_of_the_calibration_rows_scored_breaks_the_contract() -> None:
+    data = plant((recording("free", 430),), (recording("a", 80),))  # 400 rows set the threshold
+
+    def silent(n_rows: int) -> Callable[[Recording], FloatArray]:
+        def rule(one: Recording) -> FloatArray:
+            rows = pressure(one)
+            rows[30 : 30 + n_rows * (one.id == "free")] = math.nan
+            return rows
+
+        return rule
+
+    assert trial(Strict(), data, silent(20)).thresholds[0].threshold.n == 380
+    with pytest.raises(ContractError, match="at least 95 % of the 400 training rows that set the threshold, found 379"):
+        trial(Strict(), data, silent(21))
+    assert trial(Strict(), data, silent(21), fixed=0.5).thresholds[0].threshold.value == 0.5
+
+
 def test_a_fixed_threshold_replaces_peaks_over_threshold() -> None:
     data = plant((recording("free", 500),), (recording("a", 80),))
     found = trial(Strict(), data, lambda one: np.ones(one.n_rows), fixed=0.0)
@@ -154,9 +172,10 @@ def test_coverage_is_the_share_of_evaluated_rows_with_a_score() -> None:
 
     found = trial(Strict(), data, only_a).splits
     assert {name: split.coverage for name, split in found.items()} == {"overall": 15 / 40, "a": 15 / 20, "b": 0.0}
-    assert (found["b"].metrics["auroc"], found["b"].metrics["flagged"]) == (0.5, 0.0)
+    # All normal rows count as flagged, no anomalous one does.
+    assert (found["b"].metrics["auroc"], found["b"].metrics["flagged"]) == (0.0, 15 / 20)
     a = data.dataset.test[0].values[30:, 0].copy()
-    a[:5] = a[5:].min() - 1
+    a[:5] = a[5:].max() + 1
     anomalous, normal = a[15:], a[:15]
     assert found["a"].metrics["auroc"] == pytest.approx(np.mean(anomalous[:, None] > normal[None, :]))
 

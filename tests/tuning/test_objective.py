@@ -57,11 +57,11 @@ def test_a_detector_that_ranks_upside_down_is_worth_less():
     assert values[1] > 3 * values[-1]
 
 
-def test_average_precision_by_hand_rows_without_a_score_rank_last():
+def test_average_precision_by_hand_rows_without_a_score_are_the_worst_case():
     faulty = np.array([True, False, True, False])
     assert auprc(np.array([4.0, 3.0, 2.0, 1.0]), faulty) == pytest.approx((1 / 1 + 2 / 3) / 2)
-    assert auprc(np.array([4.0, 3.0, np.nan, 1.0]), faulty) == pytest.approx((1 / 1 + 2 / 4) / 2)
-    assert auprc(np.array([4.0, 3.0, np.nan, -1e300]), faulty) == pytest.approx((1 / 1 + 2 / 4) / 2)
+    assert auprc(np.array([4.0, 3.0, np.nan, -1e300]), faulty) == pytest.approx((1 / 1 + 0) / 2)
+    assert auprc(np.array([4.0, np.nan, 2.0, 1e300]), faulty) == pytest.approx((1 / 3 + 2 / 4) / 2)
     with pytest.raises(BoxFailure, match="none of the held-out rows has a score"):
         auprc(np.full(4, np.nan), faulty)
 

@@ -15,7 +15,7 @@ from scipy.stats import genpareto
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
-from tsadbench.base.scores import comparable
+from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -37,9 +37,9 @@ class FitRows:
     episode, threshold
         The fit, and its threshold.
     scores
-        [n_rows], NaN if the detector could not score a row.
+        [n_rows], NaN if the detector did not score a row.
     anomalous, flagged
-        [n_rows], the truth, and whether the score lies above the threshold.
+        [n_rows], the truth, and what counts as flagged: scores above the threshold, and normal rows without a score.
     """
 
     episode: str
@@ -186,28 +186,29 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
         if name in result.recordings:
             scored = result.recordings[name]
             by_episode.setdefault(scored.episode, []).append(scored)
-    return [
-        FitRows(
-            episode=episode,
-            threshold=recordings[0].threshold,
-            scores=np.concatenate([scored.scores[scored.evaluated] for scored in recordings]),
-            anomalous=np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings]),
-            flagged=np.concatenate([scored.flagged[scored.evaluated] for scored in recordings]),
-        )
-        for episode, recordings in by_episode.items()
-    ]
+    return [_fit_rows(episode, recordings) for episode, recordings in by_episode.items()]
+
+
+def _fit_rows(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
+    threshold = recordings[0].threshold
+    scores = np.concatenate([scored.scores[scored.evaluated] for scored in recordings])
+    anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings])
+    return FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold))
 
 
 def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
     """Return recall against the share of normal rows flagged ("roc"), or precision against recall.
 
-    Rows without a score rank lowest, as for the metrics. The rows must be of both classes.
+    A row without a score counts as the worst case, as for the metrics: no threshold flags a miss, so the precision at
+    the recall that is not reached is 0. The rows must be of both classes.
     """
-    scores = comparable(rows.scores)
+    scores = worst_case(rows.scores, rows.anomalous)
     if kind == "roc":
         false_alarm_rate, recall, _ = roc_curve(rows.anomalous, scores, drop_intermediate=False)
         return Curve(false_alarm_rate, recall, steps=False)
     precision, recall, _ = precision_recall_curve(rows.anomalous, scores)
+    if np.isnan(rows.scores[rows.anomalous]).any():
+        precision[0] = 0.0
     return Curve(recall[::-1], precision[::-1], steps=True)
 
 

@@ -21,7 +21,7 @@ from tsadbench.base.protocol import (
 )
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings
 from tsadbench.base.score_checks import checked_scores
-from tsadbench.base.scores import comparable
+from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.smoothing import trailing_mean
@@ -70,12 +70,13 @@ __all__ = [
     "as_recording",
     "as_recordings",
     "checked_scores",
-    "comparable",
     "extra",
     "find_package",
+    "flagged_rows",
     "mask_runs",
     "share_note",
     "shared_rows",
     "trailing_mean",
     "trailing_windows",
+    "worst_case",
 ]

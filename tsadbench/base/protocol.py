@@ -191,9 +191,12 @@ class Metric:
 class Protocol(ABC):
     """Decides what is trained on and what is scored, and judges the scores. Its methods are pure functions.
 
-    A subclass's constructor takes keyword-only parameters with defaults and stores them under their names.
+    A subclass's constructor takes keyword-only parameters with defaults and stores them under their names. Its
+    ``version`` grows whenever its rules give other numbers for the same scores: results of two versions are never
+    compared.
     """
 
+    version: ClassVar[int] = 1
     metrics: ClassVar[tuple[Metric, ...]]
     summary: ClassVar[str]
 
@@ -208,7 +211,7 @@ class Protocol(ABC):
         Raises
         ------
         ContractError
-            If no row was scored.
+            If no row was scored, or `threshold` raises it.
         """
 
     @abstractmethod
@@ -234,7 +237,7 @@ class Protocol(ABC):
         Raises
         ------
         ContractError
-            If no row that the threshold needs has a score.
+            If too few of the rows that the threshold needs have a score.
         """
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:

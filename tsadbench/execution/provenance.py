@@ -94,8 +94,9 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
     return _hash(
         {
             "protocol": label,
+            "version": protocol.version,
             "code": code_fingerprint(type(protocol)),
-            # The core's, which a protocol's fingerprint names and does not follow: how a row without a score ranks.
+            # The core's, which a protocol's fingerprint names and does not follow: what a missing score counts as.
             "ranking": _ranking(),
             "labels": labels_hash,
             "fixed_threshold": fixed_threshold,

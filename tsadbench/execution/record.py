@@ -70,6 +70,8 @@ class Record:
         Over how many rows the scores were averaged before they were judged; 1 in every record that is kept.
     training
         What the detector stated about its fits, for each episode in which it did. None of it in older records.
+    protocol_version
+        Version of the protocol whose rules judged the trial; records from before versions were kept are of the first.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -107,6 +109,7 @@ class Record:
     judging: str = ""
     training: tuple[EpisodeTraining, ...] = ()
     smoothing: int = 1
+    protocol_version: int = 1
 
     @property
     def rows_per_second(self) -> float | None:

@@ -52,6 +52,7 @@ def judged_again(
     record = replace(
         record,
         judging=judging,
+        protocol_version=protocol.version,
         manifest=manifest,
         rows_scored=rows_scored(scored),  # an older record lacks it
         smoothing=smoothing,

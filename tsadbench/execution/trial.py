@@ -205,4 +205,5 @@ def _record(
         leaky=contender.traits.leaky,
         note=cls.note if issubclass(cls, AdaptedDetector) else "",
         training=tuple(one for one in progress.training if one.facts),
+        protocol_version=plan.protocol.version,
     )

@@ -72,7 +72,11 @@ class Judge:
 
     def outdated(self, record: Record) -> bool:
         """Whether other rules than today's have judged a trial, as far as its record says which; reads no data."""
-        if record.status != "ok" or not record.judging:
+        if record.status != "ok":
+            return False
+        if record.protocol_version != self._protocol(record).version:
+            return True
+        if not record.judging:
             return False
         key = record.protocol, str(record.manifest.get("labels_hash")), self._fixed_threshold(record)
         if key not in self._judging:

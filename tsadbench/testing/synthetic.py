@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.recording import Recording
-from tsadbench.base.scores import comparable
+from tsadbench.base.scores import worst_case
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Changes values [n_rows, n_sensors] in place, or returns new ones.
@@ -71,7 +71,7 @@ def periodic(n_periods: int, seed: int) -> tuple[Recording, int]:
 
 
 def auroc(scores: FloatArray, labels: BoolArray) -> float:
-    """Return how often an anomalous row scores higher than a normal one, a row without a score lowest of all."""
+    """Return how often an anomalous row scores higher than a normal one; a row without a score is the worst case."""
     positives = int(labels.sum())
-    wins = float(rankdata(comparable(scores))[labels].sum()) - positives * (positives + 1) / 2
+    wins = float(rankdata(worst_case(scores, labels))[labels].sum()) - positives * (positives + 1) / 2
     return wins / (positives * (len(labels) - positives))

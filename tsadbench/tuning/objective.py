@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from tsadbench.base.scores import comparable
+from tsadbench.base.scores import worst_case
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
 from tsadbench.tuning.folds import Fold
@@ -125,7 +125,7 @@ class Injection(SearchObjective):
 
 
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:
-    """Return the average precision; a row without a score ranks below all others.
+    """Return the average precision; a row without a score counts as the worst case, as under the protocols.
 
     Raises
     ------
@@ -134,7 +134,9 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")
-    return float(average_precision_score(faulty, comparable(scores)))
+    # No threshold flags a miss; scikit-learn's last one does, with the share of the misses in all rows.
+    missed = float(np.mean(np.isnan(scores) & faulty))
+    return float(average_precision_score(faulty, worst_case(scores, faulty))) - missed
 
 
 def _planted(fold: Fold, number: int, seed: int) -> tuple[tuple[Faulty, ...], ...]:

@@ -80,10 +80,8 @@ def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store)
     assert found["c"].false_alarms_per_hour is None
 
 
-@pytest.mark.parametrize(
-    ("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0), ("?", 0.0, 0.0, 0.0)]
-)
-def test_all_flagged_none_flagged_and_nothing_scored(add, store, character, found, share, already_on):
+@pytest.mark.parametrize(("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0)])
+def test_all_flagged_and_none_flagged(add, store, character, found, share, already_on):
     data = make_dataset()
     flagged = {name: character * len(text) for name, text in FLAGGED.items()}
     one = of_result(TrialResult(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
@@ -98,6 +96,23 @@ def test_all_flagged_none_flagged_and_nothing_scored(add, store, character, foun
         TrialResult(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
     )
     assert of_result(TrialResult(add(data, flagged), store, data), "a", ["vus"]).vus_pr == same.vus_pr
+
+
+def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
+    data = make_dataset()
+    complete = of_splits(TrialResult(add(data), store, data), ["overall", "a", "b"], GROUPS)
+    warm_up = of_splits(
+        TrialResult(add(data, {**FLAGGED, "b": "??" + FLAGGED["b"][2:]}), store, data), ["overall", "a", "b"], GROUPS
+    )
+    assert warm_up == complete  # rows 0 and 1 are not evaluated
+    found = of_splits(
+        TrialResult(add(data, {**FLAGGED, "b": "???" + FLAGGED["b"][3:]}), store, data), ["overall", "a", "b"], GROUPS
+    )
+    assert found["a"] == complete["a"]
+    for split, (n_recordings, n_events) in {"overall": (3, 3), "b": (1, 2)}.items():
+        assert {name for name, value in found[split].values(GROUPS).items() if value is not None} == {"rows_per_second"}
+        assert (found[split].n_recordings, found[split].n_events) == (n_recordings, n_events)
+        assert found[split].n_found is found[split].n_false_alarms is found[split].n_delays is None
 
 
 def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):

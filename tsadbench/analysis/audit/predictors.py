@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
-from tsadbench.base.scores import comparable
+from tsadbench.base.scores import worst_case
 from tsadbench.registry import floors, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -78,5 +78,5 @@ def _predictor(name: str, scores: Sequence[FloatArray], truth: Mapping[str, Bool
     pooled, anomalous = np.concatenate(list(scores)), np.concatenate(list(truth.values()))
     if anomalous.all() or not anomalous.any():
         return Predictor(name, None, None)
-    ranked = comparable(pooled)
+    ranked = worst_case(pooled, anomalous)
     return Predictor(name, float(roc_auc_score(anomalous, ranked)), float(average_precision_score(anomalous, ranked)))

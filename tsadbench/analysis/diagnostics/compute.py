@@ -3,7 +3,8 @@
 *Counts are pooled* over the split's recordings: events found of all events, false alarms per hour of all normal time,
 the mean delay over all events that have one. So are affiliation's zones: each event counts once, whichever recording
 holds it. *VUS-PR is the mean* over the recordings that have rows of both classes: its buffers do not cross borders,
-and scores of two fits share no scale. Nothing here sets a threshold or chooses a row: flags and evaluated rows are the
+and scores of two fits share no scale. All of them need a score for every evaluated row of a split: a detector that
+leaves rows out has none there. Nothing here sets a threshold or chooses a row: flags and evaluated rows are the
 protocol's.
 """
 
@@ -27,6 +28,8 @@ from tsadbench.utils.parameters import nearest
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostics:
     """What a trial's flags and scores are worth to an operator, on one split; None where undefined or not asked for.
+
+    If an evaluated row of the split has no score, all are None but the numbers of recordings and events, and the speed.
 
     Parameters
     ----------
@@ -60,17 +63,17 @@ class Diagnostics:
 
     n_recordings: int
     n_events: int
-    n_found: int
-    found: float | None
-    already_on: float | None
-    n_delays: int
-    delay_rows: float | None
-    delay_seconds: float | None
-    n_false_alarms: int
-    false_alarms_per_hour: float | None
-    false_alarms_per_1000_rows: float | None
-    false_alarm_share: float | None
     rows_per_second: float | None
+    n_found: int | None = None
+    found: float | None = None
+    already_on: float | None = None
+    n_delays: int | None = None
+    delay_rows: float | None = None
+    delay_seconds: float | None = None
+    n_false_alarms: int | None = None
+    false_alarms_per_hour: float | None = None
+    false_alarms_per_1000_rows: float | None = None
+    false_alarm_share: float | None = None
     vus_pr: float | None = None
     vus_buffer: int | None = None
     affiliation_precision: float | None = None
@@ -135,6 +138,7 @@ def of_splits(
 class _OfRecording:
     """What one recording adds to the numbers of its splits."""
 
+    complete: bool
     n_normal: int
     n_flagged_normal: int
     n_false_alarms: int
@@ -152,6 +156,7 @@ def _of_recording(scored: ScoredRecording, look_ahead: int, groups: Collection[s
     normal = evaluated & ~scored.anomalous
     truth = scored.anomalous[evaluated]
     return _OfRecording(
+        complete=not np.isnan(scored.scores[evaluated]).any(),
         n_normal=int(np.count_nonzero(normal)),
         n_flagged_normal=int(np.count_nonzero(flagged & normal)),
         n_false_alarms=len(false_alarms_of(scored.anomalous, evaluated, flagged)),
@@ -167,6 +172,12 @@ def _pooled(
     parts: Sequence[_OfRecording], speed: float | None, groups: Collection[str], vus_buffer: int
 ) -> Diagnostics:
     events = [event for part in parts for event in part.events]
+    n_recordings = sum(bool(part.n_normal or part.events) for part in parts)
+    largest_buffer = vus_buffer if "vus" in groups else None
+    if not all(part.complete for part in parts):
+        return Diagnostics(
+            n_recordings=n_recordings, n_events=len(events), rows_per_second=speed, vus_buffer=largest_buffer
+        )
     n_found = sum(event.found for event in events)
     delays = [delay for part in parts for delay in part.delays]
     seconds = [delay.seconds for delay in delays if delay.seconds is not None]
@@ -174,7 +185,7 @@ def _pooled(
     n_false_alarms = sum(part.n_false_alarms for part in parts)
     affiliation = Affiliation.of(zone for part in parts for zone in part.zones)
     return Diagnostics(
-        n_recordings=sum(bool(part.n_normal or part.events) for part in parts),
+        n_recordings=n_recordings,
         n_events=len(events),
         n_found=n_found,
         found=_ratio(n_found, len(events)),
@@ -188,7 +199,7 @@ def _pooled(
         false_alarm_share=_ratio(sum(part.n_flagged_normal for part in parts), n_normal),
         rows_per_second=speed,
         vus_pr=_mean([part.vus_pr for part in parts if part.vus_pr is not None]),
-        vus_buffer=vus_buffer if "vus" in groups else None,
+        vus_buffer=largest_buffer,
         affiliation_precision=affiliation.precision,
         affiliation_recall=affiliation.recall,
         affiliation_f1=affiliation.f1,

@@ -19,7 +19,7 @@ average precision. ``area="trapezoid"`` is aeon's and equals it; it is not the d
 point (recall 0, precision 1), which gives a score that is the same everywhere, and ranks nothing, (1 + P) / 2. (aeon
 returns 0 for a constant score.)
 
-NaN ranks below every other score, as under the protocols; aeon has no rule for NaN.
+It is defined only if every row has a score.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tsadbench.analysis.events import check_rows, runs
-from tsadbench.base.scores import comparable
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
@@ -51,7 +50,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     Parameters
     ----------
     scores
-        [n_rows] higher = more anomalous; NaN ranks lowest.
+        [n_rows] higher = more anomalous.
     anomalous
         [n_rows] the truth.
     buffer
@@ -62,7 +61,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     Returns
     -------
     float or None
-        Between 0 and 1; None if the rows are of one class.
+        Between 0 and 1; None if the rows are of one class, or one of them has no score.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     """
     check_buffer(buffer)
     check_rows(scores, anomalous)
-    if anomalous.all() or not anomalous.any():
+    if anomalous.all() or not anomalous.any() or np.isnan(scores).any():
         return None
     ranks = _ranks(scores)
     existence = _existence(ranks, anomalous, buffer // 2)
@@ -127,10 +126,9 @@ def _ramps(anomalous: BoolArray, largest: int) -> Iterator[_Ramps]:
 
 def _ranks(scores: FloatArray) -> IntArray:
     """Return for each row the first threshold that flags it, [n_rows]; thresholds fall."""
-    values = comparable(scores)
-    descending = np.sort(values)[::-1]
+    descending = np.sort(scores)[::-1]
     thresholds = descending[np.linspace(0, len(scores) - 1, _THRESHOLDS, dtype=np.int64)]
-    return np.searchsorted(-thresholds, -values).astype(np.int64)
+    return np.searchsorted(-thresholds, -scores).astype(np.int64)
 
 
 def _existence(ranks: IntArray, anomalous: BoolArray, largest: int) -> FloatArray:
