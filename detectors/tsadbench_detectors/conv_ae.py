@@ -54,6 +54,7 @@ class ConvAE(Reconstructor):
         shared_output: bool = False,
         dropout: float = 0.2,
         epochs: int = 100,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
@@ -67,6 +68,7 @@ class ConvAE(Reconstructor):
         self.shared_output = shared_output
         self.dropout = dropout
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -86,7 +88,7 @@ class ConvAE(Reconstructor):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "epochs": 2}
+        return {"window": 8, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)

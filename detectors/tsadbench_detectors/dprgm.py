@@ -98,6 +98,7 @@ class DPRGM(Forecaster):
         embedding_size: int = 8,
         alpha: float = 0.2,
         epochs: int = 20,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
@@ -118,6 +119,7 @@ class DPRGM(Forecaster):
         self.embedding_size = embedding_size
         self.alpha = alpha
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -145,7 +147,7 @@ class DPRGM(Forecaster):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"graph": "correlation", "hidden_size": 4, "embedding_size": 2, "epochs": 1}
+        return {"graph": "correlation", "hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)

@@ -47,7 +47,7 @@ class GDN(Forecaster):
         Rows of the trailing mean over each sensor's deviation; 1 = none.
     quirks
         Whether to normalise as the reference does: by the statistics of the recording that is scored (a leak), with
-        eps = .01, and 0 for the first ``smoothing - 1`` scored rows.
+        eps = .01, and 0 for the rows before the first ``smoothing`` forecasts from full windows.
     dropout
         Share of the activations before the last layer that are dropped in training.
 
@@ -77,6 +77,7 @@ class GDN(Forecaster):
         quirks: bool = False,
         dropout: float = 0.2,
         epochs: int = 30,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
@@ -93,6 +94,7 @@ class GDN(Forecaster):
         self.quirks = quirks
         self.dropout = dropout
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -119,7 +121,7 @@ class GDN(Forecaster):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "embedding_size": 8, "epochs": 2}
+        return {"window": 8, "embedding_size": 8, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -145,7 +147,7 @@ class GDN(Forecaster):
         looked_at = held_out if len(held_out) else trained_on
         errors = []
         with torch.inference_mode():
-            for batch in torch.split(looked_at[:: self._gap(len(looked_at))], self.batch_size):
+            for batch in torch.split(looked_at[:: self._plan.gap(len(looked_at))], self.batch_size):
                 past, future = self._past_and_future(windows[batch])
                 errors.append((self.network_(past) - future)[:, 0].abs().cpu().numpy())
         return np.concatenate(errors).astype(np.float64)
@@ -154,12 +156,9 @@ class GDN(Forecaster):
         errors = np.sqrt(self._errors(recording))  # over a horizon of one row: the absolute error
         if not self.quirks:
             return trailing_mean(self._deviations(errors), self.smoothing)
-        scored = errors[self.window :]
-        if len(scored) == 0:
-            return errors
-        median, iqr = _median_and_iqr(scored)
+        median, iqr = _median_and_iqr(errors[self.window :] if len(errors) > self.window else errors)
         smoothed = trailing_mean((errors - median) / (iqr + _EPSILON), self.smoothing)
-        smoothed[self.window : self.window + self.smoothing - 1] = 0.0
+        smoothed[: self.window + self.smoothing - 1] = 0.0
         return smoothed
 
     def _deviations(self, errors: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("grelen", "deep"):
@@ -90,6 +90,7 @@ class GReLeN(NetworkDetector):
         temperature: float = 0.5,
         statistic: Statistic = "difference",
         epochs: int = 12,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
@@ -105,6 +106,7 @@ class GReLeN(NetworkDetector):
         self.temperature = temperature
         self.statistic = statistic
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -145,7 +147,7 @@ class GReLeN(NetworkDetector):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 4, "epochs": 6, "batch_size": 32}
+        return {"window": 8, "hidden_size": 4, "epochs": 6, "min_steps": 1, "batch_size": 32}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -180,8 +182,8 @@ class GReLeN(NetworkDetector):
         # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
         self._network.learner.double()
         stride = self._statistics_stride(recordings, 1)
-        first = self.window - 1
-        by_window = np.concatenate([self._unrelated(recording, stride)[first::stride] for recording in recordings])
+        full = (self._full_windows(recording, self.window, stride=stride) for recording in recordings)
+        by_window = np.concatenate([self._unrelated_in(windows) for of_one in full for _, windows in of_one])
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
 
@@ -199,32 +201,35 @@ class GReLeN(NetworkDetector):
         elif self.statistic == "deviation":
             terms = np.abs(self._unrelated(recording) - self.unrelated_mean_) / self.unrelated_deviation_
         else:
-            before = np.full((1, recording.n_sensors), np.nan)
-            terms = np.abs(np.diff(self._unrelated(recording), axis=0, prepend=before)) / 2
+            by_row = self._unrelated(recording)
+            # Like the first row's window, the one before it would be the first row throughout.
+            terms = np.abs(np.diff(by_row, axis=0, prepend=by_row[:1])) / 2
         return terms / recording.n_sensors
 
-    def _unrelated(self, recording: Recording, stride: int = 1) -> FloatArray:
-        """Return m [n_rows, n_sensors], or every ``stride``-th window's."""
-        by_row = np.full(recording.values.shape, np.nan)
-        for rows, windows in self._windows_by_last_row(recording, stride):
-            by_row[rows] = unrelated(self._probabilities(windows)).cpu().numpy()
-        return by_row
+    def _unrelated(self, recording: Recording) -> FloatArray:
+        """Return m [n_rows, n_sensors]."""
+        return np.concatenate([self._unrelated_in(windows) for windows in self._windows_by_row(recording)])
+
+    def _unrelated_in(self, windows: Tensor) -> FloatArray:
+        """Return m in windows, [n_windows, n_sensors]."""
+        return np.asarray(unrelated(self._probabilities(windows)).cpu())
 
     def _errors(self, recording: Recording) -> FloatArray:
         """Return the squared errors of the windows' last rows, [n_rows, n_sensors]."""
-        by_row = np.full(recording.values.shape, np.nan)
-        for rows, windows in self._windows_by_last_row(recording):
+        errors = []
+        for windows in self._windows_by_row(recording):
             forecast = self._network.decoder(windows[:, :-1], self._probabilities(windows).float())[:, -1]
-            by_row[rows] = (forecast - windows[:, -1]).square().cpu().numpy()
-        return by_row
+            errors.append((forecast - windows[:, -1]).square().double().cpu().numpy())
+        return np.concatenate(errors)
 
     def _probabilities(self, windows: Tensor) -> Tensor:
         """Return those of each pair's types of relation, [batch, type, from, to], with the digits they need."""
         return torch.as_tensor(self._network.learner(windows.double()).softmax(dim=1))
 
-    def _windows_by_last_row(self, recording: Recording, stride: int = 1) -> Iterator[tuple[IntArray, Tensor]]:
-        for first, windows in self._scored_windows(recording, self.window, stride=stride):
-            yield self.window - 1 + first, windows
+    def _windows_by_row(self, recording: Recording) -> Iterator[Tensor]:
+        """Yield batches of the windows that end with each row."""
+        for _, windows in self._scored_windows(recording, self.window, before=self.window - 1):
+            yield windows
 
 
 def unrelated(probabilities: Tensor) -> Tensor:

@@ -64,6 +64,7 @@ class LSTMVAE(NetworkDetector):
         latent_size: int = 4,
         warm_up: int = 5,
         epochs: int = 30,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
@@ -78,6 +79,7 @@ class LSTMVAE(NetworkDetector):
         self.latent_size = latent_size
         self.warm_up = warm_up
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -99,7 +101,7 @@ class LSTMVAE(NetworkDetector):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "epochs": 2}
+        return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -125,8 +127,8 @@ class LSTMVAE(NetworkDetector):
         return torch.as_tensor(0.5 * (surprise + math.log(2 * math.pi)))
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        surprise = np.full(recording.values.shape, np.nan)
-        for first, windows in self._scored_windows(recording, self.window):
+        surprise = np.empty(recording.values.shape)
+        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
             latent, _ = self.network_.encode(windows)  # type: ignore[operator]
             surprise[self.window - 1 + first] = self._surprise(windows, latent)[:, -1].cpu().numpy()
         return surprise

@@ -64,6 +64,7 @@ class MSCRED(NetworkDetector):
         channels: int = 8,
         stride: int = 4,
         epochs: int = 12,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 32,
         learning_rate: float = 3e-3,
@@ -80,6 +81,7 @@ class MSCRED(NetworkDetector):
         self.channels = channels
         self.stride = stride
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -114,7 +116,7 @@ class MSCRED(NetworkDetector):
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
         scales = {"scale_short": 2, "scale_middle": 3, "scale_long": 4}
-        return {**scales, "steps": 3, "channels": 2, "epochs": 2}
+        return {**scales, "steps": 3, "channels": 2, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         for parameter in ("scale_short", "scale_middle", "scale_long", "steps", "gap", "channels"):
@@ -158,8 +160,8 @@ class MSCRED(NetworkDetector):
         return images.view(batch, len(ends), len(self.scales), n_sensors, n_sensors)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        contributions = np.full(recording.values.shape, np.nan)
-        for first, windows in self._scored_windows(recording, self.window):
+        contributions = np.empty(recording.values.shape)
+        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
             # Each image once, though it belongs to as many windows as these have steps.
             rows = torch.cat([windows[0], windows[1:, -1]])
             images = self._images(rows[None], range(self.scale_long, len(rows) + 1))[0]

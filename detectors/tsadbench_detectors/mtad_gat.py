@@ -79,6 +79,7 @@ class MTADGAT(NetworkDetector):
         gamma: float = 1.0,
         dropout: float = 0.3,
         epochs: int = 20,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
@@ -93,6 +94,7 @@ class MTADGAT(NetworkDetector):
         self.gamma = gamma
         self.dropout = dropout
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -114,7 +116,7 @@ class MTADGAT(NetworkDetector):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 10, "stride": 2, "hidden_size": 8, "epochs": 2}
+        return {"window": 10, "stride": 2, "hidden_size": 8, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -143,15 +145,16 @@ class MTADGAT(NetworkDetector):
         """Return the absolute errors of each row's forecast and of its reconstruction, [n_rows, n_sensors] each.
 
         One pass over the windows gives both: a window forecasts the row after it and reconstructs its own last one.
+        The first window, all of it padding, has no last row to reconstruct; the last one no row after it.
         """
-        forecasts, reconstructions = (np.full(recording.values.shape, np.nan) for _ in range(2))
+        forecasts, reconstructions = (np.empty(recording.values.shape) for _ in range(2))
         network = cast("Network", self.network_)
-        for first, windows in self._scored_windows(recording, self.window):
+        for first, windows in self._scored_windows(recording, self.window, before=self.window):
             forecast, reconstruction = network(windows, last_only=True)
             following = first + self.window
-            inside = following < recording.n_rows
+            inside, begun = following < recording.n_rows, following > 0
             forecasts[following[inside]] = forecast.cpu().numpy()[inside]
-            reconstructions[following - 1] = reconstruction[:, -1].cpu().numpy()
+            reconstructions[following[begun] - 1] = reconstruction[:, -1].cpu().numpy()[begun]
         rows = self._rows(recording).cpu().numpy().astype(np.float64)
         return np.abs(forecasts - rows), np.abs(reconstructions - rows)
 

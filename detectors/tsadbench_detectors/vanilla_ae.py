@@ -51,6 +51,7 @@ class VanillaAE(Reconstructor):
         window: int = 1,
         stride: int = 1,
         epochs: int = 40,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 32,
         learning_rate: float = 5e-3,
@@ -62,6 +63,7 @@ class VanillaAE(Reconstructor):
         self.window = window
         self.stride = stride
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -80,7 +82,7 @@ class VanillaAE(Reconstructor):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"epochs": 8}
+        return {"epochs": 8, "min_steps": 1}
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(self.window, recordings[0].n_sensors)

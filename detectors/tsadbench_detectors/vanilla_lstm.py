@@ -49,6 +49,7 @@ class VanillaLSTM(Forecaster):
         stride: int = 2,
         hidden_size: int = 100,
         epochs: int = 25,
+        min_steps: int = 500,
         max_steps: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
@@ -61,6 +62,7 @@ class VanillaLSTM(Forecaster):
         self.stride = stride
         self.hidden_size = hidden_size
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -80,7 +82,7 @@ class VanillaLSTM(Forecaster):
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "epochs": 2}
+        return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)

@@ -123,7 +123,8 @@ class Trial:
         contender = contender_from_label(label, data.dataset)
         self.detector = contender.construction.construct()
         if epochs is not None:
-            self.detector.set_params(epochs=epochs)
+            known = self.detector.get_params()  # older versions have no min_steps
+            self.detector.set_params(epochs=epochs, **({"min_steps": 1} if "min_steps" in known else {}))
 
     def parts(self) -> dict[str, Callable[[], object]]:
         """Return the three parts of the trial by name, to be called in this order."""

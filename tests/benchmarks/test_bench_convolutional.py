@@ -46,7 +46,7 @@ def told(benchmark, work: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_gradient_of_one_batch(benchmark, name: str) -> None:
-    detector = NETWORKS[name](epochs=1).fit(noise(300))
+    detector = NETWORKS[name](epochs=1, min_steps=1).fit(noise(300))
     detector.network_.train()
     windows = torch.randn(detector.batch_size, detector.window + detector.horizon, 8)
 
@@ -59,6 +59,6 @@ def test_the_gradient_of_one_batch(benchmark, name: str) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_scoring_1024_rows(benchmark, name: str) -> None:
-    detector = NETWORKS[name](epochs=1).fit(noise(300))
+    detector = NETWORKS[name](epochs=1, min_steps=1).fit(noise(300))
     fresh = noise(1_024)
     told(benchmark, lambda: detector.score(fresh))

@@ -33,7 +33,9 @@ ROUNDS = 10
 def test_one_training_epoch_of_9405_rows(benchmark, backbone):
     training = noise(9_405)
     # The training errors that the fit ends with are part of the time: a fifth of an epoch's.
-    benchmark.pedantic(DPRGM(prior=PRIOR, backbone=backbone, epochs=1).fit, args=(training,), rounds=3, warmup_rounds=1)
+    benchmark.pedantic(
+        DPRGM(prior=PRIOR, backbone=backbone, epochs=1, min_steps=1).fit, args=(training,), rounds=3, warmup_rounds=1
+    )
 
 
 class PlainEncoder(nn.Module):
@@ -114,7 +116,7 @@ def test_a_training_step_of_256_windows(benchmark):
 
 
 def test_scoring_37401_rows(benchmark):
-    detector = DPRGM(prior=PRIOR, epochs=1).fit(noise(1_000))
+    detector = DPRGM(prior=PRIOR, epochs=1, min_steps=1).fit(noise(1_000))
     benchmark.pedantic(detector.score, args=(noise(37_401),), rounds=3, warmup_rounds=1)
 
 
@@ -125,7 +127,7 @@ import psutil
 from tests.helpers.noise import PRIOR, noise
 from tsadbench_detectors.dprgm import DPRGM
 
-detector = DPRGM(prior=PRIOR, epochs=1).fit(noise(1_000))
+detector = DPRGM(prior=PRIOR, epochs=1, min_steps=1).fit(noise(1_000))
 recording = noise(10**6)
 before = psutil.Process().memory_info().rss
 start = time.perf_counter()

@@ -31,7 +31,9 @@ def model(tmp_path_factory) -> Model:
         Dataset("noise", (noise(1_000),), (test,), splits),
         Labels({"test": noise(100).values[:, 0] > 3}, splits),
     )
-    fitted = fit_model(DPRGM(prior=PRIOR, epochs=1), data, tmp_path_factory.mktemp("model") / "dprgm.model")
+    fitted = fit_model(
+        DPRGM(prior=PRIOR, epochs=1, min_steps=1), data, tmp_path_factory.mktemp("model") / "dprgm.model"
+    )
     limit_threads(1)
     return fitted
 

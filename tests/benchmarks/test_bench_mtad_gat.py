@@ -76,7 +76,7 @@ def test_a_training_step_of_64_windows(benchmark):
 
 def test_scoring_2048_windows(benchmark):
     limit_threads(1)
-    detector = MTADGAT(epochs=1).fit(noise(300))
+    detector = MTADGAT(epochs=1, min_steps=1).fit(noise(300))
     recording = noise(2_048 + detector.window)
 
     def score(network: nn.Module) -> None:

@@ -1,4 +1,4 @@
-"""Trainings bounded from above: every k-th window, or so many steps."""
+"""Trainings bounded: every k-th window, so many steps at most, so many at least; and whether a loss has levelled."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tsadbench.base import Detector, FloatArray
 from tsadbench.registry import load_detector
 from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.network_detector import NetworkDetector
+from tsadbench_detectors.deep.training import has_levelled
 
 NETWORKS = (
     "conv-ae",
@@ -44,6 +45,7 @@ class Counting(NetworkDetector):
         window: int = 3,
         stride: int = 1,
         epochs: int = 3,
+        min_steps: int = 1,
         max_steps: int | None = None,
         batch_size: int = 10,
         learning_rate: float = 1e-3,
@@ -55,6 +57,7 @@ class Counting(NetworkDetector):
         self.window = window
         self.stride = stride
         self.epochs = epochs
+        self.min_steps = min_steps
         self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -95,6 +98,7 @@ def test_without_a_bound_all_epochs_are_trained() -> None:
         "share_seen": 1.0,
         "loss": detector.losses_[2][0],
         "held_out_loss": None,
+        "levelled": False,
         "on_gpu": False,
     }
 
@@ -117,14 +121,78 @@ def test_a_bound_at_the_end_of_an_epoch_starts_no_other(max_steps: int) -> None:
     assert len(detector.batches_) == max_steps
 
 
-def test_early_stopping_comes_first_if_it_comes_first() -> None:
-    class Rises(Counting):
-        def _loss(self, windows: Tensor) -> Tensor:
-            return super()._loss(windows) if self.network_.training else -super()._loss(windows)
+@pytest.mark.parametrize(("min_steps", "epochs"), [(1, 3), (9, 3), (10, 4), (13, 5), (15, 5), (16, 6)])
+def test_whole_epochs_follow_until_the_fewest_steps_are_taken(min_steps: int, epochs: int) -> None:
+    unbounded = Counting(epochs=epochs).fit(ramp(27))
+    detector = Counting(min_steps=min_steps).fit(ramp(27))
+    assert detector.batches_ == unbounded.batches_
+    assert detector.training_facts()["steps"] == 3 * epochs
+    assert len(detector.losses_) == epochs
 
+
+def test_the_upper_bound_on_steps_wins_over_the_lower_one() -> None:
+    assert Counting(min_steps=100, max_steps=7).fit(ramp(27)).training_facts()["steps"] == 7
+
+
+class Rises(Counting):
+    """Its held-out loss is smallest after the first epoch."""
+
+    def _loss(self, windows: Tensor) -> Tensor:
+        return super()._loss(windows) if self.network_.training else -super()._loss(windows)
+
+
+def test_early_stopping_comes_first_if_it_comes_first() -> None:
     detector = Rises(held_out=0.2, epochs=50, max_steps=100).fit(ramp(60))
     assert len(detector.losses_) == 2
     assert detector.training_facts()["steps"] == 10
+
+
+@pytest.mark.parametrize(("min_steps", "epochs"), [(1, 4), (20, 4), (21, 5), (50, 10), (300, 60)])
+def test_early_stopping_waits_for_the_fewest_steps(min_steps: int, epochs: int) -> None:
+    detector = Rises(held_out=0.2, patience=3, epochs=50, min_steps=min_steps).fit(ramp(60))  # 5 steps an epoch
+    assert len(detector.losses_) == epochs
+    assert detector.training_facts()["levelled"] is True
+
+
+def test_early_stopping_does_not_act_at_the_first_epoch_after_the_fewest_steps_if_the_loss_has_just_fallen() -> None:
+    class Falls(Counting):
+        def _loss(self, windows: Tensor) -> Tensor:
+            loss = super()._loss(windows)
+            return loss if self.network_.training or len(self.losses_) == 3 else -loss
+
+    # The held-out loss rises, falls in the fourth epoch (15 to 20 steps), and rises again.
+    assert len(Falls(held_out=0.2, patience=2, epochs=50, min_steps=20).fit(ramp(60)).losses_) == 6
+
+
+def step_losses(*tenths: float, n_steps: int = 100) -> FloatArray:
+    return np.repeat(np.array(tenths, dtype=np.float64), n_steps // 10)
+
+
+FALL = (10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.5, 2.2)
+
+
+@pytest.mark.parametrize(
+    ("losses", "levelled"),
+    [
+        (step_losses(*FALL, 2.0, 2.0), True),
+        (step_losses(*FALL, 2.0, 1.97), True),
+        (step_losses(*FALL, 2.0, 2.3), True),
+        (step_losses(*FALL, 2.0, 1.9), False),  # 5 % of itself, 1.2 % of the fall since the first tenth
+        (98.0 + step_losses(*FALL, 2.0, 1.8), False),  # 0.2 % of itself, 2.4 % of that fall
+        (98.0 + step_losses(*FALL, 2.0, 1.9), True),
+        (-500.0 + step_losses(*FALL, 2.0, 1.9), True),  # a log-likelihood
+        (-500.0 + step_losses(*FALL, 2.0, 1.5), False),
+        (step_losses(*range(10, 20)), True),  # rises
+        (np.exp(-np.arange(300) / 100), False),
+        (np.exp(-np.arange(1000) / 10) + 1.0, True),
+        (np.ones(19), False),
+        (np.ones(20), True),
+        (np.ones(1), False),
+        (step_losses(*FALL, 2.0, 1.0, n_steps=20), False),
+    ],
+)
+def test_a_loss_has_levelled_if_its_last_tenth_of_steps_hardly_lowers_it(losses: FloatArray, levelled: bool) -> None:
+    assert has_levelled(losses) is levelled
 
 
 def test_the_held_out_loss_of_a_part_of_an_epoch_counts() -> None:
@@ -168,9 +236,10 @@ def test_progress_says_what_share_was_seen_and_counts_steps_if_they_are_bounded(
             Counting(**bounds).fit(ramp(rows))  # type: ignore[arg-type]
         return heard
 
+    falling = "training ended while the loss was still falling"
     assert all("saw" not in note for _, _, note in reports(60))
-    assert reports(60, stride=4)[-1] == (3, 3, "saw 25 % of the training windows")
-    assert reports(60, max_steps=2)[-1] == (2, 2, "saw 34 % of the training windows")
+    assert reports(60, stride=4)[-1] == (3, 3, f"saw 25 % of the training windows; {falling}")
+    assert reports(60, max_steps=2)[-1] == (2, 2, f"saw 34 % of the training windows; {falling}")
     assert reports(27, max_steps=100)[-1][:2] == (9, 9)
     within = reports(2_502, epochs=2)
     assert [done for done, _, _ in within] == [0, 0, 1, 1, 1, 2]
@@ -234,8 +303,9 @@ def test_training_errors_are_bounded_with_the_steps() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_network_takes_both_bounds(name: str) -> None:
+def test_every_network_takes_the_bounds(name: str) -> None:
     parameters = inspect.signature(load_detector(name)).parameters
+    assert parameters["min_steps"].default == 500
     assert parameters["max_steps"].default is None
     assert parameters["stride"].default >= 1
 
@@ -269,7 +339,9 @@ def test_a_bounded_network_scores_every_row_that_an_unbounded_one_scores(name: s
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize(("parameter", "value"), [("max_steps", 0), ("max_steps", 2.5), ("stride", 0)])
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("min_steps", -1), ("min_steps", 0), ("max_steps", 0), ("max_steps", 2.5), ("stride", 0)]
+)
 def test_wrong_bounds_are_named(name: str, parameter: str, value: float) -> None:
     cls = load_detector(name)
     with pytest.raises(UsageError, match=f"{parameter} must be an integer of at least 1, found {value}"):

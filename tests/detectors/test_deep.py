@@ -68,6 +68,11 @@ class Level(Forecaster):
         return np.asarray(self._errors(recording).sum(axis=1))
 
 
+def padded(rows: FloatArray, n_before: int) -> FloatArray:
+    """Rows with so many copies of the first one before them: what a detector is to see of a recording's beginning."""
+    return np.concatenate([np.repeat(rows[:1], n_before, axis=0), rows])
+
+
 def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
     return slope * np.arange(n_rows, dtype=np.float64)[:, None]
 
@@ -83,7 +88,10 @@ def test_errors_by_hand() -> None:
     errors = detector.score(ramp(6, slope=2.0))
     # One row on, a slope of 2 has moved by 2 / deviation, two rows on by twice that, and so on.
     misses = [(steps * 2.0 / deviation - level) ** 2 for steps in (1, 2, 3)]
-    expected = [np.nan, np.nan, np.mean(misses), np.mean(misses), np.mean(misses[:2]), misses[0]]
+    # Before the first row it has not moved: to row 0 by no step, to rows 0 to 2 by up to two.
+    unmoved, one, two = level**2, *misses[:2]
+    first = [np.mean([unmoved, one, two]), np.mean(misses)]
+    expected = [*first, np.mean(misses), np.mean(misses), np.mean(misses[:2]), misses[0]]
     np.testing.assert_allclose(errors, expected, rtol=1e-5)
 
 
@@ -96,13 +104,37 @@ def test_training_errors_are_those_of_full_horizons(horizon: int) -> None:
     assert len(detector.training_errors_) == (7 - horizon + 1) + (5 - horizon + 1)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2])
-def test_a_recording_without_a_row_after_its_first_window_is_not_scored(n_rows: int) -> None:
-    assert np.isnan(Level().fit(ramp(9)).score(ramp(n_rows))).all()
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 6, 9])
+@pytest.mark.parametrize("window", [1, 2, 4])
+def test_every_row_is_scored_as_if_the_first_row_had_stood_still_before(n_rows: int, window: int) -> None:
+    detector, rows = Level(window=window).fit(noise(30)), noise(n_rows, seed=1)
+    longer = padded(rows, window)
+    np.testing.assert_allclose(detector.score(rows), detector.score(longer)[window:], rtol=1e-6)
+    by_hand = []
+    scaled = detector.scaler_.scaled(longer)
+    level = detector.network_.get_parameter("level").detach().numpy()
+    for row in range(window, len(longer)):
+        forecast = scaled[row - 1] + level
+        by_hand.append(((scaled[row : row + 3] - forecast) ** 2).mean(axis=0).sum())
+    np.testing.assert_allclose(detector.score(rows), by_hand, rtol=1e-5)
 
 
-def test_one_row_after_the_first_window_is_scored() -> None:
-    assert np.isfinite(Level().fit(ramp(9)).score(ramp(3))).tolist() == [False, False, True]
+def test_padding_changes_no_bit_of_the_other_rows_scores() -> None:
+    detector, rows = Level(window=7).fit(noise(40)), noise(600, seed=1)
+    windows = [
+        errors.sum(axis=1)
+        for _, batch in detector._full_windows(Recording("a", rows, ("x0", "x1")), 10, 2)
+        for errors in [detector._errors_of(batch)]
+    ]
+    np.testing.assert_array_equal(detector.score(rows)[7:], np.concatenate(windows))
+
+
+def test_nothing_that_is_learned_comes_from_padded_windows() -> None:
+    detector = Level(window=4, epochs=2).fit([noise(20), noise(12, seed=1)])
+    seen = torch.cat(detector.network_.seen)
+    assert not (seen[:, 0] == seen[:, 1]).all(dim=1).any()
+    assert len(seen) == 2 * ((20 - 6) + (12 - 6))
+    assert len(detector.training_errors_) == (20 - 6) + (12 - 6)
 
 
 def test_every_training_window_is_seen_once_an_epoch_in_another_order() -> None:
@@ -119,8 +151,9 @@ def test_training_lowers_the_loss_and_reports_it() -> None:
     reports: list[tuple[int, int, str]] = []
     with listening(lambda done, total, note: reports.append((done, total, note))):
         Level(epochs=5, learning_rate=0.01, batch_size=100).fit(ramp(30))
-    assert [(done, total) for done, total, _ in reports] == [(epoch, 5) for epoch in range(1, 6)]
-    losses = [float(note.removeprefix("loss ")) for _, _, note in reports]
+    assert [(done, total) for done, total, _ in reports] == [*[(epoch, 5) for epoch in range(1, 6)], (5, 5)]
+    assert reports[-1][2] == "training ended while the loss was still falling"
+    losses = [float(note.removeprefix("loss ")) for _, _, note in reports[:-1]]
     assert losses == sorted(set(losses), reverse=True)
     assert len(losses) == 5
 

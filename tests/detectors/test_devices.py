@@ -114,7 +114,7 @@ def test_a_plan_for_other_machines_does_not(small_data: LabelledDataset, monkeyp
 def test_a_model_from_a_gpu_is_read_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     cls = load_detector("vanilla-ae")
     with fake_cuda():
-        fitted = cls(epochs=1, device="cuda").fit(TRAINING)
+        fitted = cls(epochs=1, min_steps=1, device="cuda").fit(TRAINING)
         scores, parts = fitted.score(TEST), to_parts(fitted)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(UsageError, match=r"\['cpu'\], found 'cuda'; choose one of these with --device$"):
@@ -150,7 +150,7 @@ class Planted(Forecaster):
 
     def _score(self, recording: Recording) -> FloatArray:
         if self.mistake == "array":
-            for _, windows in self._scored_windows(recording, self.window):
+            for _, windows in self._full_windows(recording, self.window):
                 self.network_(windows).numpy()
         return np.asarray(self._errors(recording).sum(axis=1))
 

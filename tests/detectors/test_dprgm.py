@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from tests.detectors.test_deep import padded
 from tsadbench import DataError, Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
 from tsadbench.utils.arrays import FloatArray
@@ -28,7 +29,15 @@ GRAPHS = ("domain", "none", "complete", "random", "correlation")
 
 
 def small(**parameters: object) -> DPRGM:
-    defaults = {"prior": PRIOR, "window": 6, "horizon": 3, "hidden_size": 4, "embedding_size": 2, "epochs": 2}
+    defaults = {
+        "prior": PRIOR,
+        "window": 6,
+        "horizon": 3,
+        "hidden_size": 4,
+        "embedding_size": 2,
+        "epochs": 2,
+        "min_steps": 1,
+    }
     return DPRGM(**{**defaults, "learning_rate": 0.01, "batch_size": 32, **parameters})  # type: ignore[arg-type]
 
 
@@ -88,14 +97,12 @@ def test_the_score_from_the_forecasts(node_weights: bool, alpha: float) -> None:
         [errors_one_by_one(detector, (recording.values - mean) / deviation)[:-2] for recording in training]
     )
     first, median, third = np.quantile(calibration, [0.25, 0.5, 0.75], axis=0)
-    errors = errors_one_by_one(detector, (test.values - mean) / deviation)
+    errors = errors_one_by_one(detector, padded((test.values - mean) / deviation, 6))
     weighted = weights * np.maximum(0, (errors - median) / (third - first))
     expected = (1 - alpha) * weighted.sum(axis=1) / 3 + alpha * weighted.max(axis=1)
 
-    scores = detector.score(test)
-    assert np.isnan(scores[:6]).all()
-    np.testing.assert_allclose(scores[6:], expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(detector.contributions(test)[6:], weighted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(detector.score(test), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(detector.contributions(test), weighted, rtol=1e-4, atol=1e-6)
 
 
 def test_the_score_from_the_contributions(fitted: DPRGM) -> None:
@@ -116,14 +123,15 @@ def test_edges_and_weights_are_those_of_the_raw_training_rows(fitted: DPRGM) -> 
     np.testing.assert_array_equal(small(edge_weights=False).fit(plant(60)).adjacency_, PRIOR.matrix(SENSORS))
 
 
-@pytest.mark.parametrize("n_rows", [1, 6])
-def test_a_recording_without_a_row_after_its_first_window_is_not_scored(fitted: DPRGM, n_rows: int) -> None:
-    assert np.isnan(fitted.score(plant(n_rows))).all()
+@pytest.mark.parametrize("n_rows", [1, 2, 6, 7])
+def test_a_recording_shorter_than_a_window_is_scored(fitted: DPRGM, n_rows: int) -> None:
+    longer = Recording("longer", padded(plant(n_rows).values, 6), SENSORS)
+    np.testing.assert_allclose(fitted.score(plant(n_rows)), fitted.score(longer)[6:], rtol=1e-5)
 
 
 def test_the_last_rows_are_scored_from_the_horizon_that_exists(fitted: DPRGM) -> None:
     recording = plant(30, seed=2)
-    assert np.isfinite(fitted.score(recording)).tolist() == [False] * 6 + [True] * 24
+    assert np.isfinite(fitted.score(recording)).all()
     for shorter in (27, 28, 29):
         scores = fitted.score(recording.rows(0, shorter))
         full = shorter - 3 + 1
@@ -159,7 +167,6 @@ def test_windows_never_cross_recordings() -> None:
     alone = [apart.score(part) for part in parts]
     for scores, expected in zip(apart.training_scores(parts), alone, strict=True):
         np.testing.assert_array_equal(scores, expected)
-        assert np.isnan(scores[:6]).all()
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -330,7 +337,7 @@ def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
 def test_too_few_training_rows() -> None:
     with pytest.raises(DataError, match="DPRGM: expected a training recording of at least 9 rows"):
         small().fit(plant(8))
-    assert np.isnan(small().fit(plant(9)).score(plant(9))[:6]).all()
+    assert np.isfinite(small().fit(plant(9)).score(plant(9))).all()
 
 
 @pytest.mark.parametrize(("graph", "needs"), [(graph, graph in ("domain", "random")) for graph in GRAPHS])

@@ -366,7 +366,7 @@ def test_the_prior_runs(messages, tmp_path, tsadbench):
     assert checked.code == 0
     assert "3 edges between 3 of the 8 sensors of pumploop" in checked.out
     ran = tsadbench(
-        "run", "-d", "dprgm", "--set", f"dprgm.prior={tmp_path}/mine.json", "--set", "dprgm.epochs=1", "--set",
+        "run", "-d", "dprgm", "--set", f"dprgm.prior={tmp_path}/mine.json", "--set", "dprgm.max_steps=9", "--set",
         "dprgm.edge_votes=on", "--dataset", "pumploop", "--seeds", "1", "--no-floors", "--split", "overall",
         "--format", "csv", "--out", tmp_path / "runs",
     )  # fmt: skip

@@ -97,7 +97,7 @@ class TestVotes:
 
         recording = Recording("r", rng.normal(size=(120, 3)), ("a", "b", "c"))
         dprgm = load_detector("dprgm")
-        small = {"hidden_size": 4, "embedding_size": 2, "epochs": 1, "prior": self.PRIOR}
+        small = {"hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1, "prior": self.PRIOR}
         plain = dprgm(**small).fit([recording])
         voted = dprgm(edge_votes=True, **small).fit([recording])
         np.testing.assert_allclose(voted.adjacency_, plain.adjacency_ * self.PRIOR.votes(("a", "b", "c")))

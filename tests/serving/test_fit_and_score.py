@@ -138,7 +138,9 @@ def start(out: Path, *arguments: object, **options) -> subprocess.Popen[bytes]:
 def ahead_model(plant, tmp_path_factory) -> Path:
     """DPR-GM: it looks three rows ahead."""
     out = tmp_path_factory.mktemp("ahead") / "dprgm.model"
-    fit_model("dprgm[graph=correlation,window=4,horizon=4,hidden_size=4,epochs=1]", str(plant / "card.toml"), out)
+    fit_model(
+        "dprgm[graph=correlation,window=4,horizon=4,hidden_size=4,epochs=1,min_steps=1]", str(plant / "card.toml"), out
+    )
     return out
 
 

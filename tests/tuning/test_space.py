@@ -181,7 +181,7 @@ def _plant() -> LabelledDataset:
     return LabelledDataset(Dataset("plant", (rows,), (test,), splits), labels)
 
 
-NETWORKS = [name for name in TUNABLE if hasattr(load_detector(name), "_mean_loss")]
+NETWORKS = [name for name in TUNABLE if hasattr(load_detector(name), "_build_network")]
 
 
 @pytest.mark.parametrize("name", NETWORKS)

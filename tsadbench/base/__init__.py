@@ -26,14 +26,16 @@ from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.smoothing import trailing_mean
 from tsadbench.base.trailing_windows import trailing_windows
-from tsadbench.base.training_facts import SHARE_SEEN, EpisodeTraining, Fact, share_note
+from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [
+    "LEVELLED",
     "SHARE_SEEN",
+    "STILL_FALLING",
     "AdaptedDetector",
     "BoolArray",
     "Choice",

@@ -13,8 +13,11 @@ import numpy as np
 from tsadbench.errors import ContractError
 
 Fact: TypeAlias = bool | int | float | None
-# The fact that tables mark if it is below 1.
+# The facts that tables mark: the share of the windows that was trained on, if it is below 1, and whether the loss had
+# levelled out when training ended, if it had not.
 SHARE_SEEN = "share_seen"
+LEVELLED = "levelled"
+STILL_FALLING = "training ended while the loss was still falling"
 
 _MOST_FACTS = 32
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -55,6 +58,8 @@ def checked_facts(facts: object, where: str) -> dict[str, Fact]:
     share = checked.get(SHARE_SEEN)
     if share is not None and not 0.0 <= share <= 1.0:
         raise ContractError(f"{where}: expected {SHARE_SEEN} to be a share from 0 to 1, found {share}")
+    if not isinstance(levelled := checked.get(LEVELLED), bool | None):
+        raise ContractError(f"{where}: expected {LEVELLED} to be True, False or None, found {levelled!r}")
     return checked
 
 

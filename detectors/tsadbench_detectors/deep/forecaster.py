@@ -34,31 +34,33 @@ class Forecaster(NetworkDetector):
         past, future = self._past_and_future(windows)
         return nn.functional.mse_loss(self.network_(past), future)
 
-    def _errors(self, recording: Recording, stride: int = 1) -> FloatArray:
+    def _errors(self, recording: Recording) -> FloatArray:
         """Return each sensor's mean squared error, [n_rows, n_sensors], in scaled units.
 
         Row t holds the error of the forecast made from the ``window`` rows before it, over the rows t to
-        t + horizon - 1, or to the recording's end if that comes first. The first ``window`` rows have no
-        forecast: they are NaN. So are, with a ``stride``, all rows but each ``stride``-th after them.
+        t + horizon - 1, or to the recording's end if that comes first. Copies of the first row stand in for rows
+        before the recording.
         """
-        errors = np.full(recording.values.shape, np.nan)
+        errors = np.empty(recording.values.shape)
         length = self.window + self.horizon
-        for first, windows in self._scored_windows(recording, length, self.horizon - 1, stride):
-            past, future = self._past_and_future(windows)
-            squared = (self.network_(past) - future).square()
-            errors[self.window + first] = squared.nanmean(dim=1).cpu().numpy()
+        for first, windows in self._scored_windows(recording, length, before=self.window, missing=self.horizon - 1):
+            errors[self.window + first] = self._errors_of(windows)
         return errors
 
     def _training_errors(self, recordings: Sequence[Recording]) -> FloatArray:
         """Return the training windows' errors, [n_windows, n_sensors]; some of them if ``max_steps`` is set."""
         stride = self._statistics_stride(recordings, self.stride)
-        ends = [max(0, recording.n_rows - self.horizon + 1) for recording in recordings]
-        return np.concatenate(
-            [
-                self._errors(recording, stride)[self.window : end : stride]
-                for recording, end in zip(recordings, ends, strict=True)
-            ]
-        )
+        errors = []
+        for recording in recordings:
+            for first, windows in self._full_windows(recording, self.window + self.horizon, self.horizon - 1, stride):
+                n_complete = int((first <= recording.n_rows - self.window - self.horizon).sum())
+                errors.append(self._errors_of(windows)[:n_complete])
+        return np.concatenate(errors)
+
+    def _errors_of(self, windows: Tensor) -> FloatArray:
+        """Return each window's mean squared error of the forecast rows that exist, [n_windows, n_sensors]."""
+        past, future = self._past_and_future(windows)
+        return np.asarray((self.network_(past) - future).square().nanmean(dim=1).double().cpu())
 
     def _past_and_future(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         return windows[:, : self.window], windows[:, self.window :]

@@ -7,13 +7,12 @@ network, its loss and its score: it writes `_build_network`, `_loss` and, by `_s
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import cast
 
@@ -22,19 +21,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tsadbench import DataError, UsageError, progress
-from tsadbench.base import SHARE_SEEN, Detector, Fact, FloatArray, IntArray, Recording, Traits, share_note
+from tsadbench import DataError
+from tsadbench.base import Detector, Fact, FloatArray, IntArray, Recording, Traits
 from tsadbench_detectors.deep.device import find_device
-from tsadbench_detectors.deep.windows import Windows
+from tsadbench_detectors.deep.training import Training, TrainingPlan, mean_loss
+from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser
 
-# Windows scored at once. It does not change the scores; with about 2,000 sequences (of 8 sensors), a recurrent layer's
-# step still fits in a core's cache.
-_WINDOWS_AT_ONCE = 256
-# Training steps between two reports within an epoch.
-_STEPS_A_REPORT = 100
-# Of so many windows, evenly spaced, quantiles and mean losses are known well enough.
-_ENOUGH_WINDOWS = 10_000
 # Far outside any sensor's range, and its square is still a float32.
 _LARGEST_SCALED = 1e15
 
@@ -42,8 +35,9 @@ _LARGEST_SCALED = 1e15
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass's constructor stores the parameters below and its own. One without ``stride``, ``max_steps``, or
-    ``held_out`` and ``patience``, leaves them as they are here: it trains on all windows, as often as ``epochs`` says.
+    A subclass's constructor stores the parameters below and its own. One without ``stride``, ``min_steps``,
+    ``max_steps``, or ``held_out`` and ``patience``, leaves them as they are here: it trains on all windows, as often as
+    ``epochs`` says.
     By default, a row's score is the sum of its sensors' contributions.
 
     Parameters
@@ -53,12 +47,15 @@ class NetworkDetector(Detector):
     stride
         Rows from the start of one training window to the start of the next; every row is scored.
     epochs
-        Passes over the training windows, at most.
+        Passes over the training windows, at most; more if ``min_steps`` takes more.
+    min_steps
+        Training steps, at least: after the last epoch whole epochs follow until so many are taken, and ``patience``
+        ends no training before. Thus few training rows train a network as well as many.
     max_steps
-        Training steps, at most; None: no bound. The first steps are those of a training without a bound, which then
-        ends, within an epoch if need be. What else a fit computes of its windows is bounded too: losses on held-out
-        windows, and errors for later use, come from at most as many windows, evenly spaced, as these steps hold, or
-        from 10,000 if that is more.
+        Training steps, at most, even if ``min_steps`` is more; None: no bound. The first steps are those of a training
+        without a bound, which then ends, within an epoch if need be. What else a fit computes of its windows is bounded
+        too: losses on held-out windows, and errors for later use, come from at most as many windows, evenly spaced, as
+        these steps hold, or from 10,000 if that is more.
     batch_size
         Windows per training step.
     learning_rate
@@ -79,6 +76,7 @@ class NetworkDetector(Detector):
     horizon: int = 0
     stride: int = 1
     epochs: int
+    min_steps: int = 1
     max_steps: int | None = None
     batch_size: int
     learning_rate: float
@@ -90,15 +88,9 @@ class NetworkDetector(Detector):
     scaler_: Scaler
     network_: nn.Module
     device_: torch.device
-    # After each epoch, the last of which may be a part of one: the mean loss of the windows trained on in it, and the
-    # held-out windows' (NaN if there are none).
+    # After each epoch: mean training and held-out loss (`Training.losses`); a loss may look at how many there are.
     losses_: list[tuple[float, float]]
-    # Training steps taken, and those there are if nothing ends training early.
-    steps_: int
-    most_steps_: int
-    # Windows trained on at least once, and those that could be with a stride of 1.
-    n_seen_: int
-    n_windows_: int
+    facts_: dict[str, Fact]
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -140,7 +132,7 @@ class NetworkDetector(Detector):
         self.network_.to(self.device_).eval()
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
-        for parameter in ("window", "stride", "epochs", "batch_size", "patience"):
+        for parameter in ("window", "stride", "epochs", "min_steps", "batch_size", "patience"):
             self._require_integer(parameter, at_least=1)
         if self.max_steps is not None:
             self._require_integer("max_steps", at_least=1)
@@ -187,7 +179,10 @@ class NetworkDetector(Detector):
         with self._own_randomness():
             # The initial weights are drawn on the CPU, so that they are the same on every device.
             self.network_ = self._build_network(recordings).to(self.device_)
-            self._run_epochs(self._training_windows(recordings))
+            windows = self._training_windows(recordings)
+            training = Training(type(self).__name__, self.network_, self._loss, windows, self._plan)
+            self.losses_ = training.losses
+            self.facts_ = training.run()
         self.network_.eval()
 
     @contextmanager
@@ -206,117 +201,19 @@ class NetworkDetector(Detector):
         rows = [self._rows(recording) for recording in recordings]
         return Windows(rows, self.window + self.horizon, self.stride)
 
-    def _run_epochs(self, windows: Windows) -> None:
-        """Train ``network_`` until the last epoch or step, or until the held-out loss stops falling."""
-        # One kernel for all weights instead of a dozen each, which small networks would spend most of a step in.
-        fused = self.device_.type in ("cpu", "cuda")
-        optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate, fused=fused)
-        order = torch.Generator().manual_seed(self.seed)
-        training, held_out = windows.hold_out(self.held_out)
-        held_out = held_out[:: self._gap(len(held_out))]
-        best, best_weights = math.inf, None
-        since_best = 0
-        self.losses_ = []
-        self.steps_, self.n_seen_, self.n_windows_ = 0, 0, windows.n_without_stride(training)
-        self.most_steps_ = self.epochs * math.ceil(len(training) / self.batch_size)
-        if self.max_steps is not None:
-            self.most_steps_ = min(self.most_steps_, self.max_steps)
-        for epoch in range(1, self.epochs + 1):
-            loss = self._run_epoch(epoch, optimiser, windows, training[torch.randperm(len(training), generator=order)])
-            watched = self._mean_loss(windows, held_out)
-            self.losses_.append((loss, watched))
-            self._report(epoch, f"loss {loss:.4f}" + ("" if math.isnan(watched) else f", held out {watched:.4f}"))
-            if len(held_out) > 0:
-                since_best = 0 if watched < best else since_best + 1
-                if watched < best:
-                    best, best_weights = watched, copy.deepcopy(self.network_.state_dict())
-            if since_best == self.patience or self.steps_ == self.max_steps:
-                break
-        if best_weights is not None:
-            self.network_.load_state_dict(best_weights)
-        if note := share_note([self._training_facts()]):
-            self._report(epoch, note)
-
-    def _run_epoch(self, epoch: int, optimiser: torch.optim.Optimizer, windows: Windows, shuffled: Tensor) -> float:
-        """Take a step for each batch of the windows of these numbers; return the mean loss of those trained on."""
-        batches = torch.split(shuffled, self.batch_size)
-        if self.max_steps is not None:
-            batches = batches[: self.max_steps - self.steps_]
-        self.network_.train()
-        loss, n_seen = 0.0, 0
-        for step, batch in enumerate(batches, start=1):
-            loss += self._step(optimiser, windows[batch]) * len(batch)
-            n_seen += len(batch)
-            self.steps_ += 1
-            if step % _STEPS_A_REPORT == 0:
-                self._require_finite(loss, epoch)
-                self._report(epoch - 1, f"step {step} of {len(batches)} in epoch {epoch}, loss {loss / n_seen:.4f}")
-        self.n_seen_ = max(self.n_seen_, n_seen)
-        self._require_finite(loss, epoch)
-        return loss / n_seen
-
-    def _require_finite(self, loss: float, epoch: int) -> None:
-        if not math.isfinite(loss):
-            raise UsageError(
-                f"{type(self).__name__}: the loss became {loss} in epoch {epoch} of {self.epochs}; "
-                f"make learning_rate smaller, it is {self.learning_rate}"
-            )
-
-    def _report(self, epochs: int, note: str) -> None:
-        """Report progress in epochs; in steps if those are bounded."""
-        if self.max_steps is None:
-            progress(epochs, self.epochs, note)
-        else:
-            progress(self.steps_, self.most_steps_, note)
+    @property
+    def _plan(self) -> TrainingPlan:
+        return TrainingPlan(**{field.name: getattr(self, field.name) for field in fields(TrainingPlan)})
 
     def _training_facts(self) -> Mapping[str, Fact]:
-        """Return steps, epochs (the last of which may be a part of one), and the last epoch's losses.
-
-        ``n_windows`` counts the windows that could be trained on with a stride of 1, without those held out;
-        ``share_seen`` is the share of them that was trained on at least once.
-        """
-        if not hasattr(self, "steps_"):  # a model file of version 0.1.0
-            return {}
-        loss, held_out_loss = self.losses_[-1]
-        return {
-            "steps": self.steps_,
-            "epochs": len(self.losses_),
-            "n_windows": self.n_windows_,
-            SHARE_SEEN: self.n_seen_ / self.n_windows_,
-            "loss": loss,
-            "held_out_loss": held_out_loss if math.isfinite(held_out_loss) else None,
-            "on_gpu": self.device_.type == "cuda",
-        }
-
-    def _gap(self, n_windows: int) -> int:
-        """Return k: of so many windows, every k-th is looked at outside of training steps; all if those are unbounded.
-
-        A bound on the steps alone would leave a fit without a bound.
-        """
-        if self.max_steps is None:
-            return 1
-        return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
+        return getattr(self, "facts_", {})  # a model file of version 0.1.0 has none
 
     def _statistics_stride(self, recordings: Sequence[Recording], stride: int) -> int:
         """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
         length = self.window + self.horizon
-        return stride * self._gap(sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings))
-
-    def _step(self, optimiser: torch.optim.Optimizer, windows: Tensor) -> float:
-        optimiser.zero_grad()
-        loss = self._loss(windows)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        return loss.item()
-
-    def _mean_loss(self, windows: Windows, numbers: Tensor) -> float:
-        """Return the mean loss of the windows of these numbers, in scoring mode; NaN if there are none."""
-        if len(numbers) == 0:
-            return math.nan
-        self.network_.eval()
-        with torch.inference_mode():
-            batches = torch.split(numbers, _WINDOWS_AT_ONCE)
-            return sum(self._loss(windows[batch]).item() * len(batch) for batch in batches) / len(numbers)
+        return stride * self._plan.gap(
+            sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings)
+        )
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
         """Return the mean loss, in scoring mode, of the windows whose forecast starts at ``first`` or later.
@@ -330,20 +227,33 @@ class NetworkDetector(Detector):
                 f"{type(self).__name__}: expected held-out recordings of at least {self.window + self.horizon} rows "
                 f"(window + horizon), the longest part has {max(part.n_rows for part in parts)}"
             )
-        return self._mean_loss(windows, torch.arange(len(windows)))
+        return mean_loss(self.network_, self._loss, windows, torch.arange(len(windows)))
 
     def _scored_windows(
+        self, recording: Recording, length: int, *, before: int, missing: int = 0
+    ) -> Iterator[tuple[IntArray, Tensor]]:
+        """Yield batches of windows to score every row: their first rows' indices [batch], [batch, length, n_sensors].
+
+        In inference mode. Copies of the first row stand in for ``before`` rows before the recording, so that indices
+        begin with ``-before``; ``missing`` rows of NaN follow its end.
+        """
+        head = self._rows(recording.rows(0, min(recording.n_rows, length)), missing)
+        padded = torch.cat([head[:1].expand(before, -1), head[: length - 1]])
+        # Padded windows have batches of their own: the others' scores are, to the bit, those without padding.
+        yield from self._batches(Windows([padded], length), first=-before)
+        yield from self._full_windows(recording, length, missing)
+
+    def _full_windows(
         self, recording: Recording, length: int, missing: int = 0, stride: int = 1
     ) -> Iterator[tuple[IntArray, Tensor]]:
-        """Yield batches of a recording's windows: the first rows' indices [batch], and [batch, length, n_sensors].
+        """Yield, as `_scored_windows` does, all windows without padding, or every ``stride``-th."""
+        return self._batches(Windows([self._rows(recording, missing)], length, stride), stride=stride)
 
-        In inference mode. ``missing`` rows of NaN follow the recording's end. All windows, or every ``stride``-th.
-        """
-        windows = Windows([self._rows(recording, missing)], length, stride)
+    def _batches(self, windows: Windows, *, first: int = 0, stride: int = 1) -> Iterator[tuple[IntArray, Tensor]]:
         with torch.inference_mode():
-            for first in range(0, len(windows), _WINDOWS_AT_ONCE):
-                batch = torch.arange(first, min(first + _WINDOWS_AT_ONCE, len(windows)))
-                yield stride * batch.numpy(), windows[batch]
+            for batch in torch.split(torch.arange(len(windows)), WINDOWS_AT_ONCE):
+                if len(batch):
+                    yield first + stride * batch.numpy(), windows[batch]
 
     def _rows(self, recording: Recording, missing: int = 0) -> Tensor:
         """Return a recording's scaled rows, and ``missing`` rows of NaN after them."""

@@ -13,8 +13,8 @@ class Reconstructor(NetworkDetector):
     """A detector whose network reconstructs ``window`` rows; a row is scored by the window that ends with it.
 
     The network maps scaled rows [batch, window, n_sensors] to their reconstruction of the same shape. The score is the
-    sum over the sensors of the absolute error of the window's last row; each sensor's term is its contribution. The
-    first ``window - 1`` rows of a recording have no score.
+    sum over the sensors of the absolute error of the window's last row; each sensor's term is its contribution. Copies
+    of a recording's first row stand in for rows before it, so that every row has a score.
     """
 
     def _loss(self, windows: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ class Reconstructor(NetworkDetector):
         return nn.functional.mse_loss(self.network_(windows), windows)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        errors = np.full(recording.values.shape, np.nan)
-        for first, windows in self._scored_windows(recording, self.window):
+        errors = np.empty(recording.values.shape)
+        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
             errors[self.window - 1 + first] = (self.network_(windows)[:, -1] - windows[:, -1]).abs().cpu().numpy()
         return errors

@@ -194,7 +194,9 @@ class TestGraph:
         np.testing.assert_allclose(matrix, expected)
         steady = np.abs(rows.mean(axis=0)) / rows.std(axis=0)
         np.testing.assert_allclose(weights, steady / steady.sum(), rtol=1e-5)
-        fitted = DPRGM(prior=plant.data.dataset.prior, epochs=1, hidden_size=2, window=5, horizon=2).fit(train)
+        fitted = DPRGM(prior=plant.data.dataset.prior, epochs=1, min_steps=1, hidden_size=2, window=5, horizon=2).fit(
+            train
+        )
         np.testing.assert_array_equal(fitted.adjacency_, matrix)
         np.testing.assert_array_equal(fitted.node_weights_, weights)
         found = SensorGraph("dprgm", "dprgm", SENSORS, plant.data.dataset.prior, matrix, weights)

@@ -1,0 +1,210 @@
+"""The training of a network: how long it takes, in which order it sees windows, and what is known of it afterwards."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tsadbench import UsageError, progress
+from tsadbench.base import LEVELLED, SHARE_SEEN, STILL_FALLING, Fact, FloatArray, share_note
+from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
+
+Loss: TypeAlias = Callable[[Tensor], Tensor]
+
+# Training steps between two reports within an epoch.
+_STEPS_A_REPORT = 100
+# Of so many windows, evenly spaced, quantiles and mean losses are known well enough.
+_ENOUGH_WINDOWS = 10_000
+# Of fewer steps, a tenth is a single one or none.
+_FEWEST_STEPS = 20
+_LEVEL = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlan:
+    """How to train: the parameters of these names of `NetworkDetector`."""
+
+    epochs: int
+    min_steps: int
+    max_steps: int | None
+    batch_size: int
+    learning_rate: float
+    held_out: float
+    patience: int
+    seed: int
+
+    def gap(self, n_windows: int) -> int:
+        """Return k: of so many windows, every k-th is looked at outside of training steps; all if those are unbounded.
+
+        A bound on the steps alone would leave a fit without a bound.
+        """
+        if self.max_steps is None:
+            return 1
+        return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
+
+
+class Training:
+    """Trains a network by Adam on shuffled windows, to the last epoch or step or until the held-out loss stops falling.
+
+    Parameters
+    ----------
+    detector
+        Its name, for messages.
+    network
+        The network; its weights change.
+    loss
+        Returns the loss to minimise for windows [batch, length, n_sensors].
+    windows
+        What to train on.
+    plan
+        How.
+
+    Attributes
+    ----------
+    losses
+        After each epoch, the last of which may be a part of one: the mean loss of the windows trained on in it, and
+        the held-out windows' (NaN if there are none).
+    """
+
+    def __init__(self, detector: str, network: nn.Module, loss: Loss, windows: Windows, plan: TrainingPlan) -> None:
+        self._detector, self._network, self._loss, self._windows, self._plan = detector, network, loss, windows, plan
+        self._training, held_out = windows.hold_out(plan.held_out)
+        self._held_out = held_out[:: plan.gap(len(held_out))]
+        steps_an_epoch = math.ceil(len(self._training) / plan.batch_size)
+        self._n_epochs = max(plan.epochs, math.ceil(plan.min_steps / steps_an_epoch))
+        self._most_steps = min(self._n_epochs * steps_an_epoch, plan.max_steps or math.inf)
+        # One kernel for all weights instead of a dozen each, which small networks would spend most of a step in.
+        fused = windows.device.type in ("cpu", "cuda")
+        self._optimiser = torch.optim.Adam(network.parameters(), lr=plan.learning_rate, fused=fused)
+        self._loss_by_step: list[float] = []
+        self._n_seen = 0
+        self.losses: list[tuple[float, float]] = []
+
+    def run(self) -> dict[str, Fact]:
+        """Train; return what detectors state about it (`Detector.training_facts`).
+
+        ``n_windows`` counts the windows that could be trained on with a stride of 1, without those held out;
+        ``share_seen`` is the share of them that was trained on at least once. ``epochs``, the last of which may be a
+        part of one, and the losses of the last; ``levelled``: see `has_levelled`.
+
+        Raises
+        ------
+        UsageError
+            If the loss is not finite.
+        """
+        order = torch.Generator().manual_seed(self._plan.seed)
+        best, best_weights = math.inf, None
+        since_best, ended_early = 0, False
+        for epoch in range(1, self._n_epochs + 1):
+            loss = self._run_epoch(epoch, self._training[torch.randperm(len(self._training), generator=order)])
+            watched = mean_loss(self._network, self._loss, self._windows, self._held_out)
+            self.losses.append((loss, watched))
+            self._report(epoch, f"loss {loss:.4f}" + ("" if math.isnan(watched) else f", held out {watched:.4f}"))
+            if len(self._held_out) > 0:
+                since_best = 0 if watched < best else since_best + 1
+                if watched < best:
+                    best, best_weights = watched, copy.deepcopy(self._network.state_dict())
+            ended_early = since_best >= self._plan.patience and self._n_steps >= self._plan.min_steps
+            if ended_early or self._n_steps == self._plan.max_steps:
+                break
+        if best_weights is not None:
+            self._network.load_state_dict(best_weights)
+        facts = self._facts(ended_early)
+        if notes := [note for note in (share_note([facts]), "" if facts[LEVELLED] else STILL_FALLING) if note]:
+            self._report(len(self.losses), "; ".join(notes))
+        return facts
+
+    @property
+    def _n_steps(self) -> int:
+        return len(self._loss_by_step)
+
+    def _facts(self, ended_early: bool) -> dict[str, Fact]:
+        loss, held_out_loss = self.losses[-1]
+        n_windows = self._windows.n_without_stride(self._training)
+        return {
+            "steps": self._n_steps,
+            "epochs": len(self.losses),
+            "n_windows": n_windows,
+            SHARE_SEEN: self._n_seen / n_windows,
+            "loss": loss,
+            "held_out_loss": held_out_loss if math.isfinite(held_out_loss) else None,
+            LEVELLED: ended_early or has_levelled(np.array(self._loss_by_step)),
+            "on_gpu": self._windows.device.type == "cuda",
+        }
+
+    def _run_epoch(self, epoch: int, shuffled: Tensor) -> float:
+        """Take a step for each batch of the windows of these numbers; return the mean loss of those trained on."""
+        batches = torch.split(shuffled, self._plan.batch_size)
+        if self._plan.max_steps is not None:
+            batches = batches[: self._plan.max_steps - self._n_steps]
+        self._network.train()
+        loss, n_seen = 0.0, 0
+        for step, batch in enumerate(batches, start=1):
+            self._loss_by_step.append(self._step(self._windows[batch]))
+            loss += self._loss_by_step[-1] * len(batch)
+            n_seen += len(batch)
+            if step % _STEPS_A_REPORT == 0:
+                self._require_finite(loss, epoch)
+                self._report(epoch - 1, f"step {step} of {len(batches)} in epoch {epoch}, loss {loss / n_seen:.4f}")
+        self._n_seen = max(self._n_seen, n_seen)
+        self._require_finite(loss, epoch)
+        return loss / n_seen
+
+    def _step(self, windows: Tensor) -> float:
+        self._optimiser.zero_grad()
+        loss = self._loss(windows)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        return loss.item()
+
+    def _require_finite(self, loss: float, epoch: int) -> None:
+        if not math.isfinite(loss):
+            raise UsageError(
+                f"{self._detector}: the loss became {loss} in epoch {epoch} of {self._n_epochs}; "
+                f"make learning_rate smaller, it is {self._plan.learning_rate}"
+            )
+
+    def _report(self, epochs: int, note: str) -> None:
+        """Report progress in epochs; in steps if those are bounded."""
+        if self._plan.max_steps is None:
+            progress(epochs, self._n_epochs, note)
+        else:
+            progress(self._n_steps, int(self._most_steps), note)
+
+
+def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor) -> float:
+    """Return the mean loss of the windows of these numbers, in scoring mode; NaN if there are none."""
+    if len(numbers) == 0:
+        return math.nan
+    network.eval()
+    with torch.inference_mode():
+        batches = torch.split(numbers, WINDOWS_AT_ONCE)
+        return sum(loss(windows[batch]).item() * len(batch) for batch in batches) / len(numbers)
+
+
+def has_levelled(losses: FloatArray) -> bool:
+    """Whether training has levelled out: its loss hardly falls any more.
+
+    From the last but one tenth of the steps to the last, the mean loss has fallen by at most 2 % of what it has fallen
+    since the first tenth, and by at most 2 % of itself: the first for a loss that stays high because most of it is
+    noise, the second for one that began very high. Of fewer than 20 steps nothing can be said: False.
+
+    Parameters
+    ----------
+    losses
+        Of each step, [n_steps].
+    """
+    if len(losses) < _FEWEST_STEPS:
+        return False
+    tenth = len(losses) // 10
+    first, before, last = (
+        float(part.mean()) for part in (losses[:tenth], losses[-2 * tenth : -tenth], losses[-tenth:])
+    )
+    return before - last <= _LEVEL * max(0.0, min(first - last, abs(last)))
