@@ -67,7 +67,9 @@ def test_what_is_installed_is_what_pyproject_registers():
 
 
 def test_floors_are_detectors_whose_traits_say_so():
-    assert floors() == ("all-positive", "l2-z", "max-z", "nearest-neighbour", "random", "sensor-range")
+    assert floors() == (
+        "all-positive", "l1-z", "l2-z", "max-z", "nearest-neighbour", "random", "ridge", "sensor-range",
+    )  # fmt: skip
     for entry in entries("detectors"):
         assert load_detector(entry.name).traits.floor == (entry.name in floors())
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from tsadbench.base import Detector, FloatArray, Recording, Traits
-from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.standardise import Standardiser
+from tsadbench.base import FloatArray
+from tsadbench_detectors.row_floor import ZScoreFloor
 
 
-class L2Z(Detector):
+class L2Z(ZScoreFloor):
     """Euclidean distance of a row to the training mean, in each sensor's training standard deviations.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
-    squared z-scores; the score is the root of their sum.
+    squared z-scores; the score is the root of their sum. Both are averaged over the last ``mean`` rows.
 
     Examples
     --------
@@ -24,16 +21,8 @@ class L2Z(Detector):
     array([5.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
+    def _by_sensor(self, rows: FloatArray) -> FloatArray:
+        return super()._by_sensor(rows) ** 2
 
-    def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        self.standardiser_ = Standardiser.of(recordings)
-
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.sqrt(by_blocks(lambda rows: self._squares(rows).sum(axis=1), recording.values))
-
-    def _contributions(self, recording: Recording) -> FloatArray:
-        return by_blocks(self._squares, recording.values)
-
-    def _squares(self, rows: FloatArray) -> FloatArray:
-        return self.standardiser_.z_scores(rows) ** 2
+    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
+        return np.asarray(np.sqrt(by_sensor.sum(axis=1)))

@@ -21,14 +21,20 @@ class NearestNeighbour(Detector):
     """Euclidean distance, in z-scores, of a row to the nearest of the training rows that it remembers.
 
     It remembers all of them, or ``max_rows`` evenly spaced ones. The training score of a row is its distance to the
-    nearest *other* row in the memory: the row itself is left out by its index, not by its distance, so that a row that
-    occurs twice scores 0. A sensor that is constant over the training rows counts in its own unit (`Standardiser`).
-    Contributions are the squared differences to the nearest row; the score is the root of their sum.
+    nearest remembered row that is not its neighbour in time. Rows of a slow system resemble those a moment before and
+    after, but a new row has no such neighbours in the memory: left in, they would make the training scores, and the
+    threshold with them, too low. Rows are left out by their number, not by their distance, so that a row that occurs
+    again at another time scores 0. A sensor that is constant over the training rows counts in its own unit
+    (`Standardiser`). Contributions are the squared differences to the nearest row; the score is the root of their sum.
 
     Parameters
     ----------
     max_rows
         How many training rows it remembers at most, at least 2.
+    exclude
+        Share of the training rows, 0 to 0.1: so many rows before a row, so many after it, and the row itself are left
+        out of its training score. Rows are counted through all recordings. A share, because a number of rows would
+        mean another time at every sampling rate; 0.05 leaves out a tenth of the rows, as ten held-out blocks do.
 
     Examples
     --------
@@ -39,8 +45,9 @@ class NearestNeighbour(Detector):
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
-    def __init__(self, *, max_rows: int = 20_000) -> None:
+    def __init__(self, *, max_rows: int = 20_000, exclude: float = 0.05) -> None:
         self.max_rows = max_rows
+        self.exclude = exclude
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102
@@ -48,6 +55,7 @@ class NearestNeighbour(Detector):
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(self.max_rows >= 2, "max_rows", "at least 2")
+        self._require(0 <= self.exclude <= 0.1, "exclude", "a share from 0 to 0.1")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         n_rows = sum(recording.n_rows for recording in recordings)
@@ -84,14 +92,20 @@ class NearestNeighbour(Detector):
         return [self._held_out(recording, first) for recording, first in zip(recordings, borders, strict=False)]
 
     def _held_out(self, recording: Recording, first: int) -> FloatArray:
-        """Return the distances to the nearest other row; ``first`` is the number of the recording's first row."""
+        """Return the training scores of a recording; ``first`` is the number of its first row."""
+        reach = int(self.exclude * self.n_training_rows_)
         distances = np.empty(recording.n_rows)
         for start in range(0, recording.n_rows, _ROWS_AT_ONCE):
             z = self.standardiser_.z_scores(recording.values[start : start + _ROWS_AT_ONCE])
             numbers = np.arange(first + start, first + start + len(z))
-            # Its own places in the memory: one, or none between two equal numbers.
-            own = np.column_stack([np.searchsorted(self.remembered_, numbers, side) for side in ("left", "right")])
-            distances[start : start + len(z)], _ = self.neighbours_.nearest(z, excluded=own)
+            # The places in the memory of the row itself and of its neighbours in time; none between two equal numbers.
+            near = np.column_stack(
+                [
+                    np.searchsorted(self.remembered_, numbers - reach, "left"),
+                    np.searchsorted(self.remembered_, numbers + reach, "right"),
+                ]
+            )
+            distances[start : start + len(z)], _ = self.neighbours_.nearest(z, excluded=near)
         return distances
 
     def _contributions(self, recording: Recording) -> FloatArray:

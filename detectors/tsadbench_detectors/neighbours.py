@@ -23,10 +23,11 @@ _LARGEST_PRODUCT = 1e36
 class Neighbours:
     """Remembered rows, ready to be asked which of them is the nearest to another row (Euclidean distance).
 
-    Up to 8 columns, SciPy's `cKDTree` answers. With more, it would look at nearly every row, so matrix products in
-    single precision find the few blocks of remembered rows that may hold the nearest, and products in double precision
-    the candidates in a block. Only the candidates' distances are computed, in the tree's order of summation: both ways
-    give the same distances, to the bit on x86-64. Of rows that are equally near, products choose the first.
+    Up to 8 columns, SciPy's `cKDTree` answers. With more, it would look at nearly every row; if rows are left out, at
+    all that are nearer than the answer. Then matrix products in single precision find the few blocks of remembered rows
+    that may hold the nearest, and products in double precision the candidates in a block. Only the candidates'
+    distances are computed, in the tree's order of summation: both ways give the same distances, to the bit on x86-64.
+    Of rows that are equally near, products choose the first.
 
     The squared distance of rows x and m is ``|x|^2 - 2 (x m - |m|^2 / 2)``: the nearest row has the largest
     ``x m - |m|^2 / 2``. A rigorous bound on the rounding error of that product decides what may be the nearest. A row
@@ -62,7 +63,7 @@ class Neighbours:
             self._longest = float(np.sqrt((rows**2).sum(axis=1).max()))
         usable = 0 < self._largest_half < _LARGEST_PRODUCT and self._longest < _LARGEST_PRODUCT
         self._operand: FloatArray | None = None
-        if rows.shape[1] > MOST_COLUMNS_FOR_A_TREE and usable:
+        if usable:
             self._operand = np.column_stack([chosen, -halves])
             self._single = self._operand.astype(np.float32)
             starts = np.arange(0, len(rows), _REMEMBERED_AT_ONCE)
@@ -79,7 +80,9 @@ class Neighbours:
             [n_queries, 2]: first and stop of the remembered rows that a query leaves out (equal: none). It must leave
             at least one.
         """
-        if self._operand is None:
+        # A tree finds a row that is not left out only after all nearer ones.
+        prefers_tree = excluded is None and self.rows.shape[1] <= MOST_COLUMNS_FOR_A_TREE
+        if self._operand is None or prefers_tree:
             return self._by_tree(queries, excluded)
         return self._by_products(queries, excluded, self._operand)
 
@@ -87,12 +90,19 @@ class Neighbours:
         if excluded is None or not len(queries):
             distances, indices = self._tree.query(queries)
             return np.asarray(distances, dtype=np.float64), np.asarray(indices, dtype=np.int64)
-        first, stop = excluded.T
-        several = 1 + np.arange(int((stop - first).max()) + 1)
-        distances, indices = map(np.asarray, self._tree.query(queries, k=several))
-        # The first neighbour that is not left out: argmax finds the first True.
-        place = ((indices < first[:, None]) | (indices >= stop[:, None])).argmax(axis=1)[:, None]
-        return np.take_along_axis(distances, place, axis=1)[:, 0], np.take_along_axis(indices, place, axis=1)[:, 0]
+        nearest, of_nearest = np.empty(len(queries)), np.empty(len(queries), dtype=np.int64)
+        asked, n_asked = np.arange(len(queries)), 8
+        while len(asked):
+            distances, indices = map(np.asarray, self._tree.query(queries[asked], k=1 + np.arange(n_asked)))
+            first, stop = excluded[asked, :1], excluded[asked, 1:]
+            # Fewer remembered rows than asked for: the places that are left over hold their number.
+            allowed = ((indices < first) | (indices >= stop)) & (indices < len(self.rows))
+            place = allowed.argmax(axis=1)  # the first True
+            found = np.flatnonzero(allowed.any(axis=1))
+            nearest[asked[found]] = distances[found, place[found]]
+            of_nearest[asked[found]] = indices[found, place[found]]
+            asked, n_asked = np.delete(asked, found), 4 * n_asked
+        return nearest, of_nearest
 
     def _by_products(
         self, queries: FloatArray, excluded: IntArray | None, operand: FloatArray
@@ -197,9 +207,10 @@ def _leave_out(products: Float32Array | FloatArray, start: int, excluded: IntArr
     first, stop = excluded.T
     concerned = np.flatnonzero((first < start + len(products)) & (stop > start) & (first < stop))
     if len(concerned):
+        # Queries mostly come in order of time, so those concerned are neighbours: a slice of them needs no copy.
+        span = slice(concerned[0], concerned[-1] + 1)
         rows = np.arange(start, start + len(products))[:, None]
-        out = (rows >= first[concerned]) & (rows < stop[concerned])
-        products[:, concerned] = np.where(out, -np.inf, products[:, concerned])
+        np.copyto(products[:, span], -np.inf, where=(rows >= first[span]) & (rows < stop[span]))
 
 
 def _squared_distances(some: FloatArray, others: FloatArray) -> FloatArray:

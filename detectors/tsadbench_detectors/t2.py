@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import pinvh
 
-from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits
+from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits, trailing_mean
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser
@@ -25,14 +26,16 @@ class T2(Detector):
     pseudo-inverse is used: T-squared is then measured in the directions in which the training rows vary, and misses a
     row that breaks the collinearity (`T2Q` does not).
 
-    Contributions split a row's own T-squared, before smoothing: ``z_i (S^+ z)_i``. They sum to it; one is negative if
-    the sensor's deviation is what the other sensors' deviations predict.
+    Contributions split a row's own T-squared, before the median: ``z_i (S^+ z)_i``. They sum to it; one is negative if
+    the sensor's deviation is what the other sensors' deviations predict. They are averaged like the scores.
 
     Parameters
     ----------
     smoothing
         Rows of the trailing median over the statistic, at least 1 (= no smoothing). At a recording's start it is
         taken over the rows that exist.
+    mean
+        Rows of the trailing mean over the statistic, after the median, at least 1 (= no mean).
 
     References
     ----------
@@ -48,11 +51,12 @@ class T2(Detector):
 
     traits: ClassVar[Traits] = Traits(family="statistics", paper="Hotelling 1947")
 
-    def __init__(self, *, smoothing: int = 1) -> None:
+    def __init__(self, *, smoothing: int = 1, mean: int = 1) -> None:
         self.smoothing = smoothing
+        self.mean = mean
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.smoothing - 1)
+        return replace(self.traits, memory=self.smoothing - 1 + self.mean - 1)
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
@@ -62,6 +66,7 @@ class T2(Detector):
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         self._require(self.smoothing >= 1, "smoothing", "at least 1")
+        self._require(isinstance(self.mean, Integral) and self.mean >= 1, "mean", "an integer of at least 1")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
@@ -71,12 +76,13 @@ class T2(Detector):
 
     def _score(self, recording: Recording) -> FloatArray:
         statistic = by_blocks(lambda rows: self._by_varying_sensor(rows).sum(axis=1), recording.values)
-        return trailing_median(statistic, self.smoothing)
+        return trailing_mean(trailing_median(statistic, self.smoothing), self.mean)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return by_blocks(
+        split = by_blocks(
             lambda rows: self.standardiser_.with_constant_sensors(self._by_varying_sensor(rows)), recording.values
         )
+        return trailing_mean(split, self.mean)
 
     def _by_varying_sensor(self, rows: FloatArray) -> FloatArray:
         z = self.standardiser_.varying_z_scores(rows)

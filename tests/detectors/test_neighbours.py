@@ -56,6 +56,18 @@ def test_rows_are_left_out_by_their_index(shape: tuple[int, int], widest: int) -
     np.testing.assert_allclose(np.linalg.norm(queries - rows[indices], axis=1), distances, rtol=1e-12)
 
 
+def test_the_tree_looks_further_until_it_finds_a_row_that_is_not_left_out() -> None:
+    # Equal rows leave products too many candidates, so the tree is asked.
+    rows = np.repeat(np.arange(3.0), 2000)[:, None] * np.ones(9)
+    queries = rows[[0, 2500, 5999]] + 0.1
+    excluded = np.array([[0, 2000], [0, 4000], [3, 6000]])
+    distances, indices = Neighbours(rows).nearest(queries, excluded)
+    np.testing.assert_allclose(distances, _brute_force(rows, queries, excluded))
+    assert indices[0] in range(2000, 4000)
+    assert indices[1] in range(4000, 6000)
+    assert indices[2] in range(3)
+
+
 # So many equal or nearly equal rows that all of them, or a share, are candidates: 20 blocks, or 2.
 @pytest.mark.parametrize("n_rows", [2560, 256])
 @pytest.mark.parametrize("closeness", [0.0, 1e-14, 1e-9, 1e-7, 1e-5, 1e-3])

@@ -87,15 +87,24 @@ def test_smoothing_is_the_trailing_median() -> None:
     np.testing.assert_allclose(smooth[:3], [raw[0], np.median(raw[:2]), np.median(raw[:3])])
 
 
-@pytest.mark.parametrize("smoothing", [1, 5])
-def test_depends_on_no_other_rows_than_its_traits_say(smoothing: int) -> None:
-    detector = T2(smoothing=smoothing).fit(TRAIN)
+def test_the_mean_is_taken_after_the_median_and_of_the_contributions_too() -> None:
+    median, both = T2(smoothing=5).fit(TRAIN), T2(smoothing=5, mean=3).fit(TRAIN)
+    np.testing.assert_allclose(both.score(TEST)[10], median.score(TEST)[8:11].mean())
+    np.testing.assert_allclose(both.contributions(TEST)[10], median.contributions(TEST)[8:11].mean(axis=0))
+    mean = T2(mean=10).fit(TRAIN)
+    np.testing.assert_allclose(mean.contributions(TEST).sum(axis=1), mean.score(TEST))
+    assert not mean.declared_traits().floor
+
+
+@pytest.mark.parametrize(("smoothing", "mean"), [(1, 1), (5, 1), (1, 4), (5, 3)])
+def test_depends_on_no_other_rows_than_its_traits_say(smoothing: int, mean: int) -> None:
+    detector = T2(smoothing=smoothing, mean=mean).fit(TRAIN)
     traits = detector.declared_traits()
-    assert (traits.family, traits.look_ahead, traits.memory) == ("statistics", 0, smoothing - 1)
+    assert (traits.family, traits.look_ahead, traits.memory) == ("statistics", 0, smoothing + mean - 2)
     scores = detector.score(TEST)
     for row in (0, 1, 20, 79):
         np.testing.assert_array_equal(detector.score(TEST[: row + 1]), scores[: row + 1])
-        seen = TEST[max(0, row - smoothing + 1) : row + 1]
+        seen = TEST[max(0, row - smoothing - mean + 2) : row + 1]
         assert detector.score(seen)[-1] == scores[row]
 
 
@@ -115,3 +124,5 @@ def test_refuses_training_rows_in_which_nothing_varies(train: FloatArray) -> Non
 def test_refuses_a_wrong_parameter() -> None:
     with pytest.raises(UsageError, match="smoothing must be at least 1, found 0"):
         T2(smoothing=0).fit(TRAIN)
+    with pytest.raises(UsageError, match="mean must be an integer of at least 1, found 0"):
+        T2(mean=0).fit(TRAIN)

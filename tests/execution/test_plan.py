@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
-from tsadbench.registry import floors
+from tsadbench.execution.plan import floor_labels
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -41,9 +41,27 @@ def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(
         ("distance", 0),
         ("noisy", 0),
         ("noisy", 1),
-        *((floor, seed) for floor in floors() for seed in range(2 if floor == "random" else 1)),
+        *((floor, seed) for floor in floor_labels() for seed in range(2 if floor == "random" else 1)),
     ]
     assert labels(make_plan(["distance"], dataset=small_data, floors=False)) == [("distance", 0)]
+
+
+def test_the_floors_are_those_registered_and_the_variants_that_they_declare(small_data):
+    averaged = ("l1-z", "l2-z", "max-z", "sensor-range")
+    shipped = {"all-positive", "random", "nearest-neighbour", "ridge", *averaged}
+    plan = make_plan([], dataset=small_data)
+    assert set(floor_labels()) == {*shipped, *(f"{name}[mean=10]" for name in averaged), "largest"}
+    assert {label for label, _ in labels(plan)} == set(floor_labels())
+    assert all(trial.contender.floor for trial in plan.trials)
+
+
+def test_a_variant_of_a_floor_that_is_asked_for_is_a_floor_and_planned_once(small_data):
+    plan = make_plan(["max-z[mean=10]", "max-z[mean=3]"], dataset=small_data)
+    floors = [trial.contender.label for trial in plan.trials if trial.contender.floor]
+    assert {"max-z[mean=3]", *floor_labels()} == set(floors)
+    assert floors.count("max-z[mean=10]") == 1
+    (smoothed,) = make_plan(["t2[mean=10]"], dataset=small_data, floors=False).trials
+    assert not smoothed.contender.floor
 
 
 def test_a_floor_asked_for_is_not_planned_twice(small_data):

@@ -15,8 +15,8 @@ import tsadbench
 from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
+from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.runner import run_plan
-from tsadbench.registry import floors
 from tsadbench.results.shipped import stored_beside, stored_records
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -35,7 +35,7 @@ def test_a_new_detector_stands_among_rows_that_nobody_runs_again(small_data, shi
     board = tsadbench.run("noisy", small_data, against="strict")
     rows = {row.label: row for row in board.rows if row.split == board.rows[0].split}
     assert not rows["noisy"].stored
-    assert {"distance", *floors()} == {label for label, row in rows.items() if row.stored}
+    assert {"distance", *floor_labels()} == {label for label, row in rows.items() if row.stored}
     assert rows["noisy"].below_floor is not None
 
 

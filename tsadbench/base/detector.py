@@ -53,7 +53,8 @@ class Traits:
     paper
         The publication of the method.
     floor
-        Whether it is a floor, a baseline that detectors should beat; `tsadbench run` adds every registered floor.
+        Whether it is a floor, a baseline that detectors should beat. Runs add those that are registered in
+        ``tsadbench.floors``, with their `Detector.floor_variants`.
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
     """
@@ -78,10 +79,10 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
 
     A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
     implement ``_check``, ``_check_machine``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
-    ``declared_traits``, ``search_space``, ``test_params``, ``expected_check_failures``, ``_training_facts`` and, if it
-    learns what a model file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is
-    pure: no state, no batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a
-    recording, nowhere else.
+    ``declared_traits``, ``search_space``, ``test_params``, ``floor_variants``, ``expected_check_failures``,
+    ``_training_facts`` and, if it learns what a model file cannot hold, ``_learned`` and ``_restore``. Learned
+    attributes end in ``_``. ``_score`` is pure: no state, no batch statistics, no randomness. NaN is allowed as one
+    leading and one trailing run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -309,6 +310,11 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     def search_space(cls) -> Mapping[str, Space]:
         """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
         return {}
+
+    @classmethod
+    def floor_variants(cls) -> Sequence[Mapping[str, object]]:
+        """Return, for a floor, the constructor arguments of the variants that runs add beside it as it is."""
+        return ()
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         """Raise a UsageError (`_require`) if a parameter is wrong, or does not fit these sensors."""

@@ -174,7 +174,7 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
     settings = _parse_settings(request.settings)
     # With --against, the floors are among the stored rows.
     with_floors = request.floors and request.against is None
-    names = [*request.detectors, *(floors() if with_floors else ())]
+    names = [*request.detectors, *(floor_labels() if with_floors else ())]
     detectors = [_resolved(detector, settings) for detector in names]
     protocols = [(name, *make_protocol(name, settings.get(name, {}))) for name in _protocol_names(request)]
     known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
@@ -211,6 +211,19 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
                 )
             )
     return tuple(plans)
+
+
+def floor_labels() -> tuple[str, ...]:
+    """Return the floors that every run adds, by label: what is registered, and the variants that it declares.
+
+    Raises
+    ------
+    PluginError, MissingExtraError
+        If a floor cannot be imported.
+    """
+    classes = {name: load_detector(name) for name in floors()}
+    variants = {name: ({}, *cls.floor_variants()) for name, cls in classes.items()}
+    return tuple(format_label(name, classes[name], one) for name, several in variants.items() for one in several)
 
 
 def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:

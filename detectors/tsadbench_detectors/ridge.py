@@ -1,0 +1,112 @@
+"""Floor: how far a row lies from its linear forecast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import solve
+
+from tsadbench import DataError
+from tsadbench.base import Detector, FloatArray, Recording, Traits, trailing_windows
+from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench_detectors.standardise import Standardiser
+
+# A block of windows is copied: of 10 rows and 50 sensors, so many take 9 MiB.
+_WINDOWS_AT_ONCE = 2_048
+
+
+class Ridge(Detector):
+    """Euclidean length of the difference between a row, in z-scores, and its forecast from the ``lags`` rows before it.
+
+    All sensors of those rows forecast all sensors of the next: with x the z-scores of the ``lags`` rows in one vector
+    and z those of the row after them, W and b minimise the sum of ``|z - W x - b|^2`` over all training rows that have
+    ``lags`` rows before them in their recording, plus ``penalty * |W|^2`` (the sum of W's squares). b is not
+    penalised.
+
+    While it scores, rows before a recording's first are taken to be equal to the first. Training scores are in-sample:
+    the forecast was fitted to these rows. A sensor that is constant over the training rows counts in its own unit
+    (`Standardiser`). Contributions are the squared differences; the score is the root of their sum.
+
+    Parameters
+    ----------
+    lags
+        Rows that a forecast sees, at least 1.
+    penalty
+        Weight of the squared coefficients, above 0.
+
+    References
+    ----------
+    A. E. Hoerl and R. W. Kennard, Ridge regression: biased estimation for nonorthogonal problems, Technometrics 12(1),
+    1970.
+
+    Examples
+    --------
+    >>> rows = np.tile([0.0, 1.0], 50)[:, None]
+    >>> detector = Ridge(lags=1).fit(rows)
+    >>> detector.score(np.array([[0.0], [1.0], [0.0], [0.0]])).round(1)
+    array([2., 0., 0., 2.])
+    """
+
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, paper="Hoerl and Kennard, Technometrics 12(1), 1970")
+
+    def __init__(self, *, lags: int = 10, penalty: float = 1.0) -> None:
+        self.lags = lags
+        self.penalty = penalty
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.lags)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(isinstance(self.lags, Integral) and self.lags >= 1, "lags", "an integer of at least 1")
+        positive = isinstance(self.penalty, Real) and 0 < self.penalty < math.inf
+        self._require(positive, "penalty", "a number above 0")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        longest = max(recording.n_rows for recording in recordings)
+        if longest <= self.lags:
+            raise DataError(
+                f"Ridge: expected a training recording of at least {self.lags + 1} rows (lags + 1), the longest has "
+                f"{longest}; train on more rows or make lags smaller"
+            )
+        self.standardiser_ = Standardiser.of(recordings)
+        n_sensors = recordings[0].n_sensors
+        n_past = self.lags * n_sensors
+        # Moments of x and z about 0: z-scores are small, so little is lost when those about the mean follow from them.
+        products, sums, n_windows = np.zeros((n_past, n_past + n_sensors)), np.zeros(n_past + n_sensors), 0
+        for windows in self._windows(recordings):
+            products += windows[:, :n_past].T @ windows
+            sums += windows.sum(axis=0)
+            n_windows += len(windows)
+        means = sums / n_windows
+        products -= n_windows * np.outer(means[:n_past], means)
+        penalised = products[:, :n_past] + self.penalty * np.eye(n_past)
+        self.weights_ = np.asarray(solve(penalised, products[:, n_past:], assume_a="pos"), dtype=np.float64)
+        self.intercept_ = means[n_past:] - means[:n_past] @ self.weights_
+
+    def _windows(self, recordings: Sequence[Recording]) -> Iterator[FloatArray]:
+        """Yield blocks of all training rows with their past, [n_windows, (lags + 1) * n_sensors], oldest row first."""
+        for recording in recordings:
+            for start in range(0, recording.n_rows - self.lags, _WINDOWS_AT_ONCE):
+                rows = self.standardiser_.z_scores(recording.values[start : start + _WINDOWS_AT_ONCE + self.lags])
+                windows = trailing_windows(rows, self.lags + 1)[self.lags :]
+                yield windows.reshape(len(windows), -1)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        return np.asarray(np.sqrt(self._contributions(recording).sum(axis=1)))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        windows = trailing_windows(self.standardiser_.z_scores(recording.values), self.lags + 1)
+        return by_blocks(self._squares, windows, at_once=_WINDOWS_AT_ONCE)
+
+    def _squares(self, windows: FloatArray) -> FloatArray:
+        """Return the squared differences of the windows' last rows, [n_windows, n_sensors]."""
+        past = windows[:, :-1].reshape(len(windows), -1)
+        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
+        forecast = np.einsum("ri,ij->rj", past, self.weights_) + self.intercept_
+        squares: FloatArray = (windows[:, -1] - forecast) ** 2
+        return squares

@@ -1,0 +1,73 @@
+"""What the floors share that look at one row at a time: the trailing mean, which methods with windows take as well."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from tsadbench.base import Detector, FloatArray, Recording, Traits, trailing_mean
+from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench_detectors.standardise import Standardiser
+
+
+class RowFloor(Detector):
+    """Scores a row by how far each of its sensors is off, and averages the scores of the last ``mean`` rows.
+
+    A subclass says how far a sensor is off, and how a row's sensors make a score. Contributions are averaged like the
+    scores. Runs add the floor as it is and with a mean of 10 rows: methods that score windows average as well (DPR-GM
+    10 rows), and a floor without a mean would be beaten by the mean alone.
+
+    Parameters
+    ----------
+    mean
+        How many rows a score is averaged over, the row itself and those before it, at least 1 (= no mean). At a
+        recording's start it is the mean over the rows that exist.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
+
+    def __init__(self, *, mean: int = 1) -> None:
+        self.mean = mean
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.mean - 1)
+
+    @classmethod
+    def floor_variants(cls) -> Sequence[Mapping[str, object]]:  # noqa: D102
+        return ({"mean": 10},)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        self._require(isinstance(self.mean, Integral) and self.mean >= 1, "mean", "an integer of at least 1")
+
+    def _score(self, recording: Recording) -> FloatArray:
+        scores = by_blocks(lambda rows: self._row_scores(self._by_sensor(rows)), recording.values)
+        return trailing_mean(scores, self.mean)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return trailing_mean(by_blocks(self._by_sensor, recording.values), self.mean)
+
+    @abstractmethod
+    def _by_sensor(self, rows: FloatArray) -> FloatArray:
+        """Return how far each sensor is off in each row, at least 0, [n_rows, n_sensors]."""
+
+    @abstractmethod
+    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
+        """Return the score of each row, [n_rows], for what `_by_sensor` returned."""
+
+
+class ZScoreFloor(RowFloor):
+    """A floor that looks at the absolute z-scores of a row.
+
+    A sensor that is constant over the training rows counts in its own unit (`Standardiser`).
+    """
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.standardiser_ = Standardiser.of(recordings)
+
+    def _by_sensor(self, rows: FloatArray) -> FloatArray:
+        return np.abs(self.standardiser_.z_scores(rows))
