@@ -34,5 +34,6 @@ def record(label, seed=0, floor=False, status="ok", split="overall", dataset="d"
         score_seconds=1.0,
         rows_scored=1_200,
         peak_memory_mib=100.0 + seed,
+        protocol_version=2,
         manifest={},
     )

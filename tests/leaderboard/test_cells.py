@@ -69,6 +69,36 @@ def test_a_terminal_table_fits_its_width_or_says_what_it_left_out(board, width):
     assert sum("1.2k" in line for line in lines) == 4
 
 
+def test_a_row_without_all_scores_is_marked_and_never_bold():
+    silent = record("silent", auroc=0.99, auprc=0.99, prac_f1=0.99)
+    splits = {name: replace(one, coverage=0.9996) for name, one in silent.splits.items()}
+    board = Leaderboard.from_records(
+        [
+            record("whole", auroc=0.8, auprc=0.8, prac_f1=0.8),
+            record("other", auroc=0.7, auprc=0.7, prac_f1=0.7),
+            replace(silent, splits=splits),
+        ]
+    )
+    (grid,) = grids(board.rows)
+    ranks = {row[0].text: {cell.rank for cell in row[1:4]} for row in grid.detectors}
+    assert ranks == {"△ silent": {0}, "whole": {1}, "other": {2}}
+    texts = {
+        "**": board.to_markdown(),
+        "<b>": board.to_html(),
+        r"\textbf{": board.to_latex(),
+    }
+    for bold, text in texts.items():
+        assert f"{bold}.8000" in text
+        assert f"{bold}.9900" not in text
+        assert ("$\\triangle$ silent" if bold.startswith("\\") else "△ silent") in text
+        assert "count as the worst case" in text
+    (table,) = terminal(board.rows, 300)
+    names, auroc = (list(table.columns[i].cells) for i in (0, 1 + [c.header for c in table.columns[1:]].index("AUROC")))
+    styles = dict(zip(map(str, names), (str(cell.style) for cell in auroc), strict=True))
+    assert styles == {"△ silent": "", "whole": "bold", "other": "underline"}
+    assert "△" not in Leaderboard.from_records([record("whole")]).to_markdown()
+
+
 def test_a_narrow_terminal_shows_throughput_once_for_all_splits(board):
     doubled = [replace(one, splits={**one.splits, "other": one.splits["overall"]}) for one in records_of(board)]
     console = Console(width=90, file=io.StringIO())
@@ -76,7 +106,7 @@ def test_a_narrow_terminal_shows_throughput_once_for_all_splits(board):
         console.print(table)
     text = console.file.getvalue()
     assert text.count(", split ") == 2
-    assert text.count("d, protocol strict: throughput") == 1
+    assert text.count("d, protocol strict 2: throughput") == 1
     assert text.count("Rows/s") == 1
 
 

@@ -112,6 +112,11 @@ class Record:
     protocol_version: int = 1
 
     @property
+    def rules(self) -> str:
+        """The protocol with the version of its rules, ``strict 2``: only trials of the same are compared."""
+        return f"{self.protocol} {self.protocol_version}"
+
+    @property
     def rows_per_second(self) -> float | None:
         """Training and test rows scored per second of wall clock; None if either is not known."""
         return self.rows_scored / self.score_seconds if self.rows_scored and self.score_seconds else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +28,8 @@ COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_
 
 class Leaderboard:
     """Ranked rows: by mean AUPRC, floors after the detectors, failures last; one table per data set, protocol, split.
+
+    Trials that were judged by two versions of a protocol stand in two tables.
 
     Parameters
     ----------
@@ -66,10 +69,11 @@ class Leaderboard:
         newest = [*own.values(), *beside.values()]
         for split in splits:
             check_split(split, newest)
+        newest = _with_failures_beside(newest)
         earlier = {record.trial for record in beside.values()}
         rows = [
             row
-            for table in grouped(newest, lambda record: _row_key(record)[:2]).values()
+            for table in grouped(newest, lambda record: (record.dataset, record.rules)).values()
             for split in _shown(splits, table)
             for row in ranked_rows(table, split, earlier)
         ]
@@ -82,13 +86,13 @@ class Leaderboard:
         return cls([row for board in boards for row in board.rows], tuple(notes))
 
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
-        """Return the rows of each (data set, protocol, split)."""
+        """Return the rows of each (data set, protocol with its version, split)."""
         return by_table(self.rows)
 
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
         return {
-            key: Leaderboard(rows, [note for note in self.notes if note.concerns(*key[:2])])
+            key: Leaderboard(rows, [note for note in self.notes if note.concerns(rows[0].dataset, rows[0].protocol)])
             for key, rows in self.tables().items()
         }
 
@@ -119,7 +123,7 @@ class Leaderboard:
         Raises
         ------
         UsageError
-            If a file cannot be written, or scores were smoothed.
+            If a file cannot be written, scores were smoothed, or two versions of a protocol judged the trials.
         """
         return self.write_tables(folder) + [
             write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
@@ -130,8 +134,16 @@ class Leaderboard:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; errors as for `write`."""
         if any(row.smoothing > 1 for row in self.rows):
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
+        for (dataset, protocol), rows in grouped(self.rows, lambda row: (row.dataset, row.protocol)).items():
+            if len({row.rules for row in rows}) > 1:
+                raise UsageError(
+                    f"{dataset}: the trials were judged by {' and '.join(sorted({row.rules for row in rows}))}, and a "
+                    f"folder holds tables of one version of {protocol}; run those of the older one again, or remove "
+                    "them (`tsadbench runs`)"
+                )
         written = []
-        for (dataset, protocol, split), table in self.alone().items():
+        for (dataset, _, split), table in self.alone().items():
+            protocol = table.rows[0].protocol
             texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
             written += [write_file(folder / dataset / protocol / f"{split}.{end}", text) for end, text in texts.items()]
         return written
@@ -173,11 +185,26 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     for name, summary in row.metrics.items():
         flat[f"{name}_mean"] = summary.mean
         flat[f"{name}_std"] = summary.std
+    flat["protocol_version"] = row.first.protocol_version
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean
         flat[f"diagnostic_{name}_std"] = summary.std
     return {name: "" if value is None else value for name, value in flat.items()}
+
+
+def _with_failures_beside(records: Sequence[Record]) -> list[Record]:
+    """Return records whose failed trials, which nobody judged, are of the newest version of their protocol."""
+    newest: dict[tuple[str, str], int] = {}
+    for record in records:
+        table = record.dataset, record.protocol
+        newest[table] = max(record.protocol_version, newest.get(table, 1))
+    return [
+        record
+        if record.status == "ok" or record.protocol_version == newest[record.dataset, record.protocol]
+        else replace(record, protocol_version=newest[record.dataset, record.protocol])
+        for record in records
+    ]
 
 
 def _row_key(record: Record) -> tuple[str, str, str]:

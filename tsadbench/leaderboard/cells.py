@@ -33,6 +33,11 @@ _SMOOTHED = (
     "row and those before it in the same recording, and only then judged. What averages by itself is averaged twice."
 )
 LEAKY = "⚠"
+INCOMPLETE = "△"
+_INCOMPLETE = (
+    f"{INCOMPLETE} left evaluated rows without a score: they count as the worst case, the normal ones as false alarms "
+    "and the anomalous ones as missed at every threshold; it has no place."
+)
 STORED = "°"
 
 
@@ -126,7 +131,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int 
         "coverage",
         "seeds",
     )
-    ranked = [row for row in detectors if not row.leaky]
+    ranked = _ranked(rows)
     columns = [_metric_cells(ranked, floors, shown, metric, decimals) for metric in metrics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
@@ -155,7 +160,12 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int 
 
 def _name(row: Row) -> str:
     all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
-    marks = [(ALL_BELOW, all_below), (LEAKY, bool(row.leaky)), (STORED, row.stored)]
+    marks = [
+        (ALL_BELOW, all_below),
+        (LEAKY, bool(row.leaky)),
+        (INCOMPLETE, not row.complete),
+        (STORED, row.stored),
+    ]
     return " ".join([*(mark for mark, applies in marks if applies), row.label])
 
 
@@ -207,7 +217,7 @@ def _title(rows: Sequence[Row]) -> str:
     """Return a table's title: its data, split and protocol, and how many of its rows are anomalous."""
     row = next((row for row in rows if row.ok), rows[0])
     summary = summary_of(rows)
-    title = f"{row.dataset}, split {row.split}, protocol {row.protocol}{f' ({summary})' if summary else ''}"
+    title = f"{row.dataset}, split {row.split}, protocol {row.rules}{f' ({summary})' if summary else ''}"
     title += f", smoothed over {row.smoothing} rows" if row.smoothing > 1 else ""
     if row.n_rows and row.n_anomalous is not None:
         title += f": {row.n_rows:,} rows, {row.n_anomalous / row.n_rows:.1%} anomalous"
@@ -221,7 +231,12 @@ def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
 
 def ranked_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
     """Return the means of the detectors that are compared, by label."""
-    return _means([row for row in rows if row.ok and not row.floor and not row.leaky], metric)
+    return _means(_ranked(rows), metric)
+
+
+def _ranked(rows: Sequence[Row]) -> list[Row]:
+    """Return the detectors that are compared: they did not fail, use no leak, and scored every row."""
+    return [row for row in rows if row.ok and not row.floor and not row.leaky and row.complete]
 
 
 def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:
@@ -257,6 +272,7 @@ def legend(rows: Sequence[Row]) -> str:
             *([_SMOOTHED] if any(row.smoothing > 1 for row in rows) else []),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
+            *([_INCOMPLETE] if any(not row.complete for row in rows) else []),
             *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),
             *([f"{STORED} stored: made earlier, with {'; with '.join(origins)}."] if origins else []),
         ]
@@ -273,8 +289,8 @@ def _origin(row: Row) -> str:
 
 def failure_lines(rows: Sequence[Row]) -> list[str]:
     """Return a line with the first reason for each detector that failed, and its data set if there are several."""
-    several = len({(row.dataset, row.protocol) for row in rows}) > 1
-    failed = {(row.dataset, row.protocol, row.label): row for row in rows if not row.ok}
+    several = len({(row.dataset, row.rules) for row in rows}) > 1
+    failed = {(row.dataset, row.rules, row.label): row for row in rows if not row.ok}
     return [
         (f"{dataset}, protocol {protocol}: " if several else "")
         + f"{label}: {row.failure_count} trials: {row.failed[0].reason}"

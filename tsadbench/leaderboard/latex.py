@@ -29,6 +29,7 @@ _ESCAPES = str.maketrans(
         "↓": r"$\downarrow$",
         "⇊": r"$\Downarrow$",
         "⚠": r"$\ddagger$",
+        "△": r"$\triangle$",
         "°": r"$^{\circ}$",
     }
 )
@@ -40,8 +41,8 @@ _LEFT_OUT = "Anomalous"
 def latex(rows: Sequence[Row], notes: Sequence[Note]) -> str:
     """Return ranked rows as LaTeX: a ``table*`` environment per data set, protocol and split; it needs booktabs."""
     tables = [
-        _table(table, [note for note in notes if note.concerns(dataset, protocol)])
-        for (dataset, protocol, _), table in by_table(rows).items()
+        _table(table, [note for note in notes if note.concerns(table[0].dataset, table[0].protocol)])
+        for table in by_table(rows).values()
     ]
     return "\n".join([r"% In the preamble: \usepackage{booktabs}", *tables])
 

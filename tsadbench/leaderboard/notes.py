@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tsadbench.base.training_facts import share_note
+from tsadbench.errors import PluginError, UsageError
 from tsadbench.execution.record import Record
+from tsadbench.registry import load_protocol
 from tsadbench.utils.grouping import grouped
 
 
@@ -43,6 +45,7 @@ def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
     notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
     notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
     notes += _shares_seen(records)
+    notes += _older_rules(records)
     for dataset in dict.fromkeys(record.dataset for record in records):
         notes += [Note(dataset, text) for text in _mixtures([one for one in records if one.dataset == dataset])]
     return tuple(dict.fromkeys(notes))
@@ -57,6 +60,23 @@ def _shares_seen(records: Sequence[Record]) -> Iterator[Note]:
     for (dataset, protocol, text), alike in grouped(texts, lambda row: (row[0], row[1], texts[row])).items():
         if text:
             yield Note(dataset, f"{', '.join(sorted(label for _, _, label in alike))}: {text}", protocol)
+
+
+def _older_rules(records: Sequence[Record]) -> Iterator[Note]:
+    """Yield which rows another version of their protocol has judged than the installed one."""
+    for dataset, protocol, version in dict.fromkeys(
+        (one.dataset, one.protocol, one.protocol_version) for one in records
+    ):
+        try:
+            installed = load_protocol(protocol.partition("[")[0]).version
+        except (PluginError, UsageError):
+            continue
+        if version != installed:
+            text = (
+                f"rows of version {version} are shown as they were judged; version {installed} of the protocol is "
+                "installed, and judges them again if their scores and their data are here; otherwise run them again"
+            )
+            yield Note(dataset, text, protocol)
 
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:

@@ -128,6 +128,16 @@ class Row:
         return self.first.protocol
 
     @property
+    def rules(self) -> str:
+        """The protocol with the version of its rules, ``strict 2``: a table's rows have them in common."""
+        return self.first.rules
+
+    @property
+    def complete(self) -> bool:
+        """Whether every evaluated row has a score, or a trial failed; other rows are marked, and have no place."""
+        return self.coverage is None or self.coverage >= 1
+
+    @property
     def floor(self) -> bool:
         """Whether it is a floor."""
         return self.first.floor
@@ -223,6 +233,7 @@ class Row:
             "parameters": dict(self.first.parameters),
             "dataset": self.dataset,
             "protocol": self.protocol,
+            "protocol_version": self.first.protocol_version,
             "split": self.split,
             "seeds": list(self.seeds),
             "status": self.status,
@@ -318,8 +329,8 @@ def by_label(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
 
 
 def by_table(rows: Iterable[Row]) -> dict[tuple[str, str, str], tuple[Row, ...]]:
-    """Return the rows of each (data set, protocol, split), in the order of their first."""
-    return grouped(rows, lambda row: (row.dataset, row.protocol, row.split))
+    """Return the rows of each (data set, protocol with its version, split), in the order of their first."""
+    return grouped(rows, lambda row: (row.dataset, row.rules, row.split))
 
 
 def _judged(records: Iterable[Record], split: str) -> list[SplitJudgement]:

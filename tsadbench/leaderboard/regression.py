@@ -35,7 +35,7 @@ class Baseline:
     dataset, protocol
         Names; the protocol's with its parameters.
     records
-        One per trial.
+        One per trial, all judged by one version of the protocol.
     """
 
     dataset: str
@@ -98,7 +98,9 @@ def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     baselines = tuple(
         Baseline(dataset, protocol, records)
         for file in sorted(folder.glob(f"*/*/{RECORDS}"))
-        for (dataset, protocol), records in grouped(read_records(file), lambda r: (r.dataset, r.protocol)).items()
+        for (dataset, protocol, _), records in grouped(
+            read_records(file), lambda r: (r.dataset, r.protocol, r.protocol_version)
+        ).items()
     )
     if not baselines:
         raise UsageError(

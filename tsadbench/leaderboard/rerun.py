@@ -13,6 +13,7 @@ from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, read_baselines
+from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 
@@ -51,7 +52,7 @@ def run_again(
     Raises
     ------
     UsageError
-        If nothing fits the restrictions.
+        If nothing fits the restrictions, or another version of a protocol judged a baseline.
     """
     cards = {card: load_dataset(card)(DataOptions()).dataset.name for card in datasets if card.endswith(CARD_ENDING)}
     names = [cards.get(name, name) for name in datasets]
@@ -64,11 +65,22 @@ def run_again(
             fits = (record for record in chosen.records if {record.label, record.detector} & {*detectors})
             chosen = replace(chosen, records=tuple(fits))
         if chosen.records:
+            _check_version(folder, chosen.records[0])
             dataset = next((card for card, name in cards.items() if name == chosen.dataset), chosen.dataset)
             cells += _compared(chosen, dataset, run, seeds, jobs, directory)
     if not cells:
         raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
     return cells
+
+
+def _check_version(folder: Path, record: Record) -> None:
+    version = protocol_of(record).version
+    if record.protocol_version != version:
+        raise UsageError(
+            f"--baseline {folder}: the tables of {record.dataset} are of protocol {record.rules}, and version "
+            f"{version} is installed: numbers of two versions are not compared. Make the tables anew "
+            "(`tsadbench run --write`), or choose others by --dataset and --protocol"
+        )
 
 
 def _compared(

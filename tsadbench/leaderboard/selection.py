@@ -169,6 +169,8 @@ def all_records(store: Store) -> Sequence[Record]:
 def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -> tuple[Record, ...]:
     """Return a store's records of one data set and protocol, the newest of each label and seed.
 
+    If two versions of the protocol judged them, those of the older one are left out.
+
     Parameters
     ----------
     store
@@ -191,7 +193,9 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
         if name is not None and name not in names:
             raise UsageError(f"{store.path} holds no trial of the {what} {name!r}{nearest(name, names)}")
         records = [record for record in records if name in (None, getattr(record, attribute))]
-    return tuple({(record.label, record.seed): record for record in records}.values())
+    newest = max(record.protocol_version for record in records)
+    of_newest = [one for one in records if one.protocol_version == newest or one.status != "ok"]
+    return tuple({(record.label, record.seed): record for record in of_newest}.values())
 
 
 def normal_label(text: str) -> str:

@@ -58,12 +58,12 @@ def terminal(rows: Sequence[Row], width: int, most: int | None = None) -> list[T
             table.caption = "; ".join(text for text in (str(table.caption or ""), omitted) if text)
     pairs = zip(by_table(rows), shown, tables, strict=True)
     parts: list[Table] = []
-    for (dataset, protocol), of_splits in grouped(pairs, lambda pair: pair[0][:2]).items():
+    for (dataset, rules), of_splits in grouped(pairs, lambda pair: pair[0][:2]).items():
         for _, grid, table in of_splits:
             parts += [table, *(_diagnostics(grid, width) if n_together < 3 else ())]
         if n_together < 2:
             _, first, _ = of_splits[0]
-            parts.append(_rich(_throughput(first, f"{dataset}, protocol {protocol}: throughput")))
+            parts.append(_rich(_throughput(first, f"{dataset}, protocol {rules}: throughput")))
     return parts
 
 

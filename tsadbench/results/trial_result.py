@@ -77,7 +77,8 @@ class TrialResult:
     DataError
         If the data or the labels are not those it was made on.
     StoreError
-        If its scores cannot be read or are not of its recordings, or the trial has none because it failed.
+        If its scores cannot be read or are not of its recordings, the trial has none because it failed, or another
+        version of the protocol judged it.
     """
 
     def __init__(
@@ -89,6 +90,11 @@ class TrialResult:
         self.record = record
         self.data = data
         self.protocol = protocol_of(record)
+        if record.protocol_version != self.protocol.version:
+            raise StoreError(
+                f"trial {record.trial} ({record.label}) was judged by {record.rules}, and version "
+                f"{self.protocol.version} is installed: `tsadbench judge {store.path}` judges its scores again"
+            )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
         self.scored = scored_episodes(

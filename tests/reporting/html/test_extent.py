@@ -42,7 +42,7 @@ def best(of: Leaderboard, n: int) -> set[str]:
 def test_a_small_store_is_shown_whole():
     small = board(50, n_seeds=4)
     extent = Extent.of(small, (), None)
-    assert extent.labels(("d", "strict")) == {row.label for row in small.rows}
+    assert extent.labels(("d", "strict 2")) == {row.label for row in small.rows}
     assert extent.shown(small.rows) == list(small.rows)
     assert extent.notes(small) == []
 
@@ -51,7 +51,7 @@ def test_a_small_store_is_shown_whole():
 def test_of_a_large_one_the_best_of_each_metric_and_the_floors_have_figures(asked, n):
     large = board(400)
     extent = Extent.of(large, (), asked)
-    assert extent.labels(("d", "strict")) == best(large, n)
+    assert extent.labels(("d", "strict 2")) == best(large, n)
     (note,) = extent.notes(large)
     assert f"the best {n} in each metric on the first split" in note
     assert f"{len(best(large, n))} of 404 detectors" in note
@@ -59,8 +59,8 @@ def test_of_a_large_one_the_best_of_each_metric_and_the_floors_have_figures(aske
 
 def test_detectors_that_are_named_and_all_of_them_can_be_asked_for():
     large = board(400)
-    assert Extent.of(large, ["d0007"], None).labels(("d", "strict")) == {"d0007"}
-    assert len(Extent.of(large, (), 0).labels(("d", "strict"))) == 404
+    assert Extent.of(large, ["d0007"], None).labels(("d", "strict 2")) == {"d0007"}
+    assert len(Extent.of(large, (), 0).labels(("d", "strict 2"))) == 404
 
 
 def test_a_table_of_very_many_rows_keeps_the_first_those_with_figures_the_floors_and_the_whole_tables_places():

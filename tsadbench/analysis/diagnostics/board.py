@@ -27,7 +27,9 @@ def with_diagnostics(
     *,
     vus_buffer: int = VUS_BUFFER,
 ) -> Leaderboard:
-    """Return a leaderboard whose rows have diagnostics; those that failed or ship with the package have none.
+    """Return a leaderboard whose rows have diagnostics.
+
+    Rows that failed, ship with the package, or were judged by another version of their protocol have none.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def _notes(board: Leaderboard, by_trial: Mapping[str, Mapping[str, Diagnostics]]
 
 
 def _has_scores(row: Row) -> bool:
-    return row.ok and not row.stored
+    return row.ok and not row.stored and row.first.protocol_version == protocol_of(row.first).version
 
 
 def _averaged(

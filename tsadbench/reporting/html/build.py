@@ -20,6 +20,7 @@ from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import curves, page, series, tables
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
+from tsadbench.results.judging import judge_outdated
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.collector import collector_paused
@@ -91,10 +92,11 @@ def report_content(
         if not records:
             raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
         _check_labels(labels, records)
+        records, _ = judge_outdated(records, store, load)
         board = Leaderboard.from_records(records)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
-    rows_of = grouped(board.rows, lambda row: (row.dataset, row.protocol))
+    rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
     return {
         "schema": SCHEMA,
         "made": datetime.now(UTC).isoformat(timespec="minutes"),
@@ -116,12 +118,12 @@ def _board(
     reference: ReferenceRows | None,
 ) -> JsonValue:
     first = board.rows[0]
-    labels = extent.labels((first.dataset, first.protocol))
+    labels = extent.labels((first.dataset, first.rules))
     chosen = [row for row in board.rows if row.label in labels]
     records = list({record.trial: record for row in chosen for record in row.records}.values())
     content: dict[str, JsonValue] = {
         "dataset": first.dataset,
-        "protocol": first.protocol,
+        "protocol": first.rules,
         "summary": summary_of(board.rows),
         "legend": legend(board.rows),
         "notes": [

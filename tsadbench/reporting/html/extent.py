@@ -63,8 +63,8 @@ class Extent:
             How many detectors of each metric are chosen; 0 for all, None for all if there are few trials.
         """
         first_splits: dict[Key, tuple[Row, ...]] = {}
-        for (dataset, protocol, _), rows in board.tables().items():
-            first_splits.setdefault((dataset, protocol), rows)
+        for (dataset, rules, _), rows in board.tables().items():
+            first_splits.setdefault((dataset, rules), rows)
         n_trials = sum(len(row.records) for rows in first_splits.values() for row in rows)
         some_tables = dict(islice(first_splits.items(), _TABLES))
         if labels:
@@ -89,15 +89,13 @@ class Extent:
         )
 
     def labels(self, key: Key) -> frozenset[str]:
-        """Return the detectors of a data set and protocol that have figures."""
+        """Return the detectors of a data set and protocol, with its version, that have figures."""
         return self.figures.get(key, frozenset())
 
     def in_words(self, board: Leaderboard) -> str:
         """Return how much a page shows of how much."""
         trials = {
-            one.trial: row.label in self.labels((row.dataset, row.protocol))
-            for row in board.rows
-            for one in row.records
+            one.trial: row.label in self.labels((row.dataset, row.rules)) for row in board.rows for one in row.records
         }
         n_figures = sum(trials.values())
         some = f"those of {n_figures:,}" if self.rule else "all"
@@ -108,7 +106,7 @@ class Extent:
 
     def shown(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows of one split's table that the page holds, in their order."""
-        chosen = self.labels((rows[0].dataset, rows[0].protocol))
+        chosen = self.labels((rows[0].dataset, rows[0].rules))
         detectors = [row for row in rows if row.ok and not row.floor][: self.n_rows]
         failures = [row for row in rows if not row.ok][: self.n_rows]
         kept = {row.label for row in (*detectors, *failures)} | chosen
@@ -119,7 +117,7 @@ class Extent:
         first = board.rows[0]
         rows = next(iter(board.tables().values()))
         n_records = sum(len(row.records) for row in rows)
-        labels = self.labels((first.dataset, first.protocol))
+        labels = self.labels((first.dataset, first.rules))
         found = []
         if n_left := len(rows) - len(self.shown(rows)):
             found.append(

@@ -1,0 +1,138 @@
+"""Trials that two versions of a protocol judged: never in one table, one comparison or one baseline."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
+from tests.helpers.records import record
+from tsadbench import Leaderboard, UsageError
+from tsadbench.analysis.diagnostics import with_diagnostics
+from tsadbench.errors import StoreError
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.cells import grids
+from tsadbench.leaderboard.rerun import run_again
+from tsadbench.leaderboard.selection import select
+from tsadbench.results.judging import judge_outdated, judge_store
+from tsadbench.results.trial_result import TrialResult
+
+
+def older(made: Record, **changes: object) -> Record:
+    return replace(made, protocol_version=1, **changes)
+
+
+@pytest.fixture
+def mixed() -> Leaderboard:
+    return Leaderboard.from_records(
+        [
+            record("now", auprc=0.6),
+            record("floor", floor=True, auprc=0.5, auroc=0.4, mcc=0.1),
+            older(record("then", auprc=0.9)),
+            older(record("second", auprc=0.8)),
+            older(record("broken", status="timeout")),
+        ]
+    )
+
+
+def test_a_record_without_a_version_is_of_the_first():
+    text = record("x").to_json()
+    content = json.loads(text)
+    assert content.pop("protocol_version") == 2
+    assert Record.from_json(text, "a record").protocol_version == 2
+    assert Record.from_json(json.dumps(content), "an older record").protocol_version == 1
+
+
+def test_each_version_has_its_table_its_places_and_its_floors(mixed):
+    tables = {key: [row.label for row in rows] for key, rows in mixed.tables().items()}
+    # Nobody judged what failed: it stands beside the newest.
+    assert tables == {
+        ("d", "strict 2", "overall"): ["now", "floor", "broken"],
+        ("d", "strict 1", "overall"): ["then", "second"],
+    }
+    new, old = grids(mixed.rows)
+    assert new.title.startswith("d, split overall, protocol strict 2 (the default")
+    assert old.title.startswith("d, split overall, protocol strict 1")
+    column = old.header.index("AUPRC")
+    assert [row[column].rank for row in old.detectors] == [1, 2]
+    assert [row[column].rank for row in new.detectors] == [0]
+    assert {row.label: row.below_floor for row in mixed.rows}["then"] is None  # its version has no floor
+    texts = (mixed.to_markdown(), mixed.to_latex(), mixed.to_html())
+    assert all("protocol strict 1" in text and "protocol strict 2" in text for text in texts)
+
+
+def test_a_line_says_what_the_older_rows_are(mixed):
+    (note,) = (str(note) for note in mixed.notes if "version" in note.text)
+    assert note.startswith("d, protocol strict: rows of version 1 are shown as they were judged; version 2")
+    assert not any("version 1" in str(note) for note in Leaderboard.from_records([record("x")]).notes)
+
+
+def test_machine_readable_tables_have_the_version(mixed):
+    versions = {row["label"]: row["protocol_version"] for row in json.loads(mixed.to_json())["rows"]}
+    assert versions == {"now": 2, "floor": 2, "broken": 2, "then": 1, "second": 1}
+    table = list(csv.DictReader(io.StringIO(mixed.to_csv())))
+    assert [row["protocol_version"] for row in table] == ["2", "2", "2", "1", "1"]
+    assert {row["protocol"] for row in table} == {"strict"}
+
+
+def test_a_folder_holds_tables_of_one_version(mixed, tmp_path):
+    with pytest.raises(UsageError, match="d: the trials were judged by strict 1 and strict 2, and a folder holds"):
+        mixed.write(tmp_path)
+    assert not list(tmp_path.iterdir())
+    (alone,) = (board for key, board in mixed.alone().items() if key[1] == "strict 1")
+    assert tmp_path / "d" / "strict" / "overall.csv" in alone.write(tmp_path)
+
+
+def test_an_older_table_is_no_baseline(tmp_path):
+    Leaderboard.from_records([older(record("x"))]).write(tmp_path)
+    with pytest.raises(UsageError, match=r"the tables of d are of protocol strict 1, and version 2 is installed"):
+        run_again(tmp_path, run=lambda plan: ())
+
+
+class TestOlderStores:
+    """A store whose trials version 1 has judged, some of them without their scores."""
+
+    @pytest.fixture
+    def data(self):
+        return make_data()
+
+    @pytest.fixture
+    def store(self, tmp_path, data) -> Store:
+        store = Store.create(tmp_path / "runs")
+        kept, gone = run_plan(make_plan(["tests.helpers.tiny:Distance", "max-z"], dataset=data, floors=False), store)
+        for made in (kept, gone):
+            store.replace_record(older(made, judging="by the rules of then"), made.trial)
+        (store.path / gone.trial / "scores.npz").unlink()
+        return store
+
+    def test_scores_that_are_kept_are_judged_again_and_the_others_stay(self, store, data):
+        before = {one.label: one for one in store.records()}
+        records, n_left = judge_outdated(store.records(), store, lambda _: data)
+        versions = {one.label: one.protocol_version for one in records}
+        assert (versions, n_left) == ({"tests.helpers.tiny:Distance": 2, "max-z": 1}, 1)
+        assert {one.label: one.protocol_version for one in store.records()} == versions
+        assert {one.label: one for one in store.records()}["max-z"] == before["max-z"]
+        assert [one.trial for one in records] == [one.trial for one in before.values()]
+        verdicts = {one.record.label: one.verdict for one in judge_store(store, lambda _: data)}
+        assert verdicts == {"tests.helpers.tiny:Distance": "same", "max-z": "cannot be judged"}
+
+    def test_a_comparison_leaves_the_older_out(self, store, data):
+        records, _ = judge_outdated(store.records(), store, lambda _: data)
+        assert [row.label for row in select(store.path, everything=True).rows] == ["tests.helpers.tiny:Distance"]
+        board = with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, ("operational",))
+        assert {row.label: bool(row.diagnostics) for row in board.rows if row.split == "overall"} == {
+            "tests.helpers.tiny:Distance": True,
+            "max-z": False,
+        }
+
+    def test_scores_are_not_laid_beside_metrics_of_other_rules(self, store, data):
+        (made,) = (one for one in store.records() if one.label != "max-z")
+        with pytest.raises(StoreError, match=r"judged by strict 1, and version 2 is installed: `tsadbench judge"):
+            TrialResult(made, store, data)
