@@ -179,11 +179,14 @@ class NetworkDetector(Detector):
         with self._own_randomness():
             # The initial weights are drawn on the CPU, so that they are the same on every device.
             self.network_ = self._build_network(recordings).to(self.device_)
-            windows = self._training_windows(recordings)
-            training = Training(type(self).__name__, self.network_, self._loss, windows, self._plan)
-            self.losses_ = training.losses
-            self.facts_ = training.run()
+            self._train(self._training_windows(recordings))
         self.network_.eval()
+
+    def _train(self, windows: Windows) -> None:
+        """Train ``network_`` on these windows."""
+        training = Training(type(self).__name__, self.network_, self._loss, windows, self._plan)
+        self.losses_ = training.losses
+        self.facts_ = training.run()
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
