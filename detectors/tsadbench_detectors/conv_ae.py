@@ -12,8 +12,10 @@ with extra("conv-ae", "deep"):
 
     from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.reconstructor import Reconstructor
+    from tsadbench_detectors.deep.sizes import Width
 
-_WIDE, _NARROW = 32, 16
+    _WIDE, _NARROW = Width(32, per_sensor=4), Width(16, per_sensor=2)
+
 _KERNEL = 7
 
 
@@ -21,6 +23,7 @@ class ConvAE(Reconstructor):
     """Scores how far a window's last row is from its reconstruction by a convolutional autoencoder.
 
     Convolutions over time (kernel 7, stride 2, ReLU) with 32 and 16 channels, then their transposes; dropout between.
+    For more than 8 sensors, there are 4 and 2 channels a sensor.
     The loss is the mean squared error, the score the sum of the absolute errors of the last row.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
@@ -109,11 +112,12 @@ class Network(nn.Module):
     def __init__(self, n_inputs: int, n_outputs: int, dropout: float) -> None:
         super().__init__()
         same = _KERNEL // 2
-        self.down_1 = nn.Conv1d(n_inputs, _WIDE, _KERNEL, stride=2, padding=same)
-        self.down_2 = nn.Conv1d(_WIDE, _NARROW, _KERNEL, stride=2, padding=same)
-        self.up_2 = nn.ConvTranspose1d(_NARROW, _NARROW, _KERNEL, stride=2, padding=same)
-        self.up_1 = nn.ConvTranspose1d(_NARROW, _WIDE, _KERNEL, stride=2, padding=same)
-        self.output = nn.ConvTranspose1d(_WIDE, n_outputs, _KERNEL, padding=same)
+        wide, narrow = _WIDE.of(n_inputs), _NARROW.of(n_inputs)
+        self.down_1 = nn.Conv1d(n_inputs, wide, _KERNEL, stride=2, padding=same)
+        self.down_2 = nn.Conv1d(wide, narrow, _KERNEL, stride=2, padding=same)
+        self.up_2 = nn.ConvTranspose1d(narrow, narrow, _KERNEL, stride=2, padding=same)
+        self.up_1 = nn.ConvTranspose1d(narrow, wide, _KERNEL, stride=2, padding=same)
+        self.output = nn.ConvTranspose1d(wide, n_outputs, _KERNEL, padding=same)
         self.dropout = Dropout(dropout)
 
     def forward(self, windows: Tensor) -> Tensor:

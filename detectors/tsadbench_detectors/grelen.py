@@ -18,10 +18,12 @@ with extra("grelen", "deep"):
     from torch.nn import functional
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
-    from tsadbench_detectors.deep.network_detector import NetworkDetector
+    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
 
-Statistic: TypeAlias = Literal["difference", "deviation", "reconstruction"]
+Statistic: TypeAlias = Literal["reference", "difference", "deviation", "reconstruction"]
 
+# How much relations change from one row to the next.
+_OF_CHANGE = ("reference", "difference")
 # Prior probabilities of the types of relation from one sensor to another; the first type is "none".
 _PRIOR = (0.91, 0.03, 0.03, 0.03)
 # Widths of the graph learner.
@@ -32,7 +34,7 @@ _SMALLEST_SHARE = 1e-12
 _SMALLEST_DEVIATION = 1e-6
 
 
-class GReLeN(NetworkDetector):
+class GReLeN(SizedNetwork):
     """Scores how the relations between sensors change, which it learns as latent variables of a forecast.
 
     A graph learner maps the sensors' windows to the probabilities of four types of relation for each ordered pair of
@@ -42,8 +44,8 @@ class GReLeN(NetworkDetector):
     probabilities from (.91, .03, .03, .03).
 
     With ``m_i`` the mean over the other sensors j of the probability that i has no relation to j, in the window that
-    ends with row t, the score of row t is the mean over the sensors of its contributions' terms: see ``statistic``.
-    Nothing is drawn to score. A sensor alone has no relations: it scores 0, but for "reconstruction".
+    ends with row t, the score of row t is made of the sensors' m_i: see ``statistic``. Nothing is drawn to score. A
+    sensor alone has no relations: it scores 0, but for "reconstruction".
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -51,27 +53,33 @@ class GReLeN(NetworkDetector):
     ----------
     window
         Rows that it sees at once.
+    size
+        "default", or "paper": the published width of what is None. What is given counts at either size.
     hidden_size
-        Width of the recurrent layers.
+        Width of the recurrent layers, for each sensor. None: 16; at size "paper" 64.
     diffusion_steps
         Number of relations along which the state travels in one step, with and against their direction.
     temperature
         Of the Gumbel-softmax: the smaller, the less smooth.
     statistic
-        "difference": ``|m_i(t) - m_i(t - 1)| / 2``, the published distance from the moving average over two windows,
-        without its sign; it needs one row more. "deviation": how many standard deviations of the training windows
-        m_i is from their mean. "reconstruction": squared error of the last row's forecast, with the probabilities
-        themselves instead of drawn relations.
+        "reference": as in the authors' code (github.com/Vicky-51/GRELEN, test_grelen.py), the mean over the sensors of
+        m_i's distance from its moving average over two windows, ``(m_i(t) - m_i(t - 1)) / 2``. There, a threshold
+        lies on either side of 0; here, the absolute value of the mean is the score. "difference": the mean of the
+        absolute values, which are the contributions of either. Both need one row more. "deviation": the mean over
+        the sensors of how many standard deviations of the training windows m_i is from their mean.
+        "reconstruction": the mean squared error of the last row's forecast, with the probabilities themselves
+        instead of drawn relations.
 
     References
     ----------
     W. Zhang, C. Zhang and F. Tsung, GRELEN: multivariate time series anomaly detection from the perspective of graph
-    relational learning, IJCAI 2022. Reduced for cost: the recurrent layers' width (16, not 64), every second window of
+    relational learning, IJCAI 2022. Reduced for cost: the recurrent layers' default width, every second window of
     training, 12 epochs (not up to 300) at one learning rate. A value enters the recurrent layers as it is: a linear
     layer before a linear convolution would add nothing. Batch normalisation scores by its running moments, not by the
     windows that happen to be scored beside a window.
     """
 
+    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(16, paper=64)}
     traits: ClassVar[Traits] = Traits(
         family="graph",
         stochastic=True,
@@ -85,10 +93,11 @@ class GReLeN(NetworkDetector):
         *,
         window: int = 30,
         stride: int = 2,
-        hidden_size: int = 16,
+        size: Size = "default",
+        hidden_size: int | None = None,
         diffusion_steps: int = 2,
         temperature: float = 0.5,
-        statistic: Statistic = "difference",
+        statistic: Statistic = "reference",
         epochs: int = 12,
         min_steps: int = 500,
         max_steps: int | None = None,
@@ -101,6 +110,7 @@ class GReLeN(NetworkDetector):
     ) -> None:
         self.window = window
         self.stride = stride
+        self.size = size
         self.hidden_size = hidden_size
         self.diffusion_steps = diffusion_steps
         self.temperature = temperature
@@ -116,7 +126,7 @@ class GReLeN(NetworkDetector):
         self.device = device
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window if self.statistic == "difference" else self.window - 1)
+        return replace(self.traits, memory=self.window if self.statistic in _OF_CHANGE else self.window - 1)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         if self.statistic == "reconstruction":
@@ -128,8 +138,8 @@ class GReLeN(NetworkDetector):
         if self.statistic == "deviation":
             return {"contributions": contributions}
         fault = (
-            "its published score is how much relations change from one row to the next: it rises when a fault begins "
-            "and when it ends, not while it lasts (statistic=deviation does)"
+            "its score, as published, is how much relations change from one row to the next: it rises when a fault "
+            "begins and when it ends, not while it lasts (statistic=deviation does)"
         )
         return {"contributions": contributions, "fault": fault}
 
@@ -137,7 +147,7 @@ class GReLeN(NetworkDetector):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
             "window": IntegerRange(10, 60, log=True, alters_loss=True),
-            "hidden_size": IntegerRange(8, 32, log=True),
+            "hidden_size": Choice((None, 8, 32, 64)),
             "diffusion_steps": IntegerRange(1, 3),
             "temperature": RealRange(0.1, 1.0, log=True),
             "statistic": Choice(get_args(Statistic)),
@@ -152,8 +162,7 @@ class GReLeN(NetworkDetector):
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
         self._require_integer("window", at_least=2)
-        for parameter in ("hidden_size", "diffusion_steps"):
-            self._require_integer(parameter, at_least=1)
+        self._require_integer("diffusion_steps", at_least=1)
         temperature = self.temperature
         self._require(isinstance(temperature, Real) and 0.0 < temperature < np.inf, "temperature", "a number above 0")
         self._require(self.statistic in get_args(Statistic), "statistic", f"one of {list(get_args(Statistic))}")
@@ -162,7 +171,7 @@ class GReLeN(NetworkDetector):
         return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - for any number of sensors
-        return Network(self.window, self.hidden_size, self.diffusion_steps)
+        return Network(self.window, self._width("hidden_size"), self.diffusion_steps)
 
     @property
     def _network(self) -> Network:
@@ -195,16 +204,25 @@ class GReLeN(NetworkDetector):
         finally:
             self._network.learner.double()
 
+    def _score(self, recording: Recording) -> FloatArray:
+        if self.statistic == "reference":
+            return np.asarray(np.abs(self._half_changes(recording).mean(axis=1)))
+        return super()._score(recording)
+
     def _contributions(self, recording: Recording) -> FloatArray:
         if self.statistic == "reconstruction":
             terms = self._errors(recording)
         elif self.statistic == "deviation":
             terms = np.abs(self._unrelated(recording) - self.unrelated_mean_) / self.unrelated_deviation_
         else:
-            by_row = self._unrelated(recording)
-            # Like the first row's window, the one before it would be the first row throughout.
-            terms = np.abs(np.diff(by_row, axis=0, prepend=by_row[:1])) / 2
+            terms = np.abs(self._half_changes(recording))
         return terms / recording.n_sensors
+
+    def _half_changes(self, recording: Recording) -> FloatArray:
+        """Return how far m is from its mean over this row's and the row before's window, [n_rows, n_sensors]."""
+        by_row = self._unrelated(recording)
+        # Like the first row's window, the one before it would be the first row throughout.
+        return np.asarray(np.diff(by_row, axis=0, prepend=by_row[:1]) / 2)
 
     def _unrelated(self, recording: Recording) -> FloatArray:
         """Return m [n_rows, n_sensors]."""

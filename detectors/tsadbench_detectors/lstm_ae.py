@@ -12,9 +12,10 @@ with extra("lstm-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.reconstructor import Reconstructor
+    from tsadbench_detectors.deep.sizes import SizedNetwork, Width
 
 
-class LSTMAE(Reconstructor):
+class LSTMAE(SizedNetwork, Reconstructor):
     """Scores how far a window's last row is from its reconstruction by an LSTM encoder and decoder.
 
     The encoder's last state is the decoder's input at every step. The loss is the mean absolute error, the score the
@@ -28,7 +29,8 @@ class LSTMAE(Reconstructor):
     window
         Rows that it sees at once.
     hidden_size
-        Width of both layers, and of the summary of the window between them.
+        Width of both layers, and of the summary of the window between them. None: 100, or twice as many as there are
+        sensors if that is more.
 
     References
     ----------
@@ -37,6 +39,7 @@ class LSTMAE(Reconstructor):
     every second window of training, in batches of 64 (not 32), and at most 30 epochs (not 100).
     """
 
+    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(100, per_sensor=2)}
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Malhotra et al., arXiv 1607.00148"
     )
@@ -46,7 +49,7 @@ class LSTMAE(Reconstructor):
         *,
         window: int = 30,
         stride: int = 2,
-        hidden_size: int = 100,
+        hidden_size: int | None = None,
         epochs: int = 30,
         min_steps: int = 500,
         max_steps: int | None = None,
@@ -74,7 +77,7 @@ class LSTMAE(Reconstructor):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
             "window": IntegerRange(10, 60, log=True, alters_loss=True),
-            "hidden_size": IntegerRange(16, 128, log=True),
+            "hidden_size": Choice((None, 16, 32, 64, 128)),
             "batch_size": Choice((32, 64, 128, 256)),
             "learning_rate": RealRange(1e-4, 1e-2, log=True),
         }
@@ -83,12 +86,9 @@ class LSTMAE(Reconstructor):
     def test_params(cls) -> dict[str, object]:  # noqa: D102
         return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
 
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require_integer("hidden_size", at_least=1)
-
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        return Network(recordings[0].n_sensors, self.hidden_size)
+        n_sensors = recordings[0].n_sensors
+        return Network(n_sensors, self._width("hidden_size", n_sensors))
 
     def _loss(self, windows: Tensor) -> Tensor:
         return nn.functional.l1_loss(self.network_(windows), windows)

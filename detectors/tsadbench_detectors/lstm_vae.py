@@ -14,14 +14,14 @@ with extra("lstm-vae", "deep"):
     import torch
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.network_detector import NetworkDetector
+    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
 
 # exp(-6) of a standardised sensor's variance. A decoder that is more certain than that of a sensor that hardly moves
 # would make the loss diverge.
 _SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE = -6.0, 6.0
 
 
-class LSTMVAE(NetworkDetector):
+class LSTMVAE(SizedNetwork):
     """Scores how improbable a window's last row is under an LSTM variational autoencoder.
 
     The encoder gives mean and variance of the latent variables z, the decoder mean and variance of every row given z.
@@ -36,21 +36,28 @@ class LSTMVAE(NetworkDetector):
     ----------
     window
         Rows that it sees at once.
+    size
+        "default", or "paper": the published widths of what is None. What is given counts at either size.
     hidden_size
-        Width of both layers.
+        Width of both layers. None: 32, or twice as many as there are sensors if that is more; at size "paper" 32.
     latent_size
-        Latent variables.
+        Latent variables. None: 4, or half as many as there are sensors if that is more; at size "paper" 100.
     warm_up
         Epochs over which the divergence's weight rises to 1.
 
     References
     ----------
     D. Park, Y. Hoshi and C. Kemp, A multimodal anomaly detector for robot-assisted feeding using an LSTM-based
-    variational autoencoder, RA-L 2018. Width as the SKAB benchmark has it. That network uses the
-    logarithm of the variance as the deviation of z, has more latent variables than inputs, and a tanh output, which no
-    z-score above 1 can reach; this one has none of these faults.
+    variational autoencoder, RA-L 2018. The published widths, 32 and 100, are those of the network that the SKAB
+    benchmark had (in windows of 5 rows: ``window`` does not depend on ``size``). That network uses the logarithm of
+    the variance as the deviation of z, has more latent variables than inputs, and a tanh output, which no z-score above
+    1 can reach; this one has none of these faults (of 30 rows, 8 sensors have more inputs than 100).
     """
 
+    widths: ClassVar[Mapping[str, Width]] = {
+        "hidden_size": Width(32, per_sensor=2, paper=32),
+        "latent_size": Width(4, per_sensor=1 / 2, paper=100),
+    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Park et al., RA-L 2018"
     )
@@ -60,8 +67,9 @@ class LSTMVAE(NetworkDetector):
         *,
         window: int = 30,
         stride: int = 1,
-        hidden_size: int = 32,
-        latent_size: int = 4,
+        size: Size = "default",
+        hidden_size: int | None = None,
+        latent_size: int | None = None,
         warm_up: int = 5,
         epochs: int = 30,
         min_steps: int = 500,
@@ -75,6 +83,7 @@ class LSTMVAE(NetworkDetector):
     ) -> None:
         self.window = window
         self.stride = stride
+        self.size = size
         self.hidden_size = hidden_size
         self.latent_size = latent_size
         self.warm_up = warm_up
@@ -92,8 +101,8 @@ class LSTMVAE(NetworkDetector):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
             "window": IntegerRange(10, 60, log=True, alters_loss=True),
-            "hidden_size": IntegerRange(16, 64, log=True),
-            "latent_size": IntegerRange(2, 16, log=True),
+            "hidden_size": Choice((None, 16, 64)),
+            "latent_size": Choice((None, 2, 8, 16)),
             "warm_up": IntegerRange(1, 10),
             "batch_size": Choice((32, 64, 128, 256)),
             "learning_rate": RealRange(1e-4, 1e-2, log=True),
@@ -105,11 +114,11 @@ class LSTMVAE(NetworkDetector):
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter in ("hidden_size", "latent_size", "warm_up"):
-            self._require_integer(parameter, at_least=1)
+        self._require_integer("warm_up", at_least=1)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        return Network(recordings[0].n_sensors, self.hidden_size, self.latent_size)
+        n_sensors = recordings[0].n_sensors
+        return Network(n_sensors, *(self._width(parameter, n_sensors) for parameter in self.widths))
 
     def _loss(self, windows: Tensor) -> Tensor:
         mean, log_variance = self.network_.encode(windows)  # type: ignore[operator]
@@ -150,7 +159,9 @@ class Network(nn.Module):
 
     Parameters
     ----------
-    n_sensors, hidden_size, latent_size
+    n_sensors
+        Sensors of a row.
+    hidden_size, latent_size
         As for `LSTMVAE`.
     """
 

@@ -14,10 +14,10 @@ with extra("mscred", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.conv_lstm import network
-    from tsadbench_detectors.deep.network_detector import NetworkDetector
+    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
 
 
-class MSCRED(NetworkDetector):
+class MSCRED(SizedNetwork):
     """Scores how far the sensors' signature matrices are from their reconstruction by a convolutional LSTM autoencoder.
 
     Entry (i, j) of a signature matrix is the mean of x_i * x_j over the last 5, 10 or 20 rows: the three matrices are
@@ -29,26 +29,38 @@ class MSCRED(NetworkDetector):
 
     Parameters
     ----------
+    size
+        "default", or "paper": the published scales, gap and channels, as far as they are None. What is given counts at
+        either size.
     scale_short, scale_middle, scale_long
-        Rows that a signature matrix is the mean of, at each of the three scales.
+        Rows that a signature matrix is the mean of, at each of the three scales. None: 5, 10 and 20; at size "paper"
+        10, 30 and 60.
     steps
         Images that the network sees at once.
     gap
-        Rows from one image to the next.
+        Rows from one image to the next. None: 2; at size "paper" 10.
     channels
-        Of the first of the four levels; each further level has twice as many as the one before.
+        Of the first of the four levels; each further level has twice as many as the one before. None: 8; at size
+        "paper" 32. Images have a pixel for each pair of sensors, which grow with the plant.
 
     References
     ----------
     C. Zhang et al., A deep neural network for unsupervised anomaly detection and diagnosis in multivariate time series
-    data, AAAI 2019. Unlike there, the scales are not 10, 30 and 60 rows, 10 rows apart: a score sees 28 rows,
-    as other detectors here see 30. Rows are scaled by mean and standard deviation of the training rows, never by the
-    range of the scored ones. The last layer is linear, because SELU would bound its output from below. The score
-    is the mean of the squared errors, not the number of those above a limit, which each data set would need anew.
-    For cost, channels are a quarter of the authors', only every fourth window is trained on (its
-    neighbours are nearly the same), for 12 epochs, and Adam's learning rate is 3e-3 instead of 2e-4.
+    data, AAAI 2019; the sizes of "paper" are those of the authors' code. By default a score sees 28 rows, as other
+    detectors here see 30; at size "paper" it sees 100. Rows are scaled by mean and standard deviation of the training
+    rows, never by the range of the scored ones. The last layer is linear, because SELU would bound its output from
+    below. The score is the mean of the squared errors, not the number of those above a limit, which each data set would
+    need anew. For cost, the default's channels are a quarter of the authors', only every fourth window is trained on
+    (its neighbours are nearly the same), for 12 epochs, and Adam's learning rate is 3e-3 instead of 2e-4.
     """
 
+    widths: ClassVar[Mapping[str, Width]] = {
+        "scale_short": Width(5, paper=10),
+        "scale_middle": Width(10, paper=30),
+        "scale_long": Width(20, paper=60),
+        "gap": Width(2, paper=10),
+        "channels": Width(8, paper=32),
+    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Zhang et al., AAAI 2019 (MSCRED)"
     )
@@ -56,12 +68,13 @@ class MSCRED(NetworkDetector):
     def __init__(
         self,
         *,
-        scale_short: int = 5,
-        scale_middle: int = 10,
-        scale_long: int = 20,
+        size: Size = "default",
+        scale_short: int | None = None,
+        scale_middle: int | None = None,
+        scale_long: int | None = None,
         steps: int = 5,
-        gap: int = 2,
-        channels: int = 8,
+        gap: int | None = None,
+        channels: int | None = None,
         stride: int = 4,
         epochs: int = 12,
         min_steps: int = 500,
@@ -73,6 +86,7 @@ class MSCRED(NetworkDetector):
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
+        self.size = size
         self.scale_short = scale_short
         self.scale_middle = scale_middle
         self.scale_long = scale_long
@@ -93,22 +107,22 @@ class MSCRED(NetworkDetector):
     @property
     def scales(self) -> tuple[int, int, int]:
         """Rows of the signature matrices, shortest first."""
-        return self.scale_short, self.scale_middle, self.scale_long
+        return self._width("scale_short"), self._width("scale_middle"), self._width("scale_long")
 
     @property
     def window(self) -> int:  # type: ignore[override]  # here it follows from other parameters
         """Rows that a score sees: the first image's longest scale, and the rows from there to the last image."""
-        return self.scale_long + (self.steps - 1) * self.gap
+        return self._width("scale_long") + (self.steps - 1) * self._width("gap")
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "scale_short": IntegerRange(3, 7, alters_loss=True),
-            "scale_middle": IntegerRange(8, 15, alters_loss=True),
-            "scale_long": IntegerRange(16, 30, alters_loss=True),
+            "scale_short": Choice((None, 3, 7), alters_loss=True),
+            "scale_middle": Choice((None, 8, 15), alters_loss=True),
+            "scale_long": Choice((None, 16, 30), alters_loss=True),
             "steps": IntegerRange(3, 7),
-            "gap": IntegerRange(1, 4),
-            "channels": Choice((4, 8, 16)),
+            "gap": Choice((None, 1, 3, 4)),
+            "channels": Choice((None, 4, 16)),
             "batch_size": Choice((32, 64, 128)),
             "learning_rate": RealRange(1e-4, 1e-2, log=True),
         }
@@ -119,18 +133,18 @@ class MSCRED(NetworkDetector):
         return {**scales, "steps": 3, "channels": 2, "epochs": 2, "min_steps": 1}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
-        for parameter in ("scale_short", "scale_middle", "scale_long", "steps", "gap", "channels"):
-            self._require_integer(parameter, at_least=1)
-        self._require(self.scale_short < self.scale_middle, "scale_middle", "above scale_short")
-        self._require(self.scale_middle < self.scale_long, "scale_long", "above scale_middle")
+        self._require_integer("steps", at_least=1)
         super()._check(sensors)
+        short, middle, long = self.scales
+        self._require(short < middle, "scale_middle", f"above scale_short, {short}")
+        self._require(middle < long, "scale_long", f"above scale_middle, {middle}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - any number of sensors
-        return network(len(self.scales), self.channels)
+        return network(len(self.scales), self._width("channels"))
 
     def _loss(self, windows: Tensor) -> Tensor:
         # The first step's images of all windows, then the second one's.
-        ends = range(self.window - (self.steps - 1) * self.gap, self.window + 1, self.gap)
+        ends = range(self._width("scale_long"), self.window + 1, self._width("gap"))
         images = self._images(windows, ends).transpose(0, 1).flatten(0, 1)
         return nn.functional.mse_loss(self._reconstructed(images, len(windows)), images[-len(windows) :])
 
@@ -164,9 +178,9 @@ class MSCRED(NetworkDetector):
         for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
             # Each image once, though it belongs to as many windows as these have steps.
             rows = torch.cat([windows[0], windows[1:, -1]])
-            images = self._images(rows[None], range(self.scale_long, len(rows) + 1))[0]
+            images = self._images(rows[None], range(self._width("scale_long"), len(rows) + 1))[0]
             # In double precision: the square of a far outlier's product exceeds the range of float32.
-            missed = (images[-len(windows) :] - self._reconstructed(images, self.gap)).double()
+            missed = (images[-len(windows) :] - self._reconstructed(images, self._width("gap"))).double()
             errors = missed.square().mean(dim=1) / recording.n_sensors**2
             contributions[self.window - 1 + first] = ((errors.sum(dim=1) + errors.sum(dim=2)) / 2).cpu().numpy()
         return contributions

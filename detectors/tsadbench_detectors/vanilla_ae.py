@@ -1,4 +1,4 @@
-"""Vanilla autoencoder: dense layers squeeze a row through two numbers."""
+"""Vanilla autoencoder: dense layers squeeze a row through a few numbers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ with extra("vanilla-ae", "deep"):
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
     from tsadbench_detectors.deep.reconstructor import Reconstructor
+    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
 
-_HIDDEN = (5, 4)
-_BOTTLENECK = 2
+    # By the number of values that the network sees: 5, 4 and 2 for SKAB's 8 sensors.
+    _WIDTHS = (
+        Width(5, per_sensor=5 / 8, paper=5),
+        Width(4, per_sensor=1 / 2, paper=4),
+        Width(1, per_sensor=1 / 4, paper=2),
+    )
 
 
-class VanillaAE(Reconstructor):
+class VanillaAE(SizedNetwork, Reconstructor):
     """Scores how far a row is from its reconstruction by a dense autoencoder: the sum of the absolute errors.
 
-    The layers' widths are n, 5, 4, 2, 4, 5, n for rows of n sensors; each but the bottleneck and the last is followed
-    by batch normalisation and a ReLU. The loss is the mean absolute error. Like the SKAB benchmark's, it sees single
-    rows; with ``window`` above 1 the rows of a window side by side.
+    For n values, the layers' widths are n, 5n/8, n/2, n/4, n/2, 5n/8, n, rounded up, and inside at least 5, 4 and 1:
+    8 sensors have the published widths, and more sensors pass a bottleneck that is as narrow beside them. Each layer
+    but the bottleneck and the last is followed by batch normalisation and a ReLU. The loss is the mean absolute error.
+    Like the SKAB benchmark's, it sees single rows; with ``window`` above 1 the rows of a window side by side.
 
     The running moments of batch normalisation, which scoring uses, move by 0.1 per step: with the reference's 0.01,
     they have not settled when training ends.
@@ -34,11 +40,14 @@ class VanillaAE(Reconstructor):
     ----------
     window
         Rows that it sees at once; the score is that of the last one.
+    size
+        "default", or "paper": 5, 4, 2, 4, 5 inside, as published for 8 sensors, for any number of values.
 
     References
     ----------
-    Widths and training as the SKAB benchmark has them; its source is J. Chen, S. Sathe, C. Aggarwal and D. Turaga,
-    Outlier detection with autoencoder ensembles, SDM 2017 (of which it is one member, not the ensemble).
+    Widths (for its 8 sensors) and training as the SKAB benchmark has them; its source is J. Chen, S. Sathe,
+    C. Aggarwal and D. Turaga, Outlier detection with autoencoder ensembles, SDM 2017 (of which it is one member, not
+    the ensemble).
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -50,6 +59,7 @@ class VanillaAE(Reconstructor):
         *,
         window: int = 1,
         stride: int = 1,
+        size: Size = "default",
         epochs: int = 40,
         min_steps: int = 500,
         max_steps: int | None = None,
@@ -62,6 +72,7 @@ class VanillaAE(Reconstructor):
     ) -> None:
         self.window = window
         self.stride = stride
+        self.size = size
         self.epochs = epochs
         self.min_steps = min_steps
         self.max_steps = max_steps
@@ -85,7 +96,7 @@ class VanillaAE(Reconstructor):
         return {"epochs": 8, "min_steps": 1}
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        return Network(self.window, recordings[0].n_sensors)
+        return Network(self.window, recordings[0].n_sensors, self.size)
 
     def _loss(self, windows: Tensor) -> Tensor:
         return nn.functional.l1_loss(self.network_(windows), windows)
@@ -94,11 +105,12 @@ class VanillaAE(Reconstructor):
 class Network(nn.Module):
     """Dense layers down to the bottleneck and up again, [batch, window, n_sensors] to the same."""
 
-    def __init__(self, window: int, n_sensors: int) -> None:
+    def __init__(self, window: int, n_sensors: int, size: Size = "default") -> None:
         super().__init__()
-        width = window * n_sensors
-        self.encoder = nn.Sequential(*_hidden_layers(width, *_HIDDEN), nn.Linear(_HIDDEN[-1], _BOTTLENECK))
-        self.decoder = nn.Sequential(*_hidden_layers(_BOTTLENECK, *_HIDDEN[::-1]), nn.Linear(_HIDDEN[0], width))
+        n_values = window * n_sensors
+        wide, narrow, bottleneck = (width.of(n_values, size) for width in _WIDTHS)
+        self.encoder = nn.Sequential(*_hidden_layers(n_values, wide, narrow), nn.Linear(narrow, bottleneck))
+        self.decoder = nn.Sequential(*_hidden_layers(bottleneck, narrow, wide), nn.Linear(wide, n_values))
 
     def forward(self, windows: Tensor) -> Tensor:
         """Return the reconstruction."""

@@ -13,9 +13,10 @@ with extra("vanilla-lstm", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.forecaster import Forecaster
+    from tsadbench_detectors.deep.sizes import SizedNetwork, Width
 
 
-class VanillaLSTM(Forecaster):
+class VanillaLSTM(SizedNetwork, Forecaster):
     """Scores how far a row is from its forecast by two LSTM layers: the sum of the absolute errors.
 
     The loss is the mean absolute error. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
@@ -28,7 +29,7 @@ class VanillaLSTM(Forecaster):
     window
         Rows that a forecast sees.
     hidden_size
-        Width of both layers.
+        Width of both layers. None: 100, or twice as many as there are sensors if that is more.
 
     References
     ----------
@@ -38,6 +39,7 @@ class VanillaLSTM(Forecaster):
     32).
     """
 
+    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(100, per_sensor=2)}
     traits: ClassVar[Traits] = Traits(
         family="forecast", stochastic=True, extra="deep", paper="Filonov et al., arXiv 1612.06676, 2016"
     )
@@ -47,7 +49,7 @@ class VanillaLSTM(Forecaster):
         *,
         window: int = 30,
         stride: int = 2,
-        hidden_size: int = 100,
+        hidden_size: int | None = None,
         epochs: int = 25,
         min_steps: int = 500,
         max_steps: int | None = None,
@@ -75,7 +77,7 @@ class VanillaLSTM(Forecaster):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
             "window": IntegerRange(10, 60, log=True),
-            "hidden_size": IntegerRange(16, 128, log=True),
+            "hidden_size": Choice((None, 16, 32, 64, 128)),
             "batch_size": Choice((32, 64, 128, 256)),
             "learning_rate": RealRange(1e-4, 1e-2, log=True),
         }
@@ -84,12 +86,9 @@ class VanillaLSTM(Forecaster):
     def test_params(cls) -> dict[str, object]:  # noqa: D102
         return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
 
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require_integer("hidden_size", at_least=1)
-
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        return Network(recordings[0].n_sensors, self.hidden_size)
+        n_sensors = recordings[0].n_sensors
+        return Network(n_sensors, self._width("hidden_size", n_sensors))
 
     def _loss(self, windows: Tensor) -> Tensor:
         past, future = self._past_and_future(windows)

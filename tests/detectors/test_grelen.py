@@ -249,8 +249,8 @@ def test_relations_are_drawn_with_their_probabilities() -> None:
     torch.testing.assert_close(torch.stack(drawn).mean(dim=(0, 1, 3, 4)), probabilities, atol=0.025, rtol=0.0)
 
 
-def scores_one_by_one(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, FloatArray]:
-    """Each statistic's contributions [n_rows, n_sensors], a window at a time."""
+def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Each statistic's contributions [n_rows, n_sensors] and scores [n_rows], a window at a time."""
     network = copy.deepcopy(cast("Network", detector.network_)).double()
     pooled = np.concatenate(training)
 
@@ -273,21 +273,33 @@ def scores_one_by_one(detector: GReLeN, training: list[FloatArray], test: FloatA
     difference = np.zeros(test.shape)
     for row in range(1, len(test)):
         # m(t) minus the mean of m(t) and m(t - 1)
-        difference[row] = np.abs(shares[row] - (shares[row] + shares[row - 1]) / 2)
+        difference[row] = shares[row] - (shares[row] + shares[row - 1]) / 2
     deviation = np.abs(shares - learned.mean(axis=0)) / np.maximum(learned.std(axis=0), 1e-6)
-    return {"difference": difference / 3, "deviation": deviation / 3, "reconstruction": errors / 3}
+    changes = np.abs(difference) / 3
+    found = {
+        name: (terms / 3, terms.mean(axis=1)) for name, terms in (("deviation", deviation), ("reconstruction", errors))
+    }
+    # Signs cancel in the reference's mean over the sensors, and its thresholds on either side are one of its size.
+    return {
+        **found,
+        "difference": (changes, changes.sum(axis=1)),
+        "reference": (changes, np.abs(difference.mean(axis=1))),
+    }
 
 
 def test_the_scores_by_hand(fitted: GReLeN) -> None:
     test = rows(40, seed=2)
-    expected = scores_one_by_one(fitted, [rows(), rows(80, seed=1)], test)
-    for statistic, contributions in expected.items():
+    expected = by_hand(fitted, [rows(), rows(80, seed=1)], test)
+    assert expected.keys() == set(STATISTICS)
+    for statistic, (contributions, scores) in expected.items():
         detector = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
         np.testing.assert_allclose(detector.contributions(test), contributions, rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(detector.score(test), contributions.sum(axis=1), rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(detector.score(test), scores, rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.parametrize(("statistic", "first"), [("difference", 6), ("deviation", 5), ("reconstruction", 5)])
+@pytest.mark.parametrize(
+    ("statistic", "first"), [("reference", 6), ("difference", 6), ("deviation", 5), ("reconstruction", 5)]
+)
 def test_how_far_back_scores_reach(statistic: str, first: int) -> None:
     detector = small(statistic=statistic).fit(rows())
     assert detector.declared_traits().memory == first
@@ -358,7 +370,7 @@ def test_training_lowers_the_loss() -> None:
         ({"hidden_size": 0}, "hidden_size must be an integer of at least 1, found 0"),
         ({"diffusion_steps": 0}, "diffusion_steps must be an integer of at least 1, found 0"),
         ({"temperature": 0.0}, "temperature must be a number above 0, found 0.0"),
-        ({"statistic": "graph"}, r"statistic must be one of \['difference', .*\], found 'graph'"),
+        ({"statistic": "graph"}, r"statistic must be one of \['reference', .*\], found 'graph'"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:

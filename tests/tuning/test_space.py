@@ -134,7 +134,7 @@ class _ZeroRelations(nn.Module):
 def _stand_in(name, detector):
     """Return a network that knows nothing: its loss hangs on what is measured alone, not on what was learned."""
     if name == "lstm-vae":
-        return _ZeroVAE(detector.latent_size)
+        return _ZeroVAE(detector.latent_size or 4)
     if name == "grelen":
         return _ZeroRelations()
     if name == "mtad-gat":

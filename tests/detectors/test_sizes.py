@@ -1,0 +1,133 @@
+"""``size``, and widths that grow with the number of sensors: the networks that are built, counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tsadbench import Detector, UsageError
+from tsadbench.registry import load_detector
+from tsadbench_detectors.deep.network_detector import NetworkDetector
+
+# By detector: what size "paper" fills in, its published figures.
+PUBLISHED: dict[str, dict[str, object]] = {
+    "mtad-gat": {"hidden_size": 300},
+    "grelen": {"hidden_size": 64},
+    "mscred": {"scale_short": 10, "scale_middle": 30, "scale_long": 60, "gap": 10, "channels": 32},
+    "lstm-vae": {"hidden_size": 32, "latent_size": 100},
+}
+# What the defaults are for SKAB's 8 sensors: the paper's comparison was made with these.
+OF_SKAB: dict[str, dict[str, object]] = {
+    "mtad-gat": {"hidden_size": 32},
+    "grelen": {"hidden_size": 16},
+    "mscred": {"scale_short": 5, "scale_middle": 10, "scale_long": 20, "gap": 2, "channels": 8},
+    "lstm-vae": {"hidden_size": 32, "latent_size": 4},
+    "lstm-ae": {"hidden_size": 100},
+    "vanilla-lstm": {"hidden_size": 100},
+}
+SIZED = [*PUBLISHED, "vanilla-ae"]
+
+
+def rows(n_sensors: int, n_rows: int = 130) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n_rows, n_sensors))
+
+
+def fitted(name: str, n_sensors: int, **parameters: object) -> Detector:
+    return load_detector(name)(**{"max_steps": 1, **parameters}).fit(rows(n_sensors))
+
+
+def weights(detector: Detector) -> dict[str, torch.Tensor]:
+    assert isinstance(detector, NetworkDetector)
+    return dict(detector.network_.named_parameters())
+
+
+def shapes(detector: Detector) -> dict[str, torch.Size]:
+    return {name: weight.shape for name, weight in weights(detector).items()}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_size_paper_is_the_published_network(name: str) -> None:
+    by_size, by_hand = fitted(name, 3, size="paper"), fitted(name, 3, **PUBLISHED[name])
+    assert shapes(by_size) == shapes(by_hand)
+    assert by_size.declared_traits() == by_hand.declared_traits()
+    for found, expected in zip(weights(by_size).values(), weights(by_hand).values(), strict=True):
+        assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("name", OF_SKAB)
+def test_eight_sensors_have_the_widths_of_the_papers_comparison(name: str) -> None:
+    by_default, by_hand = fitted(name, 8), fitted(name, 8, **OF_SKAB[name])
+    for found, expected in zip(weights(by_default).values(), weights(by_hand).values(), strict=True):
+        assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_given_counts_at_either_size(name: str) -> None:
+    given = {key: value for key, value in OF_SKAB[name].items() if key != "gap"}
+    assert shapes(fitted(name, 3, size="paper", **given)) == shapes(fitted(name, 3, size="default", **given))
+
+
+def linear_widths(detector: Detector) -> list[tuple[int, int]]:
+    assert isinstance(detector, NetworkDetector)
+    return [(one.in_features, one.out_features) for one in detector.network_.modules() if isinstance(one, nn.Linear)]
+
+
+@pytest.mark.parametrize(
+    ("n_sensors", "size", "inside"),
+    [
+        (8, "default", (5, 4, 2)),
+        (8, "paper", (5, 4, 2)),
+        (52, "default", (33, 26, 13)),
+        (52, "paper", (5, 4, 2)),
+        (2, "default", (5, 4, 1)),
+    ],
+)
+def test_the_dense_layers_widths(n_sensors: int, size: str, inside: tuple[int, int, int]) -> None:
+    wide, narrow, bottleneck = inside
+    down = [(n_sensors, wide), (wide, narrow), (narrow, bottleneck)]
+    assert linear_widths(fitted("vanilla-ae", n_sensors, size=size)) == [*down, *((b, a) for a, b in reversed(down))]
+
+
+def test_the_dense_layers_widths_follow_the_values_of_a_window() -> None:
+    assert linear_widths(fitted("vanilla-ae", 4, window=13)) == linear_widths(fitted("vanilla-ae", 52))
+
+
+# The number of units between a plant's sensors and its reconstruction or forecast.
+NARROWEST = {
+    "vanilla-ae": lambda found: found["decoder.0.weight"][1],
+    "lstm-vae": lambda found: found["decoder.weight_ih_l0"][1],
+    "lstm-ae": lambda found: found["head.weight"][1],
+    "vanilla-lstm": lambda found: found["head.weight"][1],
+    "mtad-gat": lambda found: found["reconstruction.weight"][1],
+    "conv-ae": lambda found: found["up_2.weight"][0],
+}
+
+
+@pytest.mark.parametrize("name", NARROWEST)
+def test_no_plant_is_too_wide(name: str) -> None:
+    by_sensors = {n: NARROWEST[name](shapes(fitted(name, n))) for n in (8, 80, 160)}
+    assert by_sensors[160] == 2 * by_sensors[80]
+    assert by_sensors[80] / 80 >= min(by_sensors[8] / 8, 2)
+    assert by_sensors[80] > math.sqrt(80)
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_size_that_there_is_not(name: str) -> None:
+    with pytest.raises(UsageError, match=r"size must be one of \['default', 'paper'\], found 'published'"):
+        load_detector(name)(size="published").check(("a", "b"))
+
+
+@pytest.mark.parametrize("name", ["mtad-gat", "grelen", "lstm-vae", "lstm-ae", "vanilla-lstm"])
+@pytest.mark.parametrize("wrong", [0, 1.5, "wide"])
+def test_a_width_that_is_no_width(name: str, wrong: object) -> None:
+    with pytest.raises(UsageError, match=f"hidden_size must be an integer of at least 1, found {wrong!r}"):
+        load_detector(name)(hidden_size=wrong).check(("a", "b"))
+
+
+def test_scales_of_either_size_need_their_order() -> None:
+    with pytest.raises(UsageError, match="scale_long must be above scale_middle, 30, found 20"):
+        load_detector("mscred")(size="paper", scale_long=20).check(("a", "b"))
