@@ -11,10 +11,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from tsadbench import DataError, UsageError
-from tsadbench.base import AdaptedDetector, FloatArray, Recording, Traits
+from tsadbench.base import AdaptedDetector, FloatArray, Recording, Traits, trailing_windows
 from tsadbench_detectors.adapters.constructor import seed_name
 from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.surroundings import contained
@@ -33,9 +32,9 @@ class ForeignDetector(AdaptedDetector):
     """Another library's detector on standardised rows, or on trailing windows of them.
 
     A sensor's mean and standard deviation (ddof 0) are those of the training rows; one that is constant there has the
-    scale 1. A window is its rows one after another, oldest first; its score goes to its last row, and a recording's
-    first ``window - 1`` rows have none. Windows cross no recording's border. Training scores are the library's own
-    if it has them.
+    scale 1. A window is its rows one after another, oldest first; its score goes to its last row. Windows cross no
+    recording's border: those of a recording's first ``window - 1`` rows are filled up with its first row, and nothing
+    is fitted on them. Training scores are the library's own if it has them.
 
     A model file keeps the training rows, and reading it fits the detector again: an object of the library could be
     stored only in a format that executes code when it is read.
@@ -76,7 +75,7 @@ class ForeignDetector(AdaptedDetector):
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.rows_ = tuple(recording.values for recording in recordings)
         self.standardiser_ = Standardiser.of(recordings)
-        rows = np.concatenate([self._windows(recording) for recording in recordings])
+        rows = np.concatenate([self._windows(recording)[self.window - 1 :] for recording in recordings])
         if len(rows) < 2:
             raise DataError(
                 f"{type(self).__name__}: expected training recordings with at least 2 windows of {self.window} rows, "
@@ -94,20 +93,23 @@ class ForeignDetector(AdaptedDetector):
         self._fit(tuple(Recording(str(i), rows, self.sensors_) for i, rows in enumerate(self.rows_)))
 
     def _score(self, recording: Recording) -> FloatArray:
-        windows = self._windows(recording)
-        scores = np.full(recording.n_rows, np.nan)
-        if len(windows):
-            # A copy of the model: many of them store what they have scored.
-            with contained(self._seed):
-                scores[self.window - 1 :] = self._scores_of(copy.deepcopy(self.model_), windows)
-        return scores
+        # Two calls: the scores of the windows without padding are, to the bit, those that they have alone.
+        padded, full = np.split(self._windows(recording), [self.window - 1])
+        return np.concatenate([self._scores_of_copy(padded), self._scores_of_copy(full)])
+
+    def _scores_of_copy(self, windows: FloatArray) -> FloatArray:
+        """Return the scores of windows by a copy of the model: many models store what they have scored."""
+        if len(windows) == 0:
+            return np.empty(0)
+        with contained(self._seed):
+            return self._scores_of(copy.deepcopy(self.model_), windows)
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         own = self._own_training_scores()
         if own is None:
             return [self._score(recording) for recording in recordings]
-        missing = self.window - 1
-        counts = [max(0, recording.n_rows - missing) for recording in recordings]
+        n_padded = self.window - 1
+        counts = [max(0, recording.n_rows - n_padded) for recording in recordings]
         if len(own) != sum(counts):
             raise DataError(
                 f"{type(self).__name__}.training_scores: expected the recordings that fit was given, {len(own)} "
@@ -115,7 +117,7 @@ class ForeignDetector(AdaptedDetector):
             )
         parts = np.split(own, np.cumsum(counts)[:-1])
         return [
-            np.concatenate([np.full(recording.n_rows - len(part), np.nan), part])
+            np.concatenate([self._scores_of_copy(self._windows(recording)[:n_padded]), part])
             for recording, part in zip(recordings, parts, strict=True)
         ]
 
@@ -131,12 +133,9 @@ class ForeignDetector(AdaptedDetector):
         return self.foreign(**own, **{name: value for name, value in ours.items() if name in takes})
 
     def _windows(self, recording: Recording) -> FloatArray:
-        """Return a recording's standardised windows, [n_rows - window + 1, window * n_sensors]."""
-        rows = self.standardiser_.z_scores(recording.values)
-        if len(rows) < self.window:
-            return np.empty((0, self.window * recording.n_sensors))
-        by_sensor = sliding_window_view(rows, self.window, axis=0)
-        return np.ascontiguousarray(by_sensor.swapaxes(1, 2)).reshape(len(by_sensor), -1)
+        """Return a recording's standardised windows, [n_rows, window * n_sensors]; the first ones are filled up."""
+        windows = trailing_windows(self.standardiser_.z_scores(recording.values), self.window)
+        return np.ascontiguousarray(windows).reshape(recording.n_rows, -1)
 
     @abstractmethod
     def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
