@@ -15,10 +15,8 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn.functional import pad
 
+from tsadbench_detectors.deep.activation_gradients import sigmoid_backward, tanh_backward
 from tsadbench_detectors.deep.linear import linear
-
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def convolved(images: Tensor, weight: Tensor, bias: Tensor, stride: int) -> Tensor:
@@ -280,7 +278,7 @@ class _Recurrence(torch.autograd.Function):
             last = halves[2 * step - 2] if step > 0 else None
             of_parts = parts[4 * step : 4 * step + 4]
             _backward_step(by_state, by_cell, of_parts, halves[2 * step + 1], last, by_parts)
-            _sigmoid_backward(by_gates[:2], of_step[:2], grad_input=by_gates[:2])
+            sigmoid_backward(by_gates[:2], of_step[:2], grad_input=by_gates[:2])
             by_matrix += linear(flat, column)
             by_both = _folded(linear(to_columns, flat.t()).view(seen), before, 1, shape[1:3])
             by_images[..., step * shift : step * shift + n_windows].add_(by_both[:n_inputs])
@@ -308,7 +306,7 @@ def _backward_step(
     write, forget, candidate, read = gates
     by_write, by_forget, by_candidate, by_read = by_gates
     torch.mul(by_state, read, out=by_read)
-    by_cell += _tanh_backward(by_read, squashed, grad_input=by_read)
+    by_cell += tanh_backward(by_read, squashed, grad_input=by_read)
     torch.mul(by_cell, candidate, out=by_write)
     if before is None:
         by_forget.zero_()
@@ -316,6 +314,6 @@ def _backward_step(
         torch.mul(by_cell, before, out=by_forget)
     torch.mul(by_cell, write, out=by_candidate)
     torch.mul(by_state, squashed, out=by_read)
-    _tanh_backward(by_candidate, candidate, grad_input=by_candidate)
-    _sigmoid_backward(by_read, read, grad_input=by_read)
+    tanh_backward(by_candidate, candidate, grad_input=by_candidate)
+    sigmoid_backward(by_read, read, grad_input=by_read)
     by_cell *= forget

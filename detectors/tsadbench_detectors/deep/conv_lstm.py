@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import FunctionCtx, once_differentiable
-from torch.nn.functional import conv2d, linear, pad, selu
-from torch.nn.grad import conv2d_input, conv2d_weight
+from torch.nn.functional import linear, pad, selu
 
 from tsadbench_detectors.deep import column_products
 
 # A network that learns from larger images than these, by their height and width, takes PyTorch's convolutions: the
 # products' columns would take several gigabytes.
 _LARGEST = 64
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def network(n_scales: int, channels: int) -> Level:
@@ -197,130 +193,23 @@ class ConvLSTM(nn.Module):
             As for `Level`.
         """
         from_input = self.from_input(images)
-        if torch.is_grad_enabled():
-            return _Recurrence.apply(from_input, self.from_state.weight, n_steps, shift)  # type: ignore[no-any-return,no-untyped-call]
-        return _run(from_input, self.from_state.weight, n_steps, shift, keep=False)[0]
+        n_windows = len(images) - (n_steps - 1) * shift
+        states: list[Tensor] = []
+        cell: Tensor | None = None
+        for step in range(n_steps):
+            gates = from_input[step * shift : step * shift + n_windows]
+            if states:
+                gates = self.from_state(states[-1]) + gates
+            write, forget, candidate, read = gates.chunk(4, dim=1)
+            given = write.sigmoid() * _tanh(candidate)
+            cell = given if cell is None else given.addcmul(forget.sigmoid(), cell)
+            states.append(read.sigmoid() * _tanh(cell))
+        return torch.stack(states)
 
 
-# What a step leaves for the gradient: its four gates, [n_windows, 4, hidden, height, width], its cell, and its tanh.
-_Kept = tuple[Tensor, Tensor, Tensor]
-
-
-def _run(from_input: Tensor, weight: Tensor, n_steps: int, shift: int, *, keep: bool) -> tuple[Tensor, list[_Kept]]:
-    """Return the states after each step, and what each step leaves; of the last one alone unless ``keep`` is set."""
-    hidden, (height, width) = weight.shape[1], from_input.shape[-2:]
-    n_windows = len(from_input) - (n_steps - 1) * shift
-    states = from_input.new_empty(n_steps, n_windows, hidden, height, width)
-    kept: list[_Kept] = []
-    for step in range(n_steps):
-        given = from_input[step * shift : step * shift + n_windows]
-        gates = given.clone() if step == 0 else _from_state(states[step - 1], weight).add_(given)
-        gates = gates.view(n_windows, 4, hidden, height, width)
-        write, forget, candidate, read = gates.unbind(dim=1)
-        # tanh(x) = 2 * sigmoid(2 * x) - 1: PyTorch's tanh takes as long as ten of its sigmoids.
-        candidate.mul_(2)
-        gates.sigmoid_()
-        candidate.mul_(2).sub_(1)
-        cell = write * candidate
-        if step > 0:
-            cell.addcmul_(forget, kept[-1][1])
-        squashed = (cell * 2).sigmoid_().mul_(2).sub_(1)
-        torch.mul(read, squashed, out=states[step])
-        if not keep:
-            kept.clear()
-        kept.append((gates, cell, squashed))
-    return states, kept
-
-
-def _from_state(state: Tensor, weight: Tensor) -> Tensor:
-    """Return what a state [n_windows, hidden, height, width] adds to the gates of the next step."""
-    if state.shape[-2:] == (1, 1):
-        return linear(state.flatten(1), _own_weight(weight))[..., None, None]
-    around = _padding(weight.shape[-1])
-    return conv2d(pad(state, (*around, *around)), weight)
-
-
-def _by_state(by_gates: Tensor, weight: Tensor) -> Tensor:
-    """Return the gradient by the state before, for that by the gates [n_windows, 4 * hidden, height, width]."""
-    n_windows, _, height, width = by_gates.shape
-    if height == width == 1:
-        return (by_gates.flatten(1) @ _own_weight(weight))[..., None, None]
-    before, after = _padding(weight.shape[-1])
-    around = before + after
-    padded = conv2d_input([n_windows, weight.shape[1], height + around, width + around], weight, by_gates)  # type: ignore[no-untyped-call]
-    inner: Tensor = padded[..., before : before + height, before : before + width]
-    return inner
-
-
-def _by_weight(by_gates: Tensor, states: Tensor, weight: Tensor) -> Tensor:
-    """Return the gradient by the weight, for the gates of some windows and the states before."""
-    if states.shape[-2:] == (1, 1):
-        by_weight = torch.zeros_like(weight)
-        _own_weight(by_weight).copy_(by_gates.flatten(1).t() @ states.flatten(1))
-        return by_weight
-    around = _padding(weight.shape[-1])
-    found: Tensor = conv2d_weight(pad(states, (*around, *around)), weight.shape, by_gates)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Recurrence(torch.autograd.Function):
-    """The recurrence with its gradient (back-propagation through time) written out."""
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, from_input: Tensor, weight: Tensor, n_steps: int, shift: int) -> Tensor:
-        states, kept = _run(from_input, weight, n_steps, shift, keep=True)
-        ctx.save_for_backward(weight, states, *(tensor for of_step in kept for tensor in of_step))
-        ctx.shift = shift  # type: ignore[attr-defined]
-        return states
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, by_states: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        weight, states, *kept = ctx.saved_tensors  # type: ignore[attr-defined]
-        n_steps, n_windows, hidden, height, width = states.shape
-        by_gates = torch.empty(n_steps, n_windows, 4, hidden, height, width, dtype=weight.dtype, device=weight.device)
-        by_state, by_cell = by_states[-1], torch.zeros_like(states[0])
-        for step in reversed(range(n_steps)):
-            gates, _, squashed = kept[3 * step : 3 * step + 3]
-            before = kept[3 * step - 2] if step > 0 else None
-            _backward_step(by_state, by_cell, gates, squashed, before, by_gates[step])
-            if step > 0:
-                by_state = by_states[step - 1] + _by_state(by_gates[step].flatten(1, 2), weight)
-        flat = by_gates.flatten(2, 3)
-        by_weight = _by_weight(flat[1:].flatten(0, 1), states[:-1].flatten(0, 1), weight)
-        return _by_images(flat, ctx.shift), by_weight, None, None  # type: ignore[attr-defined]
-
-
-def _backward_step(
-    by_state: Tensor, by_cell: Tensor, gates: Tensor, squashed: Tensor, before: Tensor | None, by_gates: Tensor
-) -> None:
-    """Write the gradient by the gates' inputs into ``by_gates``, and that by the cell before into ``by_cell``."""
-    write, forget, candidate, read = gates.unbind(dim=1)
-    by_write, by_forget, by_candidate, by_read = by_gates.unbind(dim=1)
-    by_squashed = by_state * read
-    by_cell += _tanh_backward(by_squashed, squashed, grad_input=by_squashed)
-    torch.mul(by_cell, candidate, out=by_write)
-    if before is None:
-        by_forget.zero_()
-    else:
-        torch.mul(by_cell, before, out=by_forget)
-    torch.mul(by_cell, write, out=by_candidate)
-    torch.mul(by_state, squashed, out=by_read)
-    _sigmoid_backward(by_gates[:, :2], gates[:, :2], grad_input=by_gates[:, :2])
-    _tanh_backward(by_candidate, candidate, grad_input=by_candidate)
-    _sigmoid_backward(by_read, read, grad_input=by_read)
-    by_cell *= forget
-
-
-def _by_images(by_steps: Tensor, shift: int) -> Tensor:
-    """Return the sum over the windows [n_steps, n_windows, ...] of what reaches each image, [n_images, ...]."""
-    n_steps, n_windows = by_steps.shape[:2]
-    if shift == n_windows:
-        return by_steps.flatten(0, 1)
-    by_images = by_steps.new_zeros(n_windows + (n_steps - 1) * shift, *by_steps.shape[2:])
-    for step, of_step in enumerate(by_steps):
-        by_images[step * shift : step * shift + n_windows] += of_step
-    return by_images
+def _tanh(values: Tensor) -> Tensor:
+    """Return the hyperbolic tangent: PyTorch's own takes as long as ten of its sigmoids."""
+    return (values * 2).sigmoid() * 2 - 1
 
 
 def attended(states: Tensor) -> Tensor:

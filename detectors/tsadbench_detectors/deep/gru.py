@@ -15,10 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from tsadbench_detectors.deep.activation_gradients import sigmoid_backward, tanh_backward
 from tsadbench_detectors.deep.linear import linear
-
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 _Gradients: TypeAlias = tuple[Tensor | None, Tensor, Tensor, None]
 
@@ -252,7 +250,7 @@ def _gates_back(by_state: Tensor, after: Tensor, gates: Sequence[Tensor], by_gat
     # after = (1 - update) * candidate + update * before, so that (before - candidate) * update = after - candidate.
     through = torch.addcmul(by_state, by_state, update, value=-1)
     torch.sub(after, candidate, out=by_update).mul_(through)
-    _tanh_backward(through, candidate, grad_input=by_candidate)
+    tanh_backward(through, candidate, grad_input=by_candidate)
     torch.mul(by_candidate, reset, out=by_from_state)
     torch.mul(by_candidate, from_state, out=by_reset)
-    _sigmoid_backward(by_reset, reset, grad_input=by_reset)
+    sigmoid_backward(by_reset, reset, grad_input=by_reset)
