@@ -10,7 +10,7 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.live import progress_bar
-from tsadbench.cli.options import DataOption, FigureOption, format_option
+from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import UsageError
 
@@ -141,24 +141,51 @@ def audit(
         ),
     ] = "skab",
     data: DataOption = None,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="RUNS", help="A run store: also show what other labels move of its trials.")
+    ] = None,
+    protocol: StoredProtocolOption = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split of RUNS to show (default: overall).", autocompletion=complete.splits)
+    ] = None,
+    label_shift: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ROWS", help="Shift all labels by so many rows, earlier and later; may be repeated."),
+    ] = None,
+    label_margin: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ROWS", help="Leave out so many normal rows after each event; may be repeated."),
+    ] = None,
     form: Annotated[Literal["table", "json", "markdown"], format_option] = "table",
     figure: FigureOption = None,
 ) -> None:
     """Inspect a data set, labels included: what makes every table over it worth less than it seems.
 
     Shared and repeated rows, gaps, shift between training and test, and how well a row's position, time alone and
-    one-liners predict the label; a verdict for each.
+    one-liners predict the label; a verdict for each. Labels are noisy: the audit shows how the AUPRC and the ranks of
+    one-liners, with --runs also of stored trials, move by labels that are shifted by a few rows (1, 5 and 10), without
+    rows that have two labels, and without some rows after each event (10 and 60).
     """
     from rich.text import Text
 
     from tsadbench.analysis.audit import audit as audit_data
     from tsadbench.analysis.audit.render import MARKS, markdown, tables
+    from tsadbench.analysis.label_noise import label_changes, of_rows
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
+    from tsadbench.leaderboard.selection import select
 
+    if runs is None and (protocol or split):
+        raise UsageError("--protocol and --split choose trials of a run store: add --runs RUNS, or leave them out")
     with progress_bar(f"Reading {name}"):
         loaded = load_dataset(name)(DataOptions(directory=data))
-    result = audit_data(loaded)
+    changes = label_changes(loaded, label_shift or None, label_margin or None)
+    stored = None
+    if runs is not None:
+        trials = select(runs, dataset=loaded, protocol=protocol, split=split, everything=True)
+        with progress_bar("Judging"):
+            stored = of_rows(trials.rows, trials.store, loaded, changes)
+    result = audit_data(loaded, changes, stored)
     if form == "json":
         typer.echo(result.to_json(), nl=False)
     elif form == "markdown":

@@ -52,7 +52,7 @@ def test_a_sound_plant_gets_no_fault():
     found = audit(sound())
     assert "fault" not in grades(found).values(), found.findings
     assert {one.name for one in found.predictors} == {
-        "position", "time", "max-z", "l2-z", "sensor-range", "nearest-neighbour",
+        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour",
     }  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def test_too_many_anomalies_are_a_fault():
 def test_markdown_and_figure(tmp_path):
     found = audit(sound())
     text = markdown(found)
-    assert text.count("\n## ") == 3  # no rows are shared: that table is left out
+    assert text.count("\n## ") == 5  # no rows are shared: that table is left out
     draw_audit(found, tmp_path / "a.svg")
     draw_audit(found, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tsadbench.analysis.audit.facts import RecordingFacts, facts_of
-from tsadbench.analysis.audit.predictors import Predictor, predictors
+from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, predictors
 from tsadbench.analysis.audit.shared import SharedRows, recordings_sharing_rows
 from tsadbench.analysis.audit.shift import Shift, shifts
+from tsadbench.analysis.label_noise import LabelChange, LabelNoise, label_changes, of_scores
 from tsadbench.base.dataset import LabelledDataset
 
 Grade: TypeAlias = Literal["good", "note", "fault"]
@@ -60,6 +61,8 @@ class Audit:
         Of every sensor in every split.
     predictors
         How well position, time and one-liners predict the labels.
+    label_noise
+        What other labels move of the one-liners, and of stored trials if there are any.
     findings
         The verdicts.
     """
@@ -69,6 +72,7 @@ class Audit:
     shared: tuple[SharedRows, ...]
     shifts: tuple[Shift, ...]
     predictors: tuple[Predictor, ...]
+    label_noise: tuple[LabelNoise, ...]
     findings: tuple[Finding, ...]
 
     def to_json(self) -> str:
@@ -76,13 +80,19 @@ class Audit:
         return json.dumps({"schema": SCHEMA, **dataclasses.asdict(self)}, indent=1, allow_nan=False) + "\n"
 
 
-def audit(data: LabelledDataset) -> Audit:
+def audit(
+    data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: LabelNoise | None = None
+) -> Audit:
     """Audit a data set, labels included.
 
     Parameters
     ----------
     data
         Recordings and labels.
+    changes
+        Of the labels, whose effect on the one-liners is shown; None for those that `label_changes` returns.
+    stored
+        Their effect on stored trials.
     """
     recordings = (
         *(facts_of(recording, "train", None) for recording in data.dataset.train),
@@ -90,7 +100,10 @@ def audit(data: LabelledDataset) -> Audit:
     )
     shared = recordings_sharing_rows(data.dataset.train, data.dataset.test, data.labels.rows)
     moved = shifts(data)
-    predicting = predictors(data)
+    one_liners = one_liner_scores(data)
+    predicting = predictors(data, one_liners)
+    noise = of_scores(one_liners, data, label_changes(data) if changes is None else changes)
+    noises = (noise,) if stored is None else (noise, stored)
     findings = (
         _about_anomalies(recordings),
         *_about_predictors(predicting),
@@ -99,8 +112,9 @@ def audit(data: LabelledDataset) -> Audit:
         _about_gaps(recordings),
         _about_duplicates(recordings),
         _about_constant(recordings, len(data.dataset.sensors)),
+        *map(_about_label_noise, noises),
     )
-    return Audit(data.dataset.name, recordings, shared, moved, predicting, findings)
+    return Audit(data.dataset.name, recordings, shared, moved, predicting, noises, findings)
 
 
 def _about_anomalies(recordings: tuple[RecordingFacts, ...]) -> Finding:
@@ -195,3 +209,19 @@ def _about_constant(recordings: tuple[RecordingFacts, ...], n_sensors: int) -> F
     if not still:
         return Finding("constant", "good", f"Each of the {n_sensors} sensors moves in every recording.")
     return Finding("constant", "note", f"{len(still)} sensors never move in a recording: {', '.join(still[:5])}.")
+
+
+def _about_label_noise(noise: LabelNoise) -> Finding:
+    missing = f" Without scores, and left out: {', '.join(noise.left_out)}." if noise.left_out else ""
+    if noise.largest is None:
+        return Finding("label-noise", "note", f"Of {noise.about} no AUPRC is defined by other labels.{missing}")
+    move, label, change = noise.largest
+    sentence = f"Other labels move the AUPRC of {noise.about} by up to {move:+.4f} ({label}, {change})"
+    moved = [one for one in noise.moved if one.change_places]
+    if not moved:
+        return Finding("label-noise", "good", f"{sentence}; no two rows change places.{missing}")
+    most = max(moved, key=lambda one: len(one.change_places))
+    how_often = f"{len(moved)} of {len(noise.moved) - 1} changes let rows change places"
+    return Finding(
+        "label-noise", "note", f"{sentence}; {how_often}, {most.change} the most: {most.in_words()}.{missing}"
+    )

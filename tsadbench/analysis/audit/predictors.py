@@ -32,22 +32,28 @@ class Predictor:
     auprc: float | None
 
 
-def predictors(data: LabelledDataset) -> tuple[Predictor, ...]:
-    """Return position, time alone, and every one-liner among the floors."""
+def predictors(data: LabelledDataset, one_liners: Mapping[str, Sequence[FloatArray]]) -> tuple[Predictor, ...]:
+    """Return position, time alone, and the one-liners, whose scores `one_liner_scores` returns."""
     truth = data.labels.rows
-    test = data.dataset.test
-    every = [
-        _predictor("position", position_scores(truth), truth),
-        _predictor("time", [_elapsed(recording) for recording in test], truth),
-    ]
+    every = {
+        "position": position_scores(truth),
+        "time": [_elapsed(recording) for recording in data.dataset.test],
+        **one_liners,
+    }
+    return tuple(_predictor(name, scores, truth) for name, scores in every.items())
+
+
+def one_liner_scores(data: LabelledDataset) -> dict[str, list[FloatArray]]:
+    """Return the scores [n_rows] of each test recording by every one-liner among the floors."""
+    scores = {}
     for name in floors():
         detector = load_detector(name)()
         traits = detector.declared_traits()
         # Floors that draw lots or flag every row do not look at the values: they predict nothing.
         if traits.fixed_threshold is None and not traits.stochastic:
             detector.fit(data.dataset.train)
-            every.append(_predictor(name, [detector.score(recording) for recording in test], truth))
-    return tuple(every)
+            scores[name] = [detector.score(recording) for recording in data.dataset.test]
+    return scores
 
 
 def position_scores(truth: Mapping[str, BoolArray]) -> list[FloatArray]:

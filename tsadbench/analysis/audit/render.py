@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tsadbench.analysis.audit.audit import Audit
 from tsadbench.analysis.audit.facts import RecordingFacts
 from tsadbench.analysis.audit.shift import Shift
+from tsadbench.analysis.label_noise import LabelNoise
 from tsadbench.utils.markdown import optional_number, table_lines
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
@@ -32,13 +33,30 @@ def markdown(audit: Audit) -> str:
 
 def tables(audit: Audit) -> list[AuditTable]:
     """Return the tables behind the verdicts; those without rows are left out."""
-    every = (_predictors(audit), _shared(audit), _shifts(audit), _recordings(audit))
+    noise = (table for noise in audit.label_noise for table in (_by_other_labels(noise), _change_places(noise)))
+    every = (_predictors(audit), *noise, _shared(audit), _shifts(audit), _recordings(audit))
     return [table for table in every if table.rows]
 
 
 def _predictors(audit: Audit) -> AuditTable:
     rows = [[one.name, optional_number(one.auroc), optional_number(one.auprc)] for one in audit.predictors]
     return AuditTable("What predicts the label", ["predictor", "AUROC", "AUPRC"], rows)
+
+
+def _by_other_labels(noise: LabelNoise) -> AuditTable:
+    given, *_ = noise.moved
+    rows = [
+        [label, *(f"{optional_number(one.auprc[label])} ({one.rank.get(label, '-')})" for one in noise.moved)]
+        for label in sorted(given.auprc, key=lambda label: given.rank.get(label, len(given.auprc)))
+    ]
+    header = ["", *(one.change for one in noise.moved)]
+    return AuditTable(f"AUPRC (rank) by other labels: {noise.about}", header, rows)
+
+
+def _change_places(noise: LabelNoise) -> AuditTable:
+    header = ["labels", "changed rows", "rows left out", "change places"]
+    rows = [[one.change, f"{one.n_changed:,}", f"{one.n_left_out:,}", one.in_words() or "-"] for one in noise.moved[1:]]
+    return AuditTable(f"Who changes places by other labels: {noise.about}", header, rows)
 
 
 def _shared(audit: Audit) -> AuditTable:

@@ -1,0 +1,213 @@
+"""Labels that are shifted, contradict each other, or end too early: against rows counted by hand and scikit-learn."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
+
+from tests.helpers.plans import make_plan
+from tests.helpers.protocol_plant import SENSORS, plant
+from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
+from tsadbench import Recording, UsageError
+from tsadbench.analysis.label_noise import label_changes, of_rows, of_scores
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.selection import select
+
+PROTOCOLS = ("strict", "published", "skab")
+
+
+def recording(name: str, n_rows: int, *, start: float | None = None) -> Recording:
+    values = np.random.default_rng([n_rows, len(name)]).normal(size=(n_rows, 2))
+    return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
+
+
+def of_name(changes, name: str):
+    return next(one for one in changes if one.name == name)
+
+
+def one_recording(labels: list[int]):
+    data = plant((recording("free", 50),), (recording("a", len(labels)),))
+    data.labels.rows["a"].flags.writeable = True
+    data.labels.rows["a"][:] = labels
+    return data
+
+
+def test_shifted_labels_repeat_the_one_at_the_border():
+    data = one_recording([1, 0, 0, 1, 1, 0, 0])
+    changes = label_changes(data, shifts=[2])
+    assert of_name(changes, "2 rows later").rows["a"].tolist() == [1, 1, 1, 0, 0, 1, 1]
+    assert of_name(changes, "2 rows earlier").rows["a"].tolist() == [0, 1, 1, 0, 0, 0, 0]
+    assert of_name(changes, "as given").rows["a"].tolist() == [1, 0, 0, 1, 1, 0, 0]
+
+
+@given(st.lists(st.booleans(), min_size=3, max_size=40), st.integers(1, 20))
+def test_a_margin_is_the_normal_rows_after_an_event(labels: list[bool], margin: int):
+    data = one_recording([int(label) for label in labels])
+    after = [
+        not labels[row] and any(labels[max(0, row - margin) : row]) for row in range(len(labels))
+    ]  # by the definition, row by row
+    (*_, change) = label_changes(data, shifts=[1], margins=[margin])
+    if any(after):
+        assert change.name == f"{margin} rows after events out"
+        np.testing.assert_array_equal(change.counted("a"), ~np.array(after))
+    else:  # there is nothing to leave out
+        assert change.name == "1 row later"
+
+
+def test_contradictory_rows_are_left_out_wherever_they_stand():
+    a = recording("a", 10, start=0.0)
+    b = Recording("b", np.vstack([a.values[4:8], recording("x", 6).values]), SENSORS, a.time + 4.0)
+    c = Recording("c", a.values.copy(), SENSORS, a.time + 100.0)  # equal values, but at another time
+    data = plant((recording("free", 50, start=-500.0),), (a, b, c), {"a": slice(5, 7), "c": slice(0, 10)})
+    change = of_name(label_changes(data), "contradictory rows out")
+    assert np.flatnonzero(~change.counted("a")).tolist() == [5, 6]
+    assert np.flatnonzero(~change.counted("b")).tolist() == [1, 2]
+    assert change.counted("c").all()
+    alike = plant((recording("free", 50, start=-500.0),), (a, b), {"a": slice(5, 7), "b": slice(1, 3)})
+    assert "contradictory rows out" not in {one.name for one in label_changes(alike)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shifts": [7]}, "expected 1 to 6; recording 'a' has 7 rows"),
+        ({"shifts": [2, 100_000]}, "shifted by 100000 rows"),
+        ({"shifts": [0]}, "shifted by 0 rows"),
+        ({"shifts": [-1]}, "shifted by -1 rows"),
+        ({"margins": [0]}, "a margin of 0 rows"),
+    ],
+)
+def test_shifts_beyond_a_recording_and_empty_margins_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]), **options)
+
+
+def test_without_being_asked_only_shifts_that_fit_are_made():
+    names = [one.name for one in label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]))]
+    assert names == [
+        "as given", "5 rows earlier", "1 row earlier", "1 row later", "5 rows later",
+        "10 rows after events out", "60 rows after events out",
+    ]  # fmt: skip
+
+
+def test_who_changes_places_and_by_how_much():
+    data = one_recording([0, 0, 0, 1, 1, 0, 0, 0, 0, 0])
+    early = [np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])]
+    late = [np.array([0, 0, 0, 8, 9, 7, 0, 0, 0, 0.0])]
+    noise = of_scores({"early": early, "late": late}, data, label_changes(data, shifts=[1], margins=[1]))
+    given, earlier, _, margin = noise.moved
+    assert given.auprc == {"early": pytest.approx((1 + 2 / 3) / 2), "late": 1.0}
+    assert given.rank == {"early": 2, "late": 1}
+    assert earlier.auprc["early"] == 1.0
+    assert earlier.auprc["late"] == pytest.approx((1 / 2 + 2 / 10) / 2)
+    assert earlier.change_places == (("late", "early"),)
+    assert earlier.in_words() == "late with early"
+    assert (earlier.n_changed, earlier.n_left_out, margin.n_changed, margin.n_left_out) == (2, 0, 0, 1)
+    assert given.change_places == margin.change_places == ()
+    assert noise.largest == (pytest.approx(0.35 - 1.0), "late", "1 row earlier")
+
+
+def test_labels_of_one_class_have_no_auprc():
+    data = one_recording([0] * 10)
+    noise = of_scores({"x": [np.arange(10.0)]}, data, label_changes(data))
+    assert {one.auprc["x"] for one in noise.moved} == {None}
+    assert noise.largest is None
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store under three protocols, whose data have a contradictory stretch."""
+    data = make_plant(460)
+    store = Store.create(tmp_path_factory.mktemp("made") / "runs")
+    for protocol in PROTOCOLS:
+        settings = ["skab.train_rows=80"] if protocol == "skab" else []
+        detectors = [DISTANCE, LARGEST_Z, "random"]
+        run_plan(make_plan(detectors, dataset=data, protocol=protocol, settings=settings, floors=False, seeds=2), store)
+    return store, data
+
+
+def evaluated(protocol: str, data) -> dict[str, np.ndarray]:
+    """Return which rows count by what the protocols' pages say, by recording."""
+    rows = {one.id: np.arange(one.n_rows) for one in data.dataset.test}
+    if protocol != "published":
+        return {name: at >= (30 if protocol == "strict" else 80) for name, at in rows.items()}
+    n, start, found = sum(map(len, rows.values())), 0, {}
+    for name, at in rows.items():
+        found[name] = (at + start >= 30) & (at + start <= n - 10)
+        start += len(at)
+    return found
+
+
+def scores_on_disk(store: Store, trial: str, protocol: str, data) -> dict[str, np.ndarray]:
+    arrays = np.load(store.path / trial / "scores.npz")
+    if protocol == "published":
+        parts = np.split(arrays["test/all/test"], np.cumsum([one.n_rows for one in data.dataset.test])[:-1])
+        return dict(zip(data.labels.rows, parts, strict=True))
+    return {name: arrays[f"test/{'all' if protocol == 'strict' else name}/{name}"] for name in data.labels.rows}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
+    store, data = made
+    label = "skab[train_rows=80]" if protocol == "skab" else protocol
+    chosen = select(store.path, dataset=data, protocol=label, everything=True)
+    changes = label_changes(data, shifts=[1, 7], margins=[12])
+    noise = of_rows(chosen.rows, store, data, changes)
+    assert [one.change for one in noise.moved] == [one.name for one in changes]
+    counted = evaluated(protocol, data)
+    for row in chosen.rows:
+        for change, moved in zip(changes, noise.moved, strict=True):
+            seeds = []
+            for record in row.records:
+                scores = scores_on_disk(store, record.trial, protocol, data)
+                pairs = []
+                for name, labels in change.rows.items():
+                    kept = counted[name] & change.counted(name)
+                    pairs.append((labels[kept], scores[name][kept]))
+                if protocol == "skab":
+                    both = [(y, s) for y, s in pairs if y.any() and not y.all()]
+                    seeds.append(np.mean([average_precision_score(y, s) for y, s in both]))
+                else:
+                    y, s = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+                    seeds.append(average_precision_score(y, s))
+            assert moved.auprc[row.label] == pytest.approx(np.mean(seeds), abs=1e-12), (row.label, change.name)
+    assert noise.moved[0].auprc == {row.label: pytest.approx(row.metrics["auprc"].mean) for row in chosen.rows}
+    assert not noise.left_out
+
+
+def test_rows_without_scores_are_named(made, tmp_path):
+    store, data = made
+    chosen = select(store.path, dataset=data, protocol="strict", everything=True)
+    noise = of_rows(chosen.rows, Store(tmp_path), data, label_changes(data))
+    assert set(noise.left_out) == {row.label for row in chosen.rows}
+    assert noise.moved[0].auprc == {}
+
+
+@pytest.mark.skab
+def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
+    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
+    store = Store.create(tmp_path / "runs")
+    run_plan(make_plan(["max-z", "l2-z"], protocol="strict", floors=False), store)
+    arguments = ("--runs", store.path, "--label-shift", 3, "--label-margin", 20, "--format", "json")
+    shown = tsadbench("data", "audit", "skab", *arguments)
+    one_liners, stored = json.loads(shown.out)["label_noise"]
+    names = ["as given", "3 rows earlier", "3 rows later", "contradictory rows out", "20 rows after events out"]
+    assert [one["change"] for one in stored["moved"]] == [one["change"] for one in one_liners["moved"]] == names
+    assert set(stored["moved"][0]["auprc"]) == {"max-z", "l2-z"}
+    assert "protocol strict" in stored["about"]
+    assert stored["moved"][3]["n_left_out"] == 470  # 57 and 178 rows, each in two recordings
+    for wrong, reason in (
+        (("--label-shift", 100_000), "labels shifted by 100000 rows"),
+        (("--label-margin", 0), "a margin of 0 rows"),
+        (("--split", "valve1"), "add --runs RUNS"),
+        (("--runs", store.path, "--protocol", "published"), "holds no trial of the protocol 'published'"),
+    ):
+        refused = tsadbench("data", "audit", "skab", *wrong)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert reason in refused.err
