@@ -8,6 +8,7 @@ from rich.console import Console
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
+from tsadbench.base.protocol import SplitJudgement
 from tsadbench.leaderboard.cells import grids
 from tsadbench.leaderboard.terminal import terminal
 
@@ -96,7 +97,9 @@ def test_a_row_without_all_scores_is_marked_and_never_bold():
     names, auroc = (list(table.columns[i].cells) for i in (0, 1 + [c.header for c in table.columns[1:]].index("AUROC")))
     styles = dict(zip(map(str, names), (str(cell.style) for cell in auroc), strict=True))
     assert styles == {"△ silent": "", "whole": "bold", "other": "underline"}
-    assert "△" not in Leaderboard.from_records([record("whole")]).to_markdown()
+    nothing = SplitJudgement(dict.fromkeys(("auroc", "auprc", "prac_f1")), 0, 0, 0.0)
+    for whole in (record("whole"), replace(record("whole"), splits={"overall": nothing})):
+        assert "△" not in Leaderboard.from_records([whole]).to_markdown()
 
 
 def test_a_narrow_terminal_shows_throughput_once_for_all_splits(board):

@@ -101,11 +101,14 @@ class Row:
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
-    # Whether no trial failed. As a property it would look at all trials whenever a large table is sorted or shown.
+    # Whether no trial failed, and whether those that did not have a score for every evaluated row. As properties they
+    # would look at all trials whenever a large table is sorted or shown.
     ok: bool = field(init=False, compare=False)
+    complete: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ok", not failed(self.records))
+        object.__setattr__(self, "complete", not any(judged.coverage < 1 for judged in self._judged if judged.n_rows))
 
     @property
     def first(self) -> Record:
@@ -131,11 +134,6 @@ class Row:
     def rules(self) -> str:
         """The protocol with the version of its rules, ``strict 2``: a table's rows have them in common."""
         return self.first.rules
-
-    @property
-    def complete(self) -> bool:
-        """Whether every evaluated row has a score, or a trial failed; other rows are marked, and have no place."""
-        return self.coverage is None or self.coverage >= 1
 
     @property
     def floor(self) -> bool:

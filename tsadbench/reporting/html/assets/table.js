@@ -66,7 +66,7 @@ function nameCell(row) {
   const marks = [];
   if (row.status === "ok" && row.below.length === 3) marks.push(element("span", { title: "beats no floor in AUROC, AUPRC and Prac-F1" }, "⇊ "));
   if (row.leaky) marks.push(element("span", { title: `leaky: ${row.leaky}` }, "⚠ "));
-  if (row.coverage !== null && row.coverage < 1) marks.push(element("span", { title: "left rows without a score: they count as the worst case; out of the ranking" }, "△ "));
+  if (!row.complete) marks.push(element("span", { title: "left rows without a score: they count as the worst case; out of the ranking" }, "△ "));
   if (row.stored) marks.push(element("span", { title: "made earlier" }, "° "));
   return element("td", { title: row.label }, ...marks, row.label);
 }
