@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,14 @@ def test_splits(data: LabelledDataset) -> None:
 
 
 def test_each_simulated_run_is_a_session(data: LabelledDataset) -> None:
-    assert set(data.dataset.sessions) == {"normal", *(f"d{fault:02}" for fault in range(22))}
-    assert len(set(data.dataset.sessions.values())) == 23
+    sessions, recordings = data.dataset.sessions, (*data.dataset.train, *data.dataset.test)
+    assert set(sessions) == {"normal", *(f"d{fault:02}" for fault in range(22))}
+    assert len(set(sessions.values())) == 22
+    for first, second in combinations(recordings, 2):
+        n_rows = min(first.n_rows, second.n_rows)
+        shared = int((first.values[:n_rows] == second.values[:n_rows]).all(axis=1).sum())
+        assert shared == (160 if (first.id, second.id) == ("d04", "d05") else 0)
+        assert (sessions[first.id] == sessions[second.id]) is (shared > 0)
 
 
 def test_rows_and_floor_under_strict(data: LabelledDataset) -> None:
