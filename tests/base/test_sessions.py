@@ -71,9 +71,7 @@ def test_clocks_that_start_anew_tell_nothing():
     assert groups(data) == split("a", "b", "c", "normal")
     # Of another machine they may begin together, and follow each other nonetheless.
     on, off = recording("a2", rows=60, start=STEP * 20), recording("b2", rows=80, start=STEP * 20)
-    two = dataset(
-        *data.test[:2], on, off, entities={"normal": "one", "a": "one", "a2": "one", "b": "two", "b2": "two"}
-    )
+    two = dataset(*data.test[:2], on, off, entities={"normal": "one", "a": "one", "a2": "one", "b": "two", "b2": "two"})
     assert groups(two) == split("a a2", "b b2", "normal")
 
 

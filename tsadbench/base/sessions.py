@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import shared_rows
-from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 
 # A recording that begins at most so many sampling steps after another one ends goes on with it.
@@ -67,7 +67,7 @@ def _sharing(recordings: Sequence[Recording]) -> BoolArray:
     return joined
 
 
-def _share_of_rows(recordings: Sequence[Recording]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _share_of_rows(recordings: Sequence[Recording]) -> FloatArray:
     """Return [n, n]: the share of the first recording's rows that the second one has."""
     numbers = shared_rows(recordings, untimed="by value")
     place = np.repeat(np.arange(len(numbers)), [len(rows) for rows in numbers])
@@ -75,8 +75,9 @@ def _share_of_rows(recordings: Sequence[Recording]) -> np.ndarray[tuple[int, int
     place, number = place[number >= 0], number[number >= 0]
     shape = (len(recordings), int(number.max(initial=0)) + 1)
     rows = coo_array((np.ones(len(place)), (place, number)), shape=shape).tocsr()
-    shared: np.ndarray[tuple[int, int], np.dtype[np.float64]] = (rows @ (rows > 0).astype(np.float64).T).toarray()
-    return shared / np.array([[recording.n_rows] for recording in recordings])
+    shared: FloatArray = (rows @ (rows > 0).astype(np.float64).T).toarray()
+    n_rows: FloatArray = np.array([[recording.n_rows] for recording in recordings], dtype=np.float64)
+    return shared / n_rows
 
 
 def _following(recordings: Sequence[Recording], entities: Mapping[str, str], sharing: BoolArray) -> BoolArray:

@@ -1,4 +1,4 @@
-"""``tsadbench compare``: whether stored detectors differ, over recordings."""
+"""``tsadbench compare``: whether stored detectors differ, over sessions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def compare(
     detectors: Annotated[
         list[str], typer.Argument(metavar="DETECTOR", help="Two detectors or more, as tables label them.")
     ],
-    metric: Annotated[str, typer.Option(help="The one metric to test; choose it before you look.")] = "auprc",
-    split: Annotated[str | None, typer.Option(help="Split whose recordings are compared (default: all).")] = None,
+    metric: Annotated[str, typer.Option(help="The one metric to compare; choose it before you look.")] = "auprc",
+    split: Annotated[str | None, typer.Option(help="Split whose recordings count (default: all).")] = None,
     dataset: StoredDatasetOption = None,
     protocol: StoredProtocolOption = None,
     rope: Annotated[float, typer.Option(help="Region of practical equivalence: differences up to it are ties.")] = 0.01,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Treat recordings as independent even if they share rows.")
+        bool, typer.Option("--independent", help="Take each recording for a session of its own.")
     ] = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown"],
@@ -32,17 +32,18 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write a figure (.svg, .png or .pdf): the differences of two detectors, or a "
-            "critical-difference diagram of several.",
+            help="Also write a figure (.svg, .png or .pdf): the differences of two detectors; of several "
+            "a critical-difference diagram, or each session below ten.",
         ),
     ] = None,
     data: DataOption = None,
 ) -> None:
-    """Compare stored detectors over recordings; no detector runs.
+    """Compare stored detectors over sessions, stretches of operation; no detector runs.
 
-    Recordings are the unit, seeds are averaged within each, and recordings that share rows count once. Wilcoxon's
-    signed-rank test (with Holm's correction for several pairs), Friedman's test, effect sizes, bootstrap intervals,
-    wins and losses; and whether there are too few recordings to conclude anything.
+    Sessions are the unit, as the data set declares them or as its times and shared rows tell; seeds are averaged.
+    From six sessions on: Wilcoxon's signed-rank test (with Holm's correction for several pairs), Friedman's test,
+    effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
+    cases it says how many sessions a difference of .05 would need.
     """
     from rich.text import Text
 

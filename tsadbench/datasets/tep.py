@@ -24,7 +24,7 @@ SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(
 TEST = tuple(f"d{fault:02}" for fault in range(22))
 # Faults 3, 9 and 15 leave hardly a trace in any variable: the literature knows them as all but undetectable.
 UNDETECTABLE = ("d03", "d09", "d15")
-# Each recording is a run of its own of the simulator, a session; but these two are the same run until their faults begin.
+# Each recording is a run of its own of the simulator, but these two are the same one until their faults begin.
 ONE_RUN = ("d04", "d05")
 SPLITS = {
     "overall": TEST,
@@ -49,7 +49,7 @@ def load(options: DataOptions) -> LabelledDataset:
     """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
 
     The first test recording is normal; in each of the others, one of 21 faults begins with row 160. Each run of the
-    simulator is a session: 21 of the test recordings, for ``d04`` and ``d05`` are equal to the bit in their first 160 rows.
+    simulator is a session; ``d04`` and ``d05`` are one, for their first 160 rows are equal to the bit.
 
     Parameters
     ----------

@@ -142,8 +142,16 @@ class TrialResult:
     @cached_property
     def judged(self) -> Mapping[str, SplitJudgement]:
         """What the protocol's judge finds on each test recording by itself; a metric is None where undefined."""
-        alone = {name: (name,) for name in self.recordings}
-        return self.protocol.judge(self.scored, Labels(self.data.labels.rows, alone)).splits
+        return self.judge({name: (name,) for name in self.recordings})
+
+    def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:
+        """Return what the protocol's judge finds on groups of test recordings, each as if it were a split.
+
+        Recordings that the protocol does not score are left out; a group of such alone has no judgement.
+        """
+        scored = {group: tuple(name for name in names if name in self.recordings) for group, names in groups.items()}
+        kept = {group: names for group, names in scored.items() if names}
+        return self.protocol.judge(self.scored, Labels(self.data.labels.rows, kept)).splits
 
     def calibration_scores(self, episode: str) -> FloatArray:
         """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""

@@ -101,27 +101,33 @@ class TestNumbers:
         for label in (SEEDED, FIRST):
             of_seeds = [store.scores(record.trial) for record in store.records() if record.label == label]
             assert len(of_seeds) == (2 if label == SEEDED else 1)
-            for name, anomalous in PLANT.labels.rows.items():
-                if name != QUIET:
-                    values = [average_precision_score(anomalous[30:], one[f"test/all/{name}"][30:]) for one in of_seeds]
-                    expected[name, label] = np.mean(values)
+            for names in [("r0", "r1"), *((name,) for name in PLANT.labels.rows if name != QUIET)]:
+                anomalous = np.concatenate([PLANT.labels.rows[name][30:] for name in names])
+                values = [
+                    average_precision_score(anomalous, np.concatenate([one[f"test/all/{name}"][30:] for name in names]))
+                    for one in of_seeds
+                ]
+                expected[names, label] = np.mean(values)
         assert found.recordings.units == tuple(f"r{number}" for number in range(12))
         for unit, values in found.recordings.to_json().items():
-            assert values == pytest.approx({label: expected[unit, label] for label in (SEEDED, FIRST)})
+            assert values == pytest.approx({label: expected[(unit,), label] for label in (SEEDED, FIRST)})
         (pair,) = found.inference.pairs
-        differences = [expected[f"r{number}", SEEDED] - expected[f"r{number}", FIRST] for number in range(12)]
-        assert pair.mean_difference == pytest.approx(np.mean([np.mean(differences[:2]), *differences[2:]]))
+        # The two that share rows are judged together, as a split is: their rows are pooled.
+        sessions = [("r0", "r1"), *((f"r{number}",) for number in range(2, 12))]
+        differences = [expected[names, SEEDED] - expected[names, FIRST] for names in sessions]
+        assert pair.differences == pytest.approx(differences)
+        assert pair.mean_difference == pytest.approx(np.mean(differences))
         assert pair.n_units == 11
 
     def test_recordings_that_share_rows_count_once_unless_told_otherwise(self, made):
         found = compare(made, SECOND, FIRST)
-        assert found.clusters[0] == ("r0", "r1")
-        assert len(found.clusters) == 11
-        assert "12 recordings, 11 independent ones" in found.title
-        assert any("count once, by their mean: r0 + r1" in note for note in found.notes)
+        assert found.sessions["r0 and 1 more"] == ("r0", "r1")
+        assert len(found.sessions) == 11
+        assert "12 recordings, 11 sessions" in found.title
+        assert any("declares no sessions" in note and "count as one: r0 + r1" in note for note in found.notes)
         alone = compare(made, SECOND, FIRST, independent=True)
-        assert len(alone.clusters) == 12
-        assert any("flatter" in note for note in alone.notes)
+        assert len(alone.sessions) == 12
+        assert any("Not independent, for they share rows: r0 and r1." in note for note in alone.notes)
 
     def test_recordings_of_one_class_are_left_out_and_counted(self, made):
         found = compare(made, SECOND, FIRST)
@@ -132,8 +138,21 @@ class TestNumbers:
         found = compare(made, FIRST, SEEDED, split="few")
         assert found.recordings.units == ("r0", "r1", "r2", "r3")
         assert not found.inference.conclusive
-        assert found.inference.conclusions[0].startswith("Too few to conclude anything: 3 independent units")
-        assert any("percentile" in note for note in found.notes)
+        assert found.inference.conclusions[0].startswith("Described, not tested: 3 sessions are too few")
+        (pair,) = found.inference.pairs
+        assert (pair.wilcoxon, pair.p_holm, pair.interval) == (None, None, None)
+        text = found.to_markdown()
+        assert f"| {FIRST} | {SEEDED} | " in text
+        assert "| r0 and 1 more | 2 | " in text
+        assert not any(word in text for word in ("p-value as small", "significant", "interval", "Wilcoxon"))
+        assert list(found.to_frame()["p"]) == [None]
+        content = json.loads(found.to_json())
+        assert content["tested"] is False
+        assert content["pairs"][0]["wilcoxon"] is None
+        assert content["sessions"]["r2"] == {
+            "recordings": ["r2"],
+            "values": {FIRST: found.recordings.column(FIRST)[2], SEEDED: found.recordings.column(SEEDED)[2]},
+        }
 
     def test_another_metric_says_that_it_is_not_the_primary_one(self, made):
         found = compare(made, FIRST, SEEDED, metric="bf_f1")
@@ -152,6 +171,68 @@ class TestNumbers:
         notes = compare(tmp_path, FIRST, SECOND).notes
         assert any("windows cross their borders" in note for note in notes)
         assert any(note.startswith("One fit a seed scored all recordings") for note in notes)
+
+
+class TestSessions:
+    """A plant whose recordings are copies of each other, declared to be of one session or not."""
+
+    @staticmethod
+    def plant(n_sessions: int, copies: int = 1, *, timed: bool = True, declared: bool = False) -> LabelledDataset:
+        """Return recordings of different faults, each of them so many times under other names."""
+        rng = np.random.default_rng(1)
+        train = Recording("normal", rng.normal(size=(300, 2)), SENSORS, np.arange(300.0) if timed else None)
+        test, labels, sessions = [], {}, {"normal": "s0"}
+        for number in range(n_sessions):
+            anomalous = np.zeros(N_ROWS, dtype=bool)
+            anomalous[60 : 80 + number] = True
+            values = rng.normal(size=(N_ROWS, 2))
+            values[anomalous] += rng.uniform(0.0, 3.0, size=2)
+            for copy in range(copies):
+                name = f"r{number}.{copy}"
+                time = 1e6 * number + 1e4 * copy + np.arange(1.0, N_ROWS + 1)
+                test.append(Recording(name, values, SENSORS, time if timed else None))
+                labels[name] = anomalous.copy()
+                sessions[name] = f"s{number}"
+        splits = {"overall": tuple(labels)}
+        dataset = Dataset("copies", (train,), tuple(test), splits, sessions=sessions if declared else {})
+        return LabelledDataset(dataset, Labels(labels, splits))
+
+    @staticmethod
+    def compared(data: LabelledDataset, folder: Path, **options):
+        run_plan(make_plan([FIRST, SECOND], dataset=data, floors=False), Store.create(folder))
+        return package.compare(folder, [FIRST, SECOND], dataset=data, **options)
+
+    @pytest.mark.parametrize("metric", ["auprc", "prac_f1"])
+    @pytest.mark.parametrize("options", [{}, {"timed": False}, {"declared": True}])
+    def test_copies_of_recordings_give_no_smaller_p_value(self, tmp_path, options, metric):
+        once = self.compared(self.plant(8, **options), tmp_path / "once", metric=metric)
+        thrice = self.compared(self.plant(8, copies=3, **options), tmp_path / "thrice", metric=metric)
+        assert (len(once.recordings.units), len(thrice.recordings.units)) == (8, 24)
+        assert len(thrice.sessions) == 8
+        (first,), (second,) = once.inference.pairs, thrice.inference.pairs
+        assert second.wilcoxon == first.wilcoxon
+        assert second.differences == pytest.approx(first.differences)
+        assert second.interval.low == pytest.approx(first.interval.low)
+
+    def test_twelve_sessions_are_tested_and_five_are_described(self, tmp_path):
+        for n, tested in ((12, True), (5, False)):
+            found = self.compared(self.plant(n, copies=2, declared=True), tmp_path / str(n))
+            assert found.title.endswith(f"{2 * n} recordings, {n} sessions")
+            assert found.inference.tested is tested
+            (pair,) = found.inference.pairs
+            assert (pair.wilcoxon is None) is not tested
+            assert ("| p | smallest p | test |" in found.to_markdown()) is tested
+
+    def test_declared_sessions_that_share_rows_are_said_to(self, tmp_path):
+        data = self.plant(6, copies=2, timed=False, declared=True)
+        wrong = {name: name for name in data.dataset.sessions}
+        data = data._replace(dataset=replace(data.dataset, sessions=wrong))
+        notes = self.compared(data, tmp_path / "wrong").notes
+        assert any(note.startswith("Not independent, for they share rows: r0.0 and r0.1, r1.0 and") for note in notes)
+
+    def test_nothing_is_said_of_sessions_that_are_declared_well(self, tmp_path):
+        notes = self.compared(self.plant(6, copies=2, declared=True), tmp_path / "well").notes
+        assert not any("session of its own" in note or "share rows" in note for note in notes)
 
 
 class TestFailures:
@@ -258,7 +339,7 @@ class TestFormats:
 
         for detectors, said in (
             ((FIRST, SECOND), f"{FIRST} - {SECOND}"),
-            ((FIRST, SECOND, SEEDED), "mean rank over 11 units"),
+            ((FIRST, SECOND, SEEDED), "mean rank over 11 sessions"),
         ):
             for name in ("one.svg", "two.svg"):
                 draw(compare(made, *detectors), tmp_path / name)
@@ -275,12 +356,11 @@ class TestFormats:
         nasty = ("$a_b$ {rank}", "<script>|x", "100% [k=v]\\frac")[:n_detectors]
         values = np.random.default_rng(0).uniform(size=(12, n_detectors))
         matrix = Matrix(tuple(f"{number}_$x$" for number in range(12)), nasty, values)
-        clusters = tuple((unit,) for unit in matrix.units)
         found = replace(
             compare(made, FIRST, SECOND),
             recordings=matrix,
-            clusters=clusters,
-            inference=infer(matrix, clusters),
+            sessions={unit: (unit,) for unit in matrix.units},
+            inference=infer(matrix),
             contenders=tuple(Contender(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
             titles={"auprc": "AUPRC"},
         )
@@ -289,13 +369,13 @@ class TestFormats:
         assert all(name in text for name in nasty)
         assert "| <script>\\|x | 1 |" in found.to_markdown()
 
-    def test_too_few_units_have_no_diagram(self, made, tmp_path):
+    def test_too_few_sessions_for_ranks_are_drawn_one_by_one(self, made, tmp_path):
         from tsadbench.reporting.figures.significance import draw
 
-        few = compare(made, FIRST, SECOND, SEEDED, split="few")
-        with pytest.raises(UsageError, match="3 independent units say too little for a picture, expected at least 10"):
-            draw(few, tmp_path / "few.svg")
-        assert not (tmp_path / "few.svg").exists()
+        draw(compare(made, FIRST, SECOND, SEEDED, split="few"), tmp_path / "few.svg")
+        text = "".join(ElementTree.parse(tmp_path / "few.svg").getroot().itertext())
+        assert all(name in text for name in (FIRST, SECOND, SEEDED, "r0 and 1 more", "r2", "r3", "by session"))
+        assert "mean rank" not in text
         with pytest.raises(UsageError, match=r"ends in \.svg, \.png, \.pdf"):
             draw(compare(made, FIRST, SECOND), tmp_path / "figure.txt")
 
@@ -306,7 +386,7 @@ class TestCommandLine:
         assert found.code == 0, found.err
         text = " ".join(found.out.split())
         assert "AUPRC on pumploop, split overall, protocol strict: 34 recordings" in text
-        assert "independent units can give a p-value as small as" in text
+        assert "34 sessions can give a p-value as small as" in text
         assert "win/tie/loss" in text
         assert "One fit a seed" in text
 
@@ -330,3 +410,26 @@ class TestCommandLine:
             assert found.code == 2
             assert message in found.err
             assert "Traceback" not in found.err
+
+
+@pytest.mark.skab
+def test_skab_has_four_sessions_and_is_described(skab_directory, tmp_path, tsadbench, monkeypatch):
+    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
+    ran = tsadbench("run", "-d", "t2", "-d", "t2-q", "--no-floors", "--out", tmp_path / "runs")
+    assert ran.code == 0, ran.err
+    found = tsadbench("compare", tmp_path / "runs", "t2", "t2-q", "--format", "json")
+    assert found.code == 0, found.err
+    content = json.loads(found.out)
+    assert [(name, len(one["recordings"])) for name, one in content["sessions"].items()] == [
+        ("valve1", 16), ("valve2", 4), ("other/1-4", 4), ("other/5-14", 10),
+    ]  # fmt: skip
+    assert content["tested"] is content["conclusive"] is False
+    (pair,) = content["pairs"]
+    assert (pair["wilcoxon"], pair["p_holm"], pair["interval"]) == (None, None, None)
+    assert pair["sessions_needed"] >= 6
+    # A session's value is the table's, on the split that holds the same recordings.
+    board = json.loads(tsadbench("leaderboard", tmp_path / "runs", "--format", "json").out)["rows"]
+    rows = {(row["label"], row["split"]): row["metrics"]["auprc"]["mean"] for row in board}
+    for split in ("valve1", "valve2"):
+        for label in ("t2", "t2-q"):
+            assert content["sessions"][split]["values"][label] == pytest.approx(rows[label, split])

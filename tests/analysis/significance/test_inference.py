@@ -28,8 +28,9 @@ def alone(given: Matrix):
 def test_six_units_are_the_fewest_that_two_detectors_can_differ_on(n, conclusive):
     few = matrix(n, 0.3)
     found = infer(few, alone(few))
-    assert found.conclusive is conclusive
-    assert found.conclusions[0].startswith("Too few to conclude anything") is not conclusive
+    assert (found.tested, found.conclusive) == (conclusive, conclusive)
+    assert found.conclusions[0].startswith("Described, not tested") is not conclusive
+    assert any("significant" in sentence for sentence in found.conclusions) is False
     assert any("is better than" in sentence for sentence in found.conclusions) is conclusive
 
 
@@ -69,10 +70,7 @@ def test_no_difference_is_no_equality():
     assert found.conclusive
     assert found.conclusions[-1].startswith("Not significant at .05: 1 of 1 differences. That shows no equality")
     same = Matrix(given.units, ("a", "b"), np.stack([noise[:, 0]] * 2, axis=1))
-    assert (
-        "12 independent units, 0 of which differ, can give no p-value below 1.00"
-        in infer(same, alone(same)).conclusions[0]
-    )
+    assert "12 sessions, 0 of which differ, can give no p-value below 1.00" in infer(same, alone(same)).conclusions[0]
 
 
 @settings(deadline=None, max_examples=8)
@@ -122,3 +120,26 @@ def test_what_cannot_be_compared():
 )
 def test_p_values_have_two_digits(p, text):
     assert p_value(p) == text
+
+
+def test_below_six_units_several_are_not_tested_either():
+    few = infer(matrix(5, 0.2, 0.4))
+    assert few.friedman is None
+    assert few.smallest_p == 1.0
+    assert [pair.p_holm for pair in few.pairs] == [None] * 3
+    assert infer(matrix(6, 0.2, 0.4)).friedman is not None
+
+
+def test_it_says_how_many_sessions_a_difference_would_take():
+    four = infer(matrix(4, 0.3))
+    count = four.pairs[0].sessions_needed
+    assert four.conclusions[1].startswith(f"A difference of .05 would take about {count} sessions to show (two-sided")
+    several = infer(matrix(4, 0.3, -0.2))
+    needed = [one.sessions_needed for one in several.pairs]
+    assert f"about {min(needed)} to {max(needed)} sessions" in several.conclusions[1] or len(set(needed)) == 1
+    assert len(infer(matrix(1, 0.3)).conclusions) == 1
+
+
+def test_without_clusters_each_unit_is_one():
+    eight = matrix(8, 0.3)
+    assert infer(eight).pairs == infer(eight, alone(eight)).pairs

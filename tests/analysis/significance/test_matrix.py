@@ -1,52 +1,12 @@
-"""Recordings x detectors, and which recordings belong together."""
+"""Units x detectors, and units taken together."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tsadbench import Recording, UsageError
-from tsadbench.analysis.significance.matrix import Matrix, find_clusters
-from tsadbench.base.dataset import DataOptions
-
-VALUES = np.random.default_rng(0).normal(size=(100, 2))
-
-
-def recording(name: str, *rows: slice, timed: bool = True) -> Recording:
-    places = np.concatenate([np.arange(100)[some] for some in rows])
-    return Recording(name, VALUES[places], ("flow", "pressure"), time=places.astype(float) if timed else None)
-
-
-def test_recordings_that_share_rows_through_others_are_one_cluster():
-    recordings = [
-        recording("a", slice(0, 20)),
-        recording("alone", slice(80, 90)),
-        recording("c", slice(38, 60)),
-        recording("b", slice(19, 40)),
-    ]
-    assert find_clusters(recordings) == (("a", "c", "b"), ("alone",))
-    assert find_clusters(recordings[:3]) == (("a",), ("alone",), ("c",))
-    assert find_clusters(recordings[:1]) == (("a",),)
-
-
-def test_the_same_values_at_another_time_are_another_row_but_not_without_time():
-    later = Recording("later", VALUES[:20], ("flow", "pressure"), time=np.arange(500.0, 520.0))
-    assert len(find_clusters([recording("a", slice(0, 20)), later])) == 2
-    untimed = [recording(name, slice(0, 20), timed=False) for name in "ab"]
-    assert find_clusters(untimed) == (("a", "b"),)
-
-
-@pytest.mark.skab
-def test_skabs_clusters(skab_directory):
-    from tsadbench.datasets.skab import load
-
-    found = find_clusters(load(DataOptions(directory=skab_directory)).dataset.test)
-    assert [members for members in found if len(members) > 1] == [
-        ("other/2", "other/3", "other/4"),
-        ("other/10", "other/11"),
-        ("other/12", "other/13"),
-    ]
-    assert len(found) == 30
+from tsadbench import UsageError
+from tsadbench.analysis.significance.matrix import Matrix
 
 
 def test_a_cluster_is_the_mean_of_its_recordings():

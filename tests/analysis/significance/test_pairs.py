@@ -23,6 +23,7 @@ from tsadbench.analysis.significance.pairs import (
 HUNDREDTHS = np.array([1.0, 2.0, 3.0, -4.0, 5.0, 6.0]) / 100
 
 values = st.lists(st.tuples(*[st.integers(0, 100)] * 2), min_size=2, max_size=20)
+tested_values = st.lists(st.tuples(*[st.integers(0, 100)] * 2), min_size=6, max_size=20)
 
 
 def pair(first, second, **options):
@@ -146,7 +147,7 @@ def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
 
 
 @settings(deadline=None, max_examples=15)
-@given(values)
+@given(tested_values)
 def test_swapping_the_detectors_turns_every_sign(rows):
     first, second = np.array(rows).T / 100
     one, other = pair(first, second), pair(second, first)
@@ -171,10 +172,22 @@ def test_the_order_of_the_units_does_not_matter(rows, random):
 
 
 @settings(deadline=None, max_examples=15)
-@given(values)
+@given(tested_values)
 def test_what_lies_within_its_bounds(rows):
     found = pair(*np.array(rows).T / 100)
     assert found.wilcoxon.smallest <= found.wilcoxon.p <= 1.0
     assert -1.0 <= found.rank_biserial <= 1.0
     assert found.wins + found.ties + found.losses == found.n_units == len(rows)
     assert found.interval.low - 1e-12 <= found.interval.high
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_below_six_units_a_pair_is_described_and_not_tested(n):
+    differences = np.arange(1.0, n + 1) / 10
+    found = pair(differences, np.zeros(n))
+    assert found.differences == pytest.approx(differences)
+    assert found.mean_difference == pytest.approx(differences.mean())
+    assert (found.wins, found.n_units) == (n, n)
+    untested = (found.wilcoxon, found.p_holm, found.interval)
+    assert (untested == (None, None, None)) is (n < 6)
+    assert found.significant is (n == 6)

@@ -1,4 +1,4 @@
-"""Do detectors differ: paired tests over recordings, effect sizes, intervals, and when there are too few to tell."""
+"""Do detectors differ: paired tests over sessions, effect sizes, intervals, and when there are too few to tell."""
 
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import Inference, infer

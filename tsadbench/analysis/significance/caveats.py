@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.analysis.significance.inference import Inference
-from tsadbench.analysis.significance.matrix import Clusters
 from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
 from tsadbench.analysis.significance.per_recording import takes_no_part
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.base.sessions import STEPS
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
 
@@ -39,24 +40,50 @@ def on_metric(metric: Metric) -> Iterator[str]:
         yield f"A lower {metric.title} is better: a negative difference speaks for the first detector."
 
 
-def on_recordings(
-    dataset: Dataset, left_out: Mapping[str, str], sharing: Clusters, *, independent: bool
-) -> Iterator[str]:
-    """Say which recordings are left out, and which are taken together."""
+def on_left_out(left_out: Mapping[str, str]) -> Iterator[str]:
+    """Say which recordings are left out, and why."""
     for reason, count in Counter(left_out.values()).items():
         names = ", ".join(name for name, why in left_out.items() if why == reason)
         yield f"{count} of the split's recordings left out ({names}): {reason}."
-    together = "; ".join(" + ".join(members) for members in sharing if len(members) > 1)
-    if not together:
+
+
+def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, independent: bool) -> Iterator[str]:
+    """Say where the sessions come from, which recordings they join, and which of them are not independent.
+
+    Parameters
+    ----------
+    dataset
+        The data set.
+    sessions
+        The recordings of each session that counts.
+    independent
+        Whether each recording was taken for a session of its own.
+    """
+    names = {member: session for session, members in sessions.items() for member in members}
+    counted = [recording for recording in dataset.test if recording.id in names]
+    if independent or dataset.sessions:
+        sharing = [
+            f"{pair.first} and {pair.second}"
+            for pair in recordings_sharing_rows((), counted, {})
+            if names[pair.first] != names[pair.second]
+        ]
+        if independent:
+            yield "Each recording is taken for a session of its own (--independent): p-values and intervals flatter."
+        if sharing:
+            yield f"Not independent, for they share rows: {', '.join(sharing)}. P-values and intervals flatter."
         return
-    if independent:
-        yield f"Taken as independent though they share rows: {together}. P-values and intervals flatter."
+    together = "; ".join(" + ".join(members) for members in sessions.values() if len(members) > 1)
+    if together:
+        yield (
+            f"The data set declares no sessions. Recordings that share rows or follow each other within {STEPS} "
+            f"sampling steps count as one: {together}."
+        )
     else:
-        yield f"Recordings that share rows count once, by their mean: {together}."
+        yield "The data set declares no sessions: each recording counts as one of its own, which flatters if it is not."
     if any(recording.time is None for recording in dataset.test):
         yield (
             "Recordings have no time, so rows were compared by values alone: a system at rest repeats them honestly. "
-            "If that joins what is independent, say so (--independent)."
+            "If that joins what is independent, declare the sessions, or say so (--independent)."
         )
 
 
@@ -79,11 +106,8 @@ def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
 
 def on_units(inference: Inference) -> Iterator[str]:
     """Say whether units are too few for the better interval."""
-    n = len(inference.units.units)
-    if n == 1:
-        yield "One independent unit has no interval."
-    elif n < LEAST_FOR_BCA:
-        yield f"Fewer than {LEAST_FOR_BCA} independent units: the intervals are percentile ones, and likely too short."
+    if inference.tested and len(inference.units.units) < LEAST_FOR_BCA:
+        yield f"Fewer than {LEAST_FOR_BCA} sessions: the intervals are percentile ones, and likely too short."
 
 
 def on_trials(rows: Sequence[Row]) -> Iterator[str]:

@@ -8,14 +8,15 @@ from pathlib import Path
 from tsadbench.analysis.significance import caveats
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import infer
-from tsadbench.analysis.significance.matrix import find_clusters
 from tsadbench.analysis.significance.pairs import ROPE
 from tsadbench.analysis.significance.per_recording import judge_each
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric
+from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.selection import normal_label, select
 from tsadbench.results.trial_result import protocol_of
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 
 # What a split of all test recordings is called.
@@ -34,10 +35,10 @@ def compare(
     independent: bool = False,
     data: str | Path | None = None,
 ) -> Comparison:
-    """Compare stored detectors over recordings: tests, effect sizes, intervals; no detector runs.
+    """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
-    The recording is the unit of inference: each detector's metric is averaged over its seeds within a recording.
-    Recordings that share rows are one cluster, and count once, by their mean.
+    The session, one stretch of operation, is the unit of inference (`tsadbench.base.sessions.sessions_of`): the
+    protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def compare(
     detectors
         Labels of two or more, as tables show them.
     metric
-        The one to test; the primary one is "auprc", for all data sets.
+        The one to compare; the primary one is "auprc", for all data sets.
     dataset
         Name of the data set, the path of its card, or the data themselves; needed if the store holds several, or
         one that is not registered.
@@ -57,7 +58,7 @@ def compare(
     rope
         Region of practical equivalence: differences of at most this much are ties.
     independent
-        Take every recording as independent, whatever rows it shares with others.
+        Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
     data
         Folder with the data sets' files; None searches as the documentation says.
 
@@ -91,35 +92,41 @@ def compare(
     metrics = {metric.name: metric for metric in rules.metrics}
     tested = _tested(metric, metrics, first.protocol)
     members = _members(loaded.dataset, split)
-    judged = judge_each(selection.rows, selection.store, loaded)
-    everything = judged.matrix(tested.name, members)
-    kept = [name for name, defined in zip(members, everything.defined, strict=True) if defined]
-    left_out = {name: judged.why_undefined(name) for name in members if name not in kept}
+    alone = {name: (name,) for name in members}
+    session_of = sessions_of(loaded.dataset)
+    sessions = alone if independent else grouped(members, session_of.__getitem__)
+    by_session, by_recording = judge_each(selection.rows, selection.store, loaded, sessions, alone)
+    everything = by_session.matrix(tested.name, list(sessions))
+    kept = {name: sessions[name] for name, defined in zip(sessions, everything.defined, strict=True) if defined}
+    left_out = {
+        member: by_session.why_undefined(name)
+        for name, of_session in sessions.items()
+        if name not in kept
+        for member in of_session
+    }
     if not kept:
         raise UsageError(
             f"{tested.name} is undefined on every recording of split {split or OVERALL!r} "
             f"({members[0]}: {left_out[members[0]]})"
         )
-    sharing = find_clusters([recording for recording in loaded.dataset.test if recording.id in kept])
-    clusters = tuple((name,) for name in kept) if independent else sharing
-    recordings = everything.only(kept)
-    inference = infer(recordings, clusters, better=tested.better or "higher", rope=rope)
+    inference = infer(everything.only(list(kept)), better=tested.better or "higher", rope=rope)
     return Comparison(
         dataset=first.dataset,
         protocol=first.protocol,
         split=split or OVERALL,
         metric=tested,
         rope=rope,
-        recordings=recordings,
-        clusters=clusters,
+        recordings=by_recording.matrix(tested.name, [name for name in members if name not in left_out]),
+        sessions=kept,
         left_out=left_out,
-        contenders=tuple(judged.contender(row, list(metrics), clusters) for row in selection.rows),
+        contenders=tuple(by_session.contender(row, list(metrics), list(kept)) for row in selection.rows),
         inference=inference,
         titles={name: f"{metric.title}{'*' if metric.oracle else ''}" for name, metric in metrics.items()},
         notes=(
             *caveats.on_detectors(selection.rows),
             *caveats.on_metric(tested),
-            *caveats.on_recordings(loaded.dataset, left_out, sharing, independent=independent),
+            *caveats.on_left_out(left_out),
+            *caveats.on_sessions(loaded.dataset, kept, independent=independent),
             *caveats.on_fits(loaded.dataset, rules, first.protocol),
             *caveats.on_units(inference),
             *caveats.on_trials(selection.rows),

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from tsadbench.analysis.significance.inference import Inference
-from tsadbench.analysis.significance.matrix import Clusters, Matrix
+from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import Contender
-from tsadbench.analysis.significance.tables import Table, detectors, differences
+from tsadbench.analysis.significance.tables import Table, described, detectors, differences, sessions
 from tsadbench.base.protocol import Metric
 from tsadbench.utils.markdown import number, table_lines
 
@@ -21,7 +21,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """Detectors of a run store, compared by one metric over the recordings of a split.
+    """Detectors of a run store, compared by one metric over the sessions of a split.
 
     Parameters
     ----------
@@ -32,11 +32,12 @@ class Comparison:
     rope
         The region of practical equivalence.
     recordings
-        That metric: the mean over seeds for each recording and detector that takes part.
-    clusters
-        Recordings that share rows, together.
+        That metric on each recording by itself, to describe: the mean over seeds for each detector that takes part;
+        NaN where undefined.
+    sessions
+        The recordings of each session that counts, by its name.
     left_out
-        Recordings on which the metric is undefined, and why.
+        Recordings of sessions on which the metric is undefined, and why.
     contenders
         In the order they were named, including those that failed.
     inference
@@ -53,7 +54,7 @@ class Comparison:
     metric: Metric
     rope: float
     recordings: Matrix
-    clusters: Clusters
+    sessions: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str]
     contenders: tuple[Contender, ...]
     inference: Inference
@@ -67,10 +68,9 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """The subject, with the number of recordings."""
-        n, units = len(self.recordings.units), len(self.clusters)
-        shared = f", {units} independent ones after joining those that share rows" if units < n else ""
-        return f"{self.subject}: {n} recordings{shared}"
+        """The subject, with the numbers of recordings and sessions."""
+        n = len(self.sessions)
+        return f"{self.subject}: {len(self.recordings.units)} recordings, {n} session{'s' if n > 1 else ''}"
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
@@ -84,10 +84,15 @@ class Comparison:
             "rope": self.rope,
             "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
             "recordings": self.recordings.to_json(),
-            "clusters": [list(members) for members in self.clusters],
+            "clusters": [list(members) for members in self.sessions.values()],
+            "sessions": {
+                name: {"recordings": list(self.sessions[name]), "values": values}
+                for name, values in inference.units.to_json().items()
+            },
             "left_out": dict(self.left_out),
             "friedman": None if inference.friedman is None else asdict(inference.friedman),
             "pairs": [asdict(pair) for pair in inference.pairs],
+            "tested": inference.tested,
             "conclusive": inference.conclusive,
             "conclusions": list(inference.conclusions),
             "notes": list(self.notes),
@@ -112,21 +117,26 @@ class Comparison:
             parts += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(parts) + "\n"
 
-    def tables(self) -> tuple[Table, Table]:
-        """Return title, header and rows of the two tables: the detectors, and the differences of each pair."""
-        return detectors(self.contenders, self.inference, self.metric, self.titles), differences(self.inference.pairs)
+    def tables(self) -> tuple[Table, ...]:
+        """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences."""
+        first = detectors(self.contenders, self.inference, self.metric, self.titles)
+        if self.inference.tested:
+            return first, differences(self.inference.pairs)
+        return first, sessions(self.inference, self.sessions, self.metric), described(self.inference)
 
     @property
     def legend(self) -> str:
         """What the tables' columns mean."""
-        means = "Means over recordings" if len(self.clusters) == len(self.recordings.units) else "Means over clusters"
         corrected = ", after Holm's correction for all pairs" if len(self.inference.pairs) > 1 else ""
+        tested = (
+            f" Differences have a 95 % bootstrap interval of the mean; rank-biserial runs from -1 to 1. p: Wilcoxon's "
+            f"signed-rank test, two-sided{corrected}; smallest p: the smallest that so many sessions can give."
+        )
         return (
-            f"{means}, seeds averaged within each recording first. Only {self.metric.title} is tested, the other "
-            f"metrics describe (* chosen with the test labels: an upper bound, not a result). Differences are first - "
-            f"second, with a 95 % bootstrap interval of the mean; win/tie/loss counts those beyond, within and below "
-            f"{number(self.rope, 2)}, the region of practical equivalence; rank-biserial runs from -1 to 1. p: "
-            f"Wilcoxon's signed-rank test, two-sided{corrected}; smallest p: the smallest that so many units can give."
+            f"Means over sessions, of each metric on all rows of a session, seeds averaged. {self.metric.title} was "
+            f"chosen to compare, the other metrics describe (* chosen with the test labels: an upper bound, not a "
+            f"result). Differences are first - second; win/tie/loss counts those beyond, within and below "
+            f"{number(self.rope, 2)}, the region of practical equivalence.{tested if self.inference.tested else ''}"
         )
 
     def _repr_markdown_(self) -> str:
@@ -134,7 +144,7 @@ class Comparison:
 
 
 def _flat(pair: Pair) -> dict[str, str | int | float | None]:
-    interval = pair.interval
+    interval, test = pair.interval, pair.wilcoxon
     return {
         "first": pair.first,
         "second": pair.second,
@@ -148,9 +158,10 @@ def _flat(pair: Pair) -> dict[str, str | int | float | None]:
         "wins": pair.wins,
         "ties": pair.ties,
         "losses": pair.losses,
-        "p": pair.wilcoxon.p,
+        "sessions_needed": pair.sessions_needed,
+        "p": None if test is None else test.p,
         "p_holm": pair.p_holm,
-        "smallest_p": pair.wilcoxon.smallest,
-        "n_different": pair.wilcoxon.n_different,
-        "wilcoxon": pair.wilcoxon.method,
+        "smallest_p": None if test is None else test.smallest,
+        "n_different": None if test is None else test.n_different,
+        "wilcoxon": None if test is None else test.method,
     }

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import stats
 
 from tsadbench.analysis.significance.matrix import Matrix
-from tsadbench.analysis.significance.pairs import ALPHA, Better
+from tsadbench.analysis.significance.pairs import Better
+from tsadbench.analysis.significance.power import ALPHA
 
 
 @dataclass(frozen=True, slots=True)

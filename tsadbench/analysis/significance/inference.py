@@ -1,4 +1,4 @@
-"""Conclusions from a matrix of recordings x detectors: pure functions that need no store and no data set."""
+"""Conclusions from a matrix of sessions x detectors: pure functions that need no store and no data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
 from tsadbench.analysis.significance.matrix import Clusters, Matrix
-from tsadbench.analysis.significance.pairs import ALPHA, ROPE, Better, Pair, compare_pairs
+from tsadbench.analysis.significance.pairs import ROPE, Better, Pair, compare_pairs
+from tsadbench.analysis.significance.power import ALPHA, EFFECT, LEAST_FOR_TESTS, POWER
 from tsadbench.errors import UsageError
 from tsadbench.utils.markdown import number
 
@@ -25,11 +26,11 @@ class Inference:
     Parameters
     ----------
     units
-        The independent units: one row per cluster, the mean over its recordings.
+        The independent units: one row per session.
     mean_ranks
         By detector; 1 is the best.
     friedman
-        Friedman's test; None for two detectors.
+        Friedman's test; None for two detectors, and below six sessions.
     pairs
         One per pair of detectors.
     better
@@ -43,33 +44,39 @@ class Inference:
     better: Better = "higher"
 
     @property
+    def tested(self) -> bool:
+        """Whether anything is tested: not below six sessions, for 2 / 2^5 = .0625. They are described then."""
+        return len(self.units.units) >= LEAST_FOR_TESTS
+
+    @property
     def smallest_p(self) -> float:
-        """The smallest p-value that any pair can have after Holm's correction, whatever the values' directions."""
-        return min(1.0, len(self.pairs) * min(pair.wilcoxon.smallest for pair in self.pairs))
+        """The smallest p-value that any pair can have after Holm's correction; 1 if nothing is tested."""
+        smallest = [pair.wilcoxon.smallest for pair in self.pairs if pair.wilcoxon is not None]
+        return min(1.0, len(self.pairs) * min(smallest, default=1.0))
 
     @property
     def conclusive(self) -> bool:
-        """Whether units are enough for significance at .05: never with fewer than six, for 2 / 2^5 = .0625."""
+        """Whether sessions are enough for significance at .05."""
         return self.smallest_p < ALPHA
 
     @property
     def conclusions(self) -> tuple[str, ...]:
-        """Sentences: whether units are enough, whether detectors differ, which of them do."""
+        """Sentences: whether sessions are enough, whether detectors differ, which of them do."""
         return tuple(_conclusions(self))
 
 
-def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope: float = ROPE) -> Inference:
-    """Compare the detectors of a matrix over clusters of its recordings.
-
-    The recordings of a cluster are not independent observations, so they are averaged: a cluster counts once,
-    regardless of how many recordings it holds. All tests, effect sizes and intervals are over clusters.
+def infer(
+    matrix: Matrix, clusters: Clusters | None = None, *, better: Better = "higher", rope: float = ROPE
+) -> Inference:
+    """Compare the detectors of a matrix; below six independent units nothing is tested.
 
     Parameters
     ----------
     matrix
-        [n_recordings, n_detectors] without NaN.
+        [n_units, n_detectors] without NaN.
     clusters
-        Ids of recordings that belong together; each recording is in one of them.
+        Names of units that are not independent of each other (recordings of one session), each unit in one of them:
+        they are averaged, and count once. None: each unit is independent.
     better
         Whether a higher or a lower value is better.
     rope
@@ -78,8 +85,8 @@ def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope
     Raises
     ------
     UsageError
-        If there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each
-        recording once.
+        If there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each unit
+        once.
     MissingExtraError
         If there are more than two detectors and statsmodels is not installed.
     """
@@ -89,38 +96,53 @@ def infer(matrix: Matrix, clusters: Clusters, *, better: Better = "higher", rope
             f"{len(matrix.detectors)} detectors on {len(matrix.units)} recordings, "
             f"{np.count_nonzero(~matrix.defined)} of them with an undefined value"
         )
+    clusters = tuple((unit,) for unit in matrix.units) if clusters is None else clusters
     if sorted(member for members in clusters for member in members) != sorted(matrix.units):
         raise UsageError("expected clusters that hold each recording once, and no other")
     units = matrix.clustered(clusters)
     pairs = compare_pairs(units, better=better, rope=rope)
-    return Inference(units, mean_ranks(units, better), friedman(units), pairs, better)
+    tested = friedman(units) if len(units.units) >= LEAST_FOR_TESTS else None
+    return Inference(units, mean_ranks(units, better), tested, pairs, better)
 
 
 def _conclusions(inference: Inference) -> Iterator[str]:
     n = len(inference.units.units)
-    different = max(pair.wilcoxon.n_different for pair in inference.pairs)
-    units = f"{n} independent units{'' if different == n else f', {different} of which differ,'}"
-    if inference.conclusive:
+    different = max(0 if pair.wilcoxon is None else pair.wilcoxon.n_different for pair in inference.pairs)
+    units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
+    if not inference.tested:
+        yield (
+            f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few, for below {LEAST_FOR_TESTS} no "
+            f"difference, however large, has a p-value below {number(ALPHA, 2)}. Means and differences describe these "
+            f"sessions, and tell nothing about another one."
+        )
+    elif inference.conclusive:
         yield f"{units} can give a p-value as small as {p_value(inference.smallest_p)}{_holm(inference)}."
     else:
         yield (
             f"Too few to conclude anything: {units} can give no p-value below {p_value(inference.smallest_p)}"
             f"{_holm(inference)}, so no difference can be significant at {number(ALPHA, 2)}. Read means and intervals "
-            f"as a description of these recordings."
+            f"as a description of these sessions."
+        )
+    needed = [pair.sessions_needed for pair in inference.pairs if pair.sessions_needed is not None]
+    if needed:
+        count = f"{min(needed)} to {max(needed)}" if min(needed) < max(needed) else f"{needed[0]}"
+        yield (
+            f"A difference of {number(EFFECT, 2)} would take about {count} sessions to show (two-sided at "
+            f"{number(ALPHA, 2)}, power {number(POWER, 1)}, one pair alone), by the spread between these {n}."
         )
     if inference.friedman is not None:
         yield _about_friedman(inference.friedman)
     if not inference.conclusive:
         return
-    significant = [pair for pair in inference.pairs if pair.significant]
     beaten: dict[str, list[str]] = {}
-    for pair in significant:
-        first_is_better = (pair.rank_biserial > 0) == (inference.better == "higher")
-        winner, loser = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
-        beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(pair.p_holm)})")
+    for pair in inference.pairs:
+        if pair.p_holm is not None and pair.p_holm < ALPHA:
+            first_is_better = (pair.rank_biserial > 0) == (inference.better == "higher")
+            winner, loser = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
+            beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(pair.p_holm)})")
     for winner, losers in beaten.items():
         yield f"{winner} is better than {', '.join(losers)}."
-    rest = len(inference.pairs) - len(significant)
+    rest = len(inference.pairs) - sum(map(len, beaten.values()))
     if rest:
         yield (
             f"Not significant at {number(ALPHA, 2)}: {rest} of {len(inference.pairs)} differences. That shows no "

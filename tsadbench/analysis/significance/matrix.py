@@ -1,4 +1,4 @@
-"""One metric of every detector on every recording, and on every cluster of recordings that share rows."""
+"""One metric of every detector on every recording, or on every session."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from tsadbench.analysis.audit.shared import recordings_sharing_rows
-from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
-from tsadbench.utils.grouping import grouped
 
 Clusters: TypeAlias = tuple[tuple[str, ...], ...]
 # Values that differ by rounding alone are ties.
@@ -24,12 +19,12 @@ _DECIMALS = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """A metric by recording (or cluster of recordings) and detector.
+    """A metric by recording (or session) and detector.
 
     Parameters
     ----------
     units
-        Ids of the recordings, or names of the clusters; unique.
+        Ids of the recordings, or names of the sessions; unique.
     detectors
         Labels, unique.
     values
@@ -91,22 +86,3 @@ class Matrix:
         """Return the values by unit and detector; None where undefined."""
         rows = [[None if np.isnan(value) else value for value in row] for row in self.values.tolist()]
         return {unit: dict(zip(self.detectors, row, strict=True)) for unit, row in zip(self.units, rows, strict=True)}
-
-
-def find_clusters(recordings: Sequence[Recording]) -> Clusters:
-    """Return the ids of recordings that share rows, together: the connected components of that relation.
-
-    Rows are the same if all values are equal and, if the recordings have times, the time is too. A recording that
-    shares none is a cluster of its own.
-
-    Returns
-    -------
-    tuple
-        In the recordings' order, by each cluster's first.
-    """
-    index = {recording.id: i for i, recording in enumerate(recordings)}
-    pairs = [(index[shared.first], index[shared.second]) for shared in recordings_sharing_rows((), recordings, {})]
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(index), len(index)))
-    _, components = connected_components(graph, directed=False)
-    return tuple(grouped(index, lambda name: components[index[name]]).values())

@@ -1,7 +1,6 @@
 """Pairs of detectors on the same recordings: is there a difference, how large is it, and how often.
 
-Every number is over independent units (recordings, or clusters of recordings that share rows), of the differences
-first - second in the metric's own unit.
+Every number is over independent units (sessions), of the differences first - second in the metric's own unit.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import numpy as np
 from scipy import stats
 
 from tsadbench.analysis.significance.matrix import Matrix
+from tsadbench.analysis.significance.power import ALPHA, LEAST_FOR_TESTS, sessions_needed
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 
 # Differences of at most this much are a tie: the region of practical equivalence.
 ROPE = 0.01
-ALPHA = 0.05
 # Fewer are too few for the corrections of BCa.
 LEAST_FOR_BCA = 10
 _LEVEL = 0.95
@@ -84,18 +83,23 @@ class Pair:
     first, second
         Labels.
     n_units
-        Recordings, or clusters of recordings that share rows.
+        How many sessions.
+    differences
+        Of each session, first - second.
     mean_difference, median_difference
-        Of first - second.
+        Of them.
+    sessions_needed
+        How many sessions a mean difference of .05 would need, by the spread of the differences (`sessions_needed`);
+        None for a single session.
     interval
-        Of the mean difference; None for a single unit.
+        Of the mean difference; None below six sessions, which nothing is tested on.
     rank_biserial
         Matched-pairs rank-biserial correlation: the share of the rank sum where first is higher, less the share where
         second is; -1 to 1.
     wins, ties, losses
         Units on which first is better by more than the region of practical equivalence, within it, worse.
     wilcoxon
-        The test.
+        The test; None below six sessions.
     p_holm
         Its p-value after Holm's correction for all pairs of the comparison.
     """
@@ -103,24 +107,26 @@ class Pair:
     first: str
     second: str
     n_units: int
+    differences: tuple[float, ...]
     mean_difference: float
     median_difference: float
+    sessions_needed: int | None
     interval: Interval | None
     rank_biserial: float
     wins: int
     ties: int
     losses: int
-    wilcoxon: Wilcoxon
-    p_holm: float
+    wilcoxon: Wilcoxon | None
+    p_holm: float | None
 
     @property
     def significant(self) -> bool:
-        """Whether p after Holm's correction is below .05."""
-        return self.p_holm < ALPHA
+        """Whether p after Holm's correction is below .05; False if nothing is tested."""
+        return self.p_holm is not None and self.p_holm < ALPHA
 
 
 def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
-    """Compare each two detectors of a matrix; p-values are corrected by Holm's method.
+    """Compare each two detectors of a matrix: described below six units, else tested, corrected by Holm's method.
 
     Parameters
     ----------
@@ -140,8 +146,10 @@ def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = RO
         compare_pair(first, second, matrix.column(first), matrix.column(second), better=better, rope=rope)
         for first, second in combinations(matrix.detectors, 2)
     ]
-    corrected = holm([pair.wilcoxon.p for pair in pairs])
-    return tuple(replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True))
+    tested = [pair.wilcoxon.p for pair in pairs if pair.wilcoxon is not None]
+    if not tested:
+        return tuple(pairs)
+    return tuple(replace(pair, p_holm=p) for pair, p in zip(pairs, holm(tested), strict=True))
 
 
 def compare_pair(
@@ -153,23 +161,25 @@ def compare_pair(
     better: Better = "higher",
     rope: float = ROPE,
 ) -> Pair:
-    """Compare two detectors by their values on the same units, [n_units] each, without NaN."""
+    """Compare two detectors by their values on the same units, [n_units] each, without NaN; no test below six."""
     differences: FloatArray = np.round(first_values - second_values, _DECIMALS)
     gains = differences if better == "higher" else -differences
-    test = wilcoxon(differences)
+    test = wilcoxon(differences) if len(differences) >= LEAST_FOR_TESTS else None
     return Pair(
         first=first,
         second=second,
         n_units=len(differences),
+        differences=tuple(differences.tolist()),
         mean_difference=float(np.mean(differences)),
         median_difference=float(np.median(differences)),
-        interval=bootstrap_interval(differences),
+        sessions_needed=sessions_needed(differences),
+        interval=None if test is None else bootstrap_interval(differences),
         rank_biserial=rank_biserial(differences),
         wins=int(np.count_nonzero(gains > rope)),
         ties=int(np.count_nonzero(np.abs(gains) <= rope)),
         losses=int(np.count_nonzero(gains < -rope)),
         wilcoxon=test,
-        p_holm=test.p,
+        p_holm=None if test is None else test.p,
     )
 
 

@@ -1,4 +1,4 @@
-"""Every selected trial judged on each recording by itself, by its protocol's own judge."""
+"""Every selected trial judged on each recording, and on each session, by itself, by its protocol's own judge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsadbench.analysis.significance.matrix import Clusters, Matrix
+from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
@@ -32,7 +32,7 @@ class Contender:
     failed
         Seed, status and reason of each trial that failed.
     metrics
-        By name: the mean over the units of the mean over seeds, to describe; None if undefined on one of them.
+        By name: the mean over the sessions of the mean over seeds, to describe; None if undefined on one of them.
         Empty if a trial failed.
     """
 
@@ -45,42 +45,40 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Metrics of detectors by recording.
+    """Metrics of detectors by unit: by recording, or by session.
 
     Parameters
     ----------
     means
-        By label, recording and metric: the mean over seeds; None if one of them is undefined. A detector with a
-        failed trial is not among them.
+        By label, unit and metric: the mean over seeds; None if one of them is undefined. A detector with a failed
+        trial is not among them.
     rows
-        By recording: how many rows are evaluated, and how many of these are anomalous.
+        By unit: how many rows are evaluated, and how many of these are anomalous.
     """
 
-    means: Mapping[str, Mapping[str, Mapping[str, float | None]]]
-    rows: Mapping[str, tuple[int, int]]
+    means: dict[str, Mapping[str, Mapping[str, float | None]]]
+    rows: dict[str, tuple[int, int]]
 
-    def matrix(self, metric: str, recordings: Sequence[str]) -> Matrix:
-        """Return one metric, [n_recordings, n_detectors]; NaN where undefined, or the protocol does not score it."""
+    def matrix(self, metric: str, units: Sequence[str]) -> Matrix:
+        """Return one metric, [n_units, n_detectors]; NaN where undefined, or the protocol does not score it."""
         values = [
-            [of_detector.get(recording, {}).get(metric) for of_detector in self.means.values()]
-            for recording in recordings
+            [of_detector.get(unit, {}).get(metric) for of_detector in self.means.values()] for unit in units
         ]  # None becomes NaN
-        shape = (len(recordings), len(self.means))
-        return Matrix(tuple(recordings), tuple(self.means), np.array(values, dtype=np.float64).reshape(shape))
+        shape = (len(units), len(self.means))
+        return Matrix(tuple(units), tuple(self.means), np.array(values, dtype=np.float64).reshape(shape))
 
-    def why_undefined(self, recording: str) -> str:
-        """Say why a metric that needs rows of both classes is undefined on a recording."""
-        n_rows, n_anomalous = self.rows.get(recording, (0, 0))
+    def why_undefined(self, unit: str) -> str:
+        """Say why a metric that needs rows of both classes is undefined on a unit."""
+        n_rows, n_anomalous = self.rows.get(unit, (0, 0))
         if n_rows == 0:
             return "none of its rows is evaluated"
         if n_anomalous in (0, n_rows):
             return f"none of its evaluated rows is {'anomalous' if n_anomalous == 0 else 'normal'}"
         return "the metric is undefined on it"
 
-    def contender(self, row: Row, metrics: Sequence[str], clusters: Clusters) -> Contender:
-        """Return a detector of the comparison: its trials, and its mean over clusters of every metric."""
-        recordings = [recording for members in clusters for recording in members]
-        means = {name: self.matrix(name, recordings).clustered(clusters) for name in metrics} if row.ok else {}
+    def contender(self, row: Row, metrics: Sequence[str], units: Sequence[str]) -> Contender:
+        """Return a detector of the comparison: its trials, and its mean over units of every metric."""
+        means = {name: self.matrix(name, units) for name in metrics} if row.ok else {}
         return Contender(
             label=row.label,
             seeds=row.seeds,
@@ -90,8 +88,17 @@ class Judged:
         )
 
 
-def judge_each(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Judged:
-    """Judge the trials of rows on each recording by itself.
+def judge_each(
+    rows: Sequence[Row], store: Store, data: LabelledDataset, *units: Mapping[str, Sequence[str]]
+) -> tuple[Judged, ...]:
+    """Judge the trials of rows on each unit by itself, as if it were a split.
+
+    Parameters
+    ----------
+    rows, store, data
+        Detectors, and their scores beside the data.
+    units
+        Several kinds of units, the recordings of each by its name: sessions, or recordings by themselves.
 
     Raises
     ------
@@ -103,14 +110,15 @@ def judge_each(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Judg
     if sum(row.ok for row in rows) < 2:
         reasons = " ".join(takes_no_part(row) for row in rows if not row.ok)
         raise UsageError(f"fewer than two detectors can be compared. {reasons}")
-    means = {}
-    counts: dict[str, tuple[int, int]] = {}
+    found = tuple(Judged({}, {}) for _ in units)
     for row in rows:
         if row.ok:
-            per_seed = [TrialResult(record, store, data).judged for record in row.records]
-            means[row.label] = {name: _means([judged[name] for judged in per_seed]) for name in per_seed[0]}
-            counts |= {name: (judged.n_rows, judged.n_anomalous) for name, judged in per_seed[0].items()}
-    return Judged(means, counts)
+            results = [TrialResult(record, store, data) for record in row.records]
+            for kind, judged in zip(units, found, strict=True):
+                per_seed = [result.judge(kind) for result in results]
+                judged.means[row.label] = {name: _means([seed[name] for seed in per_seed]) for name in per_seed[0]}
+                judged.rows.update({name: (one.n_rows, one.n_anomalous) for name, one in per_seed[0].items()})
+    return found
 
 
 def takes_no_part(row: Row) -> str:

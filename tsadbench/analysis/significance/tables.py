@@ -9,9 +9,11 @@ from typing import TypeAlias
 from tsadbench.analysis.significance.inference import Inference, p_value
 from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import Contender
+from tsadbench.analysis.significance.power import EFFECT
 from tsadbench.base.protocol import Metric
 from tsadbench.utils.markdown import number, optional_number
 
+_NEEDED = f"sessions for {number(EFFECT, 2)}"
 # Title, header, rows.
 Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 
@@ -40,16 +42,43 @@ def _detector(contender: Contender, inference: Inference, others: Sequence[str])
     ]
 
 
+def sessions(inference: Inference, members: Mapping[str, Sequence[str]], tested: Metric) -> Table:
+    """Return a row per session: its number of recordings, and every detector's value of the tested metric."""
+    units = inference.units
+    header = ["session", "recordings", *units.detectors]
+    rows = [
+        [unit, str(len(members[unit])), *(number(value, 4) for value in values)]
+        for unit, values in zip(units.units, units.values.tolist(), strict=True)
+    ]
+    return f"{tested.title} by session", header, rows
+
+
+def described(inference: Inference) -> Table:
+    """Return a row per pair of detectors: its difference in each session, without a test."""
+    header = ["first", "second", "mean difference", *inference.units.units, "win/tie/loss", _NEEDED]
+    rows = [
+        [
+            pair.first,
+            pair.second,
+            *map(_signed, (pair.mean_difference, *pair.differences)),
+            f"{pair.wins}/{pair.ties}/{pair.losses}",
+            _needed(pair),
+        ]
+        for pair in inference.pairs
+    ]
+    return "Differences", header, rows
+
+
 def differences(pairs: Sequence[Pair]) -> Table:
-    """Return a row per pair of detectors."""
+    """Return a row per pair of detectors: its difference and the test of it."""
     several = len(pairs) > 1
     header = ["first", "second", "mean difference", "95 % interval", "median", "rank-biserial", "win/tie/loss", "p"]
-    header += [*(["p (Holm)"] if several else []), "smallest p", "test"]
+    header += [*(["p (Holm)"] if several else []), "smallest p", "test", _NEEDED]
     return "Differences", header, [_pair(pair, several=several) for pair in pairs]
 
 
 def _pair(pair: Pair, *, several: bool) -> list[str]:
-    interval = pair.interval
+    interval, test = pair.interval, pair.wilcoxon
     return [
         pair.first,
         pair.second,
@@ -58,11 +87,20 @@ def _pair(pair: Pair, *, several: bool) -> list[str]:
         _signed(pair.median_difference),
         number(pair.rank_biserial, 2, signed=True),
         f"{pair.wins}/{pair.ties}/{pair.losses}",
-        p_value(pair.wilcoxon.p),
-        *([p_value(pair.p_holm)] if several else []),
-        p_value(pair.wilcoxon.smallest),
-        pair.wilcoxon.method,
+        _p_value(None if test is None else test.p),
+        *([_p_value(pair.p_holm)] if several else []),
+        _p_value(None if test is None else test.smallest),
+        "-" if test is None else test.method,
+        _needed(pair),
     ]
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else p_value(value)
+
+
+def _needed(pair: Pair) -> str:
+    return "-" if pair.sessions_needed is None else str(pair.sessions_needed)
 
 
 def _signed(value: float) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as a figure: two detectors' differences, or several detectors' mean ranks."""
+"""A comparison as a figure: two detectors' differences, several detectors' mean ranks, or each one's sessions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pandas as pd
 
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import LEAST_FOR_DIAGRAM
-from tsadbench.analysis.significance.pairs import ALPHA
-from tsadbench.errors import UsageError
-from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, new_page, save
+from tsadbench.analysis.significance.power import ALPHA
+from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, new_page, plain, save
 from tsadbench.utils.extras import extra
 from tsadbench.utils.markdown import number
 
@@ -25,7 +24,9 @@ _EQUAL, _INTERVAL = "#d9d9d9", ORANGE
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write a comparison as a figure: `draw_differences` of two detectors, `draw_ranks` of several.
+    """Write a comparison as a figure.
+
+    `draw_differences` of two detectors; of several, `draw_ranks`, or `draw_sessions` if they are too few for ranks.
 
     Parameters
     ----------
@@ -37,12 +38,13 @@ def draw(comparison: Comparison, file: Path) -> None:
     Raises
     ------
     MissingExtraError
-        If scikit-posthocs is not installed.
+        If scikit-posthocs is not installed, for mean ranks.
     UsageError
-        If the file cannot be written, or units are too few for mean ranks.
+        If the file cannot be written.
     """
-    two = len(comparison.inference.pairs) == 1
-    n_lines = len(comparison.inference.units.units) if two else len(comparison.inference.units.detectors)
+    units = comparison.inference.units
+    two, few = len(comparison.inference.pairs) == 1, len(units.units) < LEAST_FOR_DIAGRAM
+    n_lines = len(units.units) if two else len(units.detectors)
     with mpl.rc_context({"font.size": 9}):
         figure = new_page()
         figure.set_size_inches(8, 1.6 + 0.2 * n_lines)
@@ -50,6 +52,9 @@ def draw(comparison: Comparison, file: Path) -> None:
         if two:
             draw_differences(axes, comparison)
             figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+        elif few:
+            draw_sessions(axes, comparison)
+            figure.legend(loc="outside lower center", ncols=5, fontsize=7, frameon=False)
         else:
             draw_ranks(axes, comparison)
         save(figure, file, salt=comparison.title)
@@ -78,6 +83,22 @@ def draw_differences(axes: Axes, comparison: Comparison) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def draw_sessions(axes: Axes, comparison: Comparison) -> None:
+    """Draw each detector's value in each session, and its mean; the best mean on top."""
+    units = comparison.inference.units
+    means = units.values.mean(axis=0)
+    order = np.argsort(means if comparison.metric.better != "lower" else -means, kind="stable")
+    places = np.arange(len(order))
+    for unit, values, look in zip(units.units, units.values[:, order], looks([False] * len(units.units)), strict=True):
+        axes.scatter(values, places, color=look.colour, marker=look.marker, s=20, label=plain(unit))
+    axes.scatter(means[order], places, color="black", marker="|", s=120, label="mean")
+    axes.set_yticks(places, [units.detectors[i] for i in order], fontsize=7, parse_math=False)
+    axes.set_xlabel(comparison.metric.title, parse_math=False)
+    axes.set_title(f"{comparison.subject}: by session", fontsize=9, parse_math=False)
+    axes.margins(y=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def draw_ranks(axes: Axes, comparison: Comparison) -> None:
     """Draw a critical-difference diagram: mean ranks, with a bar over detectors that Holm's p-values do not tell apart.
 
@@ -85,15 +106,8 @@ def draw_ranks(axes: Axes, comparison: Comparison) -> None:
     ------
     MissingExtraError
         If scikit-posthocs is not installed.
-    UsageError
-        If there are fewer than ten units.
     """
     n = len(comparison.inference.units.units)
-    if n < LEAST_FOR_DIAGRAM:
-        raise UsageError(
-            f"no diagram: mean ranks over {n} independent units say too little for a picture, expected at least "
-            f"{LEAST_FOR_DIAGRAM}; the table has the differences"
-        )
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
     critical_difference_diagram(
@@ -109,7 +123,8 @@ def draw_ranks(axes: Axes, comparison: Comparison) -> None:
         # A bar may pass over a detector that it does not join: dots say which it does.
         crossbar_props={"marker": "o", "markersize": 4},
     )
-    title = f"{comparison.subject}: mean rank over {n} units; joined where p after Holm is at least {number(ALPHA, 2)}"
+    joined = f"joined where p after Holm is at least {number(ALPHA, 2)}"
+    title = f"{comparison.subject}: mean rank over {n} sessions; {joined}"
     axes.set_title(title, fontsize=9, parse_math=False)
 
 

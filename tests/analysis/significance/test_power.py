@@ -1,0 +1,41 @@
+"""How many sessions: statsmodels as the oracle, and what a simulation finds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestPower
+
+from tsadbench.analysis.significance.power import paired_t_power, sessions_needed
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 10, 50, 400])
+@pytest.mark.parametrize("effect", [0.05, 0.3, 1.0, 2.5])
+def test_the_power_is_that_of_statsmodels(n, effect):
+    assert paired_t_power(n, effect) == pytest.approx(TTestPower().power(effect, n, 0.05), abs=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.03, 0.06, 0.1, 0.2, 0.4])
+def test_the_number_is_the_t_tests_over_the_efficiency_of_wilcoxons(spread):
+    differences = np.array([-1.0, 1.0, 3.0, -3.0])
+    differences *= spread / differences.std(ddof=1)
+    of_t_test = math.ceil(TTestPower().solve_power(0.05 / spread, alpha=0.05, power=0.8))
+    assert sessions_needed(differences + 0.7) == max(6, math.ceil(of_t_test * math.pi / 3))
+
+
+def test_with_so_many_sessions_wilcoxons_test_finds_it_in_four_of_five_cases():
+    generator = np.random.default_rng(0)
+    spread = 0.08
+    needed = sessions_needed(np.array([-1.0, 1.0]) * spread / math.sqrt(2))
+    drawn = generator.normal(0.05, spread, size=(1000, needed))
+    found = np.mean(stats.wilcoxon(drawn, axis=1).pvalue < 0.05)
+    assert 0.77 <= found <= 0.87
+
+
+def test_six_are_the_fewest_and_one_session_has_no_spread():
+    assert sessions_needed(np.array([0.2, 0.2, 0.2])) == 6
+    assert sessions_needed(np.array([0.2, 0.2001])) == 6
+    assert sessions_needed(np.array([0.2])) is None
