@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics coverage tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -131,6 +131,10 @@ comparisons: $(STAMP)
 diagnostics: $(STAMP)
 	$(BIN)/tsadbench leaderboard runs/strict --split overall --split other --diagnostics all --format markdown > docs/diagnostics/skab.md
 	$(BIN)/tsadbench leaderboard runs/pumploop --split overall --diagnostics all --format markdown > docs/diagnostics/pumploop.md
+
+# Whether the calibration report's intervals hold the true rate of false alarms: docs/studies/coverage.md.
+coverage: $(STAMP)
+	$(BIN)/python docs/studies/coverage.py --repetitions 200
 
 # Does tuning without labels help? Studies and runs are kept: it goes on where it was. One point at a time, so that a
 # search hangs on its seed alone; to use several cores, start it for one data set each first (--dataset skab, ...).

@@ -26,11 +26,11 @@ def held_out(recordings: Sequence[Recording]) -> tuple[tuple[Recording, ...], tu
     """
     n_rows = sum(recording.n_rows for recording in recordings)
     first = n_rows - n_rows // ONE_PART_IN
-    return tuple(_between(recordings, 0, first - GAP)), tuple(_between(recordings, first, n_rows))
+    return tuple(between(recordings, 0, first - GAP)), tuple(between(recordings, first, n_rows))
 
 
-def _between(recordings: Sequence[Recording], first: int, end: int) -> Iterator[Recording]:
-    """Yield what recordings hold of the rows from ``first`` up to ``end``, counted over all of them."""
+def between(recordings: Sequence[Recording], first: int, end: int) -> Iterator[Recording]:
+    """Yield what recordings hold of the rows from ``first`` to ``end - 1``, counted over all of them."""
     for recording in recordings:
         start, stop = max(first, 0), min(end, recording.n_rows)
         if (start, stop) == (0, recording.n_rows):

@@ -66,7 +66,11 @@ class PotProtocol(Protocol):
                 f"expected scores for at least {_LEAST_PERCENT} % of the {len(rows):,} {kind} rows that set the "
                 f"threshold, found {len(present):,}: score every row of a recording, its first ones included"
             )
-        return pot.fit(present, level=self.level, q=self.q)
+        return self.threshold_from(present)
+
+    def threshold_from(self, scores: FloatArray) -> Threshold:
+        """Return the threshold by Peaks-over-Threshold."""
+        return pot.fit(scores, level=self.level, q=self.q)
 
     def _require_integer(self, parameter: str, least: int) -> None:
         """Raise a UsageError unless the parameter is an integer of at least ``least``."""

@@ -82,7 +82,7 @@ class Strict(OneFitProtocol):
         calibration: tuple[Recording, ...] = ()
         if self.calibration == "held-out":
             fitted, last = held_out(train)
-            if self._n_calibrating(last) >= FEWEST_CALIBRATION_ROWS:
+            if self.enough(last):
                 train, calibration = fitted, last
         yield Episode(id="all", train=train, test=dataset.test, calibration=calibration)
 
@@ -97,6 +97,10 @@ class Strict(OneFitProtocol):
             f"{self._n_calibrating(last)} rows after the warm-up, and {FEWEST_CALIBRATION_ROWS:,} are needed"
         )
         return replace(judgement, notes=(*judgement.notes, note))
+
+    def enough(self, recordings: Sequence[Recording]) -> bool:
+        """Whether normal recordings have enough rows after their warm-up for a threshold."""
+        return self._n_calibrating(recordings) >= FEWEST_CALIBRATION_ROWS
 
     def _n_calibrating(self, recordings: Sequence[Recording]) -> int:
         return sum(len(range(one.n_rows)[self.calibration_rows(one.n_rows)]) for one in recordings)

@@ -240,6 +240,10 @@ class Protocol(ABC):
             If too few of the rows that the threshold needs have a score.
         """
 
+    @abstractmethod
+    def threshold_from(self, scores: FloatArray) -> Threshold:
+        """Return the threshold that these scores of normal rows, [n] and finite, would set."""
+
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
         """Return the scores that set the threshold of one fit, NaN where a row has none.
 

@@ -44,6 +44,13 @@ def leaderboard(
             "rows: what averages its scores gains from that alone.",
         ),
     ] = 1,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Show instead how often normal rows exceed the thresholds, against the risk q that these are set for.",
+        ),
+    ] = False,
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
     dataset: Annotated[
@@ -54,6 +61,7 @@ def leaderboard(
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
     from tsadbench.cli.actions.board import Diagnostics, show
+    from tsadbench.cli.actions.calibration import check_options, show_calibration
     from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
@@ -64,11 +72,18 @@ def leaderboard(
         raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
     if write is not None and smoothing > 1:
         raise UsageError("--write is for plain tables: leave it out, and --smoothing prints its tables (--format)")
+    if calibration:
+        check_options(
+            form, {"--split": split, "--write": write, "--smoothing": smoothing > 1, "--diagnostics": asked.groups}
+        )
     store = Store.open(runs)
     load = loader(dataset or [], data)
     with collector_paused():
         records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
         board = Leaderboard.from_records(records, split or ())
+    if calibration:
+        show_calibration(board, store, load, form)
+        return
     board = asked.add(board, store, load)
     with collector_paused():
         if write is None:
