@@ -24,7 +24,8 @@ class Published(OneFitProtocol):
        detector. On SKAB: 37,362 windows over 37,401 rows.
     4. *Threshold.* Peaks-over-Threshold on the training scores of the same rows, ``window`` to ``n - horizon`` of each
        training recording, pooled: one threshold for the one fitted detector.
-    5. *Metrics.* Point-wise, no point adjustment. Every split is a choice of rows of the one scored series.
+    5. *Metrics.* Point-wise, no point adjustment. Every split is a choice of rows of the one scored series. A row
+       without a score counts as the worst case: a false alarm if it is normal, a miss if it is anomalous.
 
     ``level`` and ``q`` are the options of Peaks-over-Threshold: see `PotProtocol`.
 

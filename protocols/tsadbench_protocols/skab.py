@@ -37,7 +37,8 @@ class Skab(PotProtocol):
        validation set explains.
     5. *Metrics.* Point-wise, no point adjustment. Metrics at a threshold are counted over all rows of a split, each
        recording flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings that have
-       rows of both classes, because scores of two fits share no scale.
+       rows of both classes, because scores of two fits share no scale. A row without a score counts as the worst case:
+       a false alarm if it is normal, a miss if it is anomalous.
 
     A recording whose first rows are anomalous trains on what it holds; the tables say so.
 

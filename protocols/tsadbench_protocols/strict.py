@@ -27,7 +27,8 @@ class Strict(OneFitProtocol):
        longer than the warm-up contributes none, and tables say so.
     4. *Threshold.* Peaks-over-Threshold on the scores of normal rows, pooled: those after the warm-up of each recording
        that ``calibration`` chooses. One threshold for the one fitted detector.
-    5. *Metrics.* Point-wise, no point adjustment, over all evaluated rows of a split.
+    5. *Metrics.* Point-wise, no point adjustment, over all evaluated rows of a split. A row without a score counts as
+       the worst case: a false alarm if it is normal, a miss if it is anomalous.
 
     ``level`` and ``q`` are the options of Peaks-over-Threshold: see `PotProtocol`.
 

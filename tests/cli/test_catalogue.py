@@ -17,6 +17,7 @@ def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbe
         assert text in done.out
     for kind, text in (("strict", "q=0.001"), ("published", "paper"), ("skab", "water pump")):
         assert text in tsadbench("info", kind).out
+    assert tsadbench("info", "strict").out.endswith("Version of its rules\n  2\n")
 
 
 def test_every_parameter_of_everything_that_ships_has_its_meaning():

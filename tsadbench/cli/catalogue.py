@@ -58,7 +58,9 @@ def info(
         typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
         typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
     elif kind == "protocols":
-        _print_class(load_protocol(name))
+        protocol = load_protocol(name)
+        _print_class(protocol)
+        typer.echo(f"\nVersion of its rules\n  {protocol.version}")
     elif kind == "families":
         typer.echo(load_library(name).description)
         typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
