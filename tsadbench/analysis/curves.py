@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.stats import genpareto
-from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.scores import flagged_rows, worst_case
@@ -210,6 +210,15 @@ def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
     if np.isnan(rows.scores[rows.anomalous]).any():
         precision[0] = 0.0
     return Curve(recall[::-1], precision[::-1], steps=True)
+
+
+def average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
+    """Return the AUPRC of some rows as the protocols have it, [n_rows] each; None if they are of one class."""
+    if anomalous.all() or not anomalous.any():
+        return None
+    # No threshold flags a miss; scikit-learn's lowest one does, with the share of the misses in all rows.
+    missed = float(np.mean(np.isnan(scores) & anomalous))
+    return float(average_precision_score(anomalous, worst_case(scores, anomalous))) - missed
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:

@@ -8,12 +8,11 @@ from itertools import combinations
 from statistics import fmean
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 
+from tsadbench.analysis.curves import average_precision
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored
 from tsadbench.base.recording import Recording
-from tsadbench.base.scores import worst_case
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.errors import ContractError, StoreError, UsageError
 from tsadbench.execution.run_store import Store
@@ -175,7 +174,7 @@ def of_scores(
     for change in changes:
         counted = np.concatenate([change.counted(name) for name in change.rows])
         truth = np.concatenate(list(change.rows.values()))[counted]
-        auprc.append({name: _average_precision(rows[counted], truth) for name, rows in pooled.items()})
+        auprc.append({name: average_precision(rows[counted], truth) for name, rows in pooled.items()})
     return _noise(f"one-liners on all test rows of {data.dataset.name}", data, changes, auprc)
 
 
@@ -301,12 +300,6 @@ def _noise(
             )
         )
     return LabelNoise(about, tuple(moved))
-
-
-def _average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
-    if anomalous.all() or not anomalous.any():
-        return None
-    return float(average_precision_score(anomalous, worst_case(scores, anomalous)))
 
 
 def _ranks(values: Mapping[str, float | None]) -> dict[str, int]:

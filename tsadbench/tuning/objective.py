@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 
-from tsadbench.base.scores import worst_case
+from tsadbench.analysis.curves import average_precision
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
 from tsadbench.tuning.folds import Fold
@@ -134,9 +133,7 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")
-    # No threshold flags a miss; scikit-learn's last one does, with the share of the misses in all rows.
-    missed = float(np.mean(np.isnan(scores) & faulty))
-    return float(average_precision_score(faulty, worst_case(scores, faulty))) - missed
+    return average_precision(scores, faulty) or 0.0
 
 
 def _planted(fold: Fold, number: int, seed: int) -> tuple[tuple[Faulty, ...], ...]:

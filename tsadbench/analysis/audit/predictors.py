@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
+from tsadbench.analysis.curves import average_precision
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import worst_case
@@ -84,5 +85,5 @@ def _predictor(name: str, scores: Sequence[FloatArray], truth: Mapping[str, Bool
     pooled, anomalous = np.concatenate(list(scores)), np.concatenate(list(truth.values()))
     if anomalous.all() or not anomalous.any():
         return Predictor(name, None, None)
-    ranked = worst_case(pooled, anomalous)
-    return Predictor(name, float(roc_auc_score(anomalous, ranked)), float(average_precision_score(anomalous, ranked)))
+    auroc = float(roc_auc_score(anomalous, worst_case(pooled, anomalous)))
+    return Predictor(name, auroc, average_precision(pooled, anomalous))
