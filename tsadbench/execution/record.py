@@ -127,6 +127,7 @@ class Record:
         unknown = set() if self.scoring else {"scoring", "judging"}
         unknown |= set() if self.training else {"training"}
         unknown |= {"smoothing"} if self.smoothing == 1 else set()
+        unknown |= {"protocol_version"} if self.protocol_version == 1 else set()
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 

@@ -81,7 +81,7 @@ def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
     assert len(markers(axes)) == 3
 
 
-def test_rows_without_a_score_rank_below_all_others(plant, figure):
+def test_rows_without_a_score_count_as_the_worst_case(plant, figure):
     def change(name, values):
         if name.startswith("test/"):
             values[95:120] = np.nan
@@ -90,7 +90,7 @@ def test_rows_without_a_score_rank_below_all_others(plant, figure):
     axes = roc([plant.altered(DISTANCE, change)], axes=figure.add_subplot())
     scores, truth, _ = pooled(plant, DISTANCE)
     gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
-    scores = np.where(gone, scores.min() - 1, scores)
+    scores = np.where(gone, np.where(truth, scores.min() - 1, scores.max() + 1), scores)
     x, y = line(axes, DISTANCE).get_xydata().T
     assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
 
