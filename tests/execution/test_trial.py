@@ -13,6 +13,9 @@ from threadpoolctl import threadpool_info
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
+from tsadbench.analysis.curves import tail_of
+from tsadbench.analysis.explanation.explain import explain
+from tsadbench.analysis.explanation.narrative import narrative
 from tsadbench.base.protocol import Episode
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
@@ -173,6 +176,9 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     assert (judged.verdict, judged.record.rows_scored) == ("same", record.rows_scored)
     result = TrialResult(record, store, data)
     assert_array_equal(result.calibration_scores("all"), last[30:])
+    tail = tail_of(result, "all")
+    assert (tail.calibration, len(tail.excesses)) == ("held-out", threshold.excesses)
+    assert "from the tail of the held-out scores" in " ".join(narrative(explain(result, "f1")).split())
 
 
 def test_calibration_rows_are_part_of_what_makes_scores_equal(small_data):

@@ -95,7 +95,7 @@ class ScoreGroups:
     Parameters
     ----------
     training, normal, anomalous
-        [n] each. The training scores are those that set the threshold.
+        [n] each. The first are those that set the threshold, of held-out rows if the protocol keeps some from training.
     threshold
         In their unit.
     relative
@@ -124,10 +124,13 @@ class Tail:
         With its diagnostics.
     scores
         [n], all calibration scores of the fit.
+    calibration
+        Which normal rows they are of.
     """
 
     threshold: Threshold
     scores: FloatArray
+    calibration: Literal["training", "held-out"] = "training"
 
     @property
     def excesses(self) -> FloatArray:
@@ -283,7 +286,7 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
 def tail_of(result: TrialResult, episode: str) -> Tail:
     """Return the tail of one fit of a trial."""
     (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
-    return Tail(threshold, result.calibration_scores(episode))
+    return Tail(threshold, result.calibration_scores(episode), result.calibrated_on(episode))
 
 
 def _present(parts: Sequence[FloatArray]) -> FloatArray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Episode, Protocol, SplitJudgement
+from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, StoreError, UsageError
 from tsadbench.execution.plan import make_protocol
@@ -153,10 +154,17 @@ class TrialResult:
         kept = {group: names for group, names in scored.items() if names}
         return self.protocol.judge(self.scored, Labels(self.data.labels.rows, kept)).splits
 
+    def calibrated_on(self, episode: str) -> Literal["training", "held-out"]:
+        """Return which normal rows set the threshold of one fit."""
+        return "held-out" if self._of(episode).calibration else "training"
+
+    def _of(self, episode: str) -> Scored:
+        (scored,) = (scored for scored in self.scored if scored.episode.id == episode)
+        return scored
+
     def calibration_scores(self, episode: str) -> FloatArray:
         """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""
-        (scored,) = (scored for scored in self.scored if scored.episode.id == episode)
-        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(scored))
+        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._of(episode)))
         return pooled[~np.isnan(pooled)]
 
 

@@ -55,7 +55,7 @@ def test_it_says_how_many_held_out_rows_exceed_the_threshold_of_the_others(tmp_p
     flagged = 0
     for block in np.array_split(np.arange(len(scores)), 10):
         flagged += int((scores[block] > pot.fit(np.delete(scores, block), q=0.015).value).sum())
-    assert trial.held_out
+    assert trial.calibration == "held-out"
     assert (trial.q, trial.flagged.n_rows, trial.flagged.n_flagged) == (0.015, 1170, flagged)
     assert row.share == flagged / 1170
     low, high = row.interval
@@ -80,14 +80,14 @@ def test_a_burst_in_one_tenth_is_seen_but_is_one_cluster(tmp_path):
 )
 def test_the_verdict_compares_q_with_the_interval(n_rows, n_clusters, verdict):
     flagged = FlaggedNormal(n_rows, (1,) * n_clusters)
-    trial = TrialCalibration(seed=0, held_out=True, q=1e-3, flagged=flagged, n_fits=1, excesses=40, n_few=0)
+    trial = TrialCalibration(seed=0, calibration="held-out", q=1e-3, flagged=flagged, n_fits=1, excesses=40, n_few=0)
     assert CalibrationRow("plant", "strict", "t2", floor=False, trials=(trial, trial)).verdict == verdict
 
 
 def test_training_rows_are_called_so_and_few_excesses_are_marked(tmp_path, small_data):
     report = report_on(small_data, tmp_path, "distance", "tests.helpers.tiny:Everything")
     (row,) = report.rows
-    assert not row.trials[0].held_out
+    assert row.trials[0].calibration == "training"
     assert (row.verdict, row.interval) == ("too few", None)
     assert row.excesses >= 30
     (line,) = report.left_out

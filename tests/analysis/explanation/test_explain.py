@@ -14,7 +14,7 @@ from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import Share, explain
 from tsadbench.analysis.explanation.narrative import duration, narrative
 from tsadbench.base.prior import Edge, Prior
-from tsadbench.base.protocol import EpisodeThreshold, Threshold
+from tsadbench.base.protocol import Episode, EpisodeThreshold, Scored, Threshold
 from tsadbench.execution.trial import run_trial
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.mask_runs import mask_runs
@@ -31,6 +31,7 @@ class Written(TrialResult):
 
     def __init__(self, record, recordings, data):
         self.record, self.data = record, data
+        self.scored = (Scored(Episode("all", (), ()), (), ()),)
         vars(self)["recordings"] = recordings  # what the cached property would find
 
 

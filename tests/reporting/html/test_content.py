@@ -17,6 +17,7 @@ from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
 from tests.helpers.plans import make_plan
 from tests.helpers.trials import DISTANCE, LARGEST_Z
 from tsadbench import UsageError
+from tsadbench.analysis.calibration import calibration_report
 from tsadbench.analysis.curves import tail_of
 from tsadbench.errors import DataError
 from tsadbench.execution.run_store import Store
@@ -176,6 +177,17 @@ def test_the_tail_is_the_fitted_one(result):
 
 
 class TestContent:
+    def test_the_calibration_is_the_leaderboards(self, stores):
+        data, found = stores
+        (board,) = report_content(found["strict"], lambda name: data)["boards"]
+        report = calibration_report(
+            Leaderboard.from_records(found["strict"].records()), found["strict"], lambda _: data
+        )
+        ((_, header, rows),) = report.tables()
+        assert board["calibration"] == {"header": header, "rows": rows, "legend": report.legend}
+        assert len(rows) == 2
+        assert "training" in rows[0][1]
+
     def test_series_are_the_stored_ones(self, stores):
         data, found = stores
         content = report_content(found["strict"], lambda name: data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -43,8 +44,8 @@ class TrialCalibration:
     ----------
     seed
         The trial's.
-    held_out
-        Whether the rows were kept from training.
+    calibration
+        Which normal rows set the threshold.
     q
         Risk of the thresholds.
     flagged
@@ -54,7 +55,7 @@ class TrialCalibration:
     """
 
     seed: int
-    held_out: bool
+    calibration: Literal["training", "held-out"]
     q: float
     flagged: FlaggedNormal
     n_fits: int
@@ -122,7 +123,7 @@ class CalibrationRow:
             "detector": self.label,
             "floor": self.floor,
             "seeds": [one.seed for one in self.trials],
-            "calibration": "held-out" if first.held_out else "training",
+            "calibration": first.calibration,
             "fits": first.n_fits,
             "rows": first.flagged.n_rows,
             "q": first.q,
@@ -227,7 +228,7 @@ def calibration_of(result: TrialResult) -> TrialCalibration:
     excesses = [entry.threshold.excesses or 0 for entry in record.thresholds]
     return TrialCalibration(
         seed=record.seed,
-        held_out=bool(result.scored[0].calibration),
+        calibration=result.calibrated_on(record.thresholds[0].episode),
         q=record.thresholds[0].threshold.q or 0.0,
         flagged=FlaggedNormal(sum(fit.n_rows for fit in fits), tuple(size for fit in fits for size in fit.sizes)),
         n_fits=len(fits),
@@ -241,7 +242,7 @@ def _cells(row: CalibrationRow) -> list[str]:
     few = f" (below {FEWEST_EXCESSES})" if row.excesses < FEWEST_EXCESSES else ""
     return [
         row.label,
-        f"{first.flagged.n_rows:,} {'held-out' if first.held_out else 'training'}",
+        f"{first.flagged.n_rows:,} {first.calibration}",
         str(first.n_fits),
         number(first.q, 4),
         number(row.share, 4),

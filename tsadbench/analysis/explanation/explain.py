@@ -133,6 +133,8 @@ class Explanation:
         How many later rows a score may depend on: an alarm is raised that much later.
     threshold
         Of the fit that scored it, with its diagnostics.
+    calibration
+        Which normal rows set it: "training" or "held-out".
     contributions
         "kept"; "not kept": the detector offers them, the trial did not keep them; "not offered".
     events
@@ -156,6 +158,7 @@ class Explanation:
     n_evaluated: int
     look_ahead: int
     threshold: Threshold
+    calibration: str
     contributions: str
     events: tuple[ExplainedEvent, ...]
     not_evaluated: tuple[tuple[int, int], ...]
@@ -201,6 +204,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
         n_evaluated=int(scored.evaluated.sum()),
         look_ahead=record.look_ahead,
         threshold=threshold,
+        calibration=result.calibrated_on(scored.episode),
         contributions=_state(record, scored),
         events=events,
         not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),

@@ -37,7 +37,7 @@ def _paragraphs(explanation: Explanation) -> Iterator[str]:
         f"{explanation.label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, "
         f"protocol {explanation.protocol}: {_summary(explanation)}"
     )
-    yield _threshold(explanation.threshold)
+    yield _threshold(explanation.threshold, explanation.calibration)
     for number, event in enumerate(explanation.events, start=1):
         yield _event(event, number, explanation.look_ahead)
     if explanation.not_evaluated:
@@ -62,14 +62,14 @@ def _summary(explanation: Explanation) -> str:
     return f"{n_found} of {n} event{'s' * (n > 1)} found; {false_alarms}."
 
 
-def _threshold(threshold: Threshold) -> str:
+def _threshold(threshold: Threshold, calibration: str) -> str:
     if threshold.method == "fixed":
         return f"A row is flagged if its score exceeds {threshold.value:.4g}, a constant of this floor."
     source = {
-        "ok": "the tail of the training scores, fitted by Peaks-over-Threshold",
-        "clamped": "the tail of the training scores, fitted by Peaks-over-Threshold with its shape at a bound",
-        "quantile": "a quantile of the training scores, as too few of them differ in the tail to fit one",
-        "degenerate": "the largest training score, as none stands out",
+        "ok": f"the tail of the {calibration} scores, fitted by Peaks-over-Threshold",
+        "clamped": f"the tail of the {calibration} scores, fitted by Peaks-over-Threshold with its shape at a bound",
+        "quantile": f"a quantile of the {calibration} scores, as too few of them differ in the tail to fit one",
+        "degenerate": f"the largest {calibration} score, as none stands out",
         "fixed": "",
     }[threshold.status]
     rate = "" if threshold.q is None else f"; about one normal row in {round(1 / threshold.q):,} should exceed it"

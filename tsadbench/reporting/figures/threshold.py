@@ -1,4 +1,4 @@
-"""Origin of a threshold: the tail that Peaks-over-Threshold fitted to the training scores, and how well it fits."""
+"""Origin of a threshold: the tail that Peaks-over-Threshold fitted to normal scores, and how well it fits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from tsadbench.analysis.curves import Tail, tail_of
-from tsadbench.base.protocol import Threshold
 from tsadbench.reporting.figures.rows import by_label
 from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, VERMILLION, blank, own_figure, plain
 from tsadbench.results.trial_result import TrialResult
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 _WHY_NO_TAIL = {
     "fixed": "a floor's own threshold:\nno tail was fitted",
-    "degenerate": "no training score lies above\nthe initial threshold: the largest one\nis the threshold",
+    "degenerate": "no {calibration} score lies above\nthe initial threshold: the largest one\nis the threshold",
     "quantile": "too few distinct excesses:\nan empirical quantile is the threshold",
 }
 
@@ -32,7 +31,7 @@ def threshold(
 
     - The excesses over the initial threshold as a histogram, the fitted generalised Pareto density over it.
     - Their quantiles against the fitted ones: on the diagonal if the tail fits.
-    - The score that training rows exceed once in so many rows; the threshold is that of 1/q rows.
+    - The score that normal rows exceed once in so many rows; the threshold is that of 1/q rows.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def _draw(result: TrialResult, recording: str | None, figure: FigureBase) -> lis
     tail = tail_of(result, episode)
     axes: list[Axes] = figure.subplots(1, 3).tolist()
     several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
-    title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail.threshold)}"
+    title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     _excesses(tail, axes[0])
     _quantiles(tail, axes[1])
@@ -75,13 +74,14 @@ def _draw(result: TrialResult, recording: str | None, figure: FigureBase) -> lis
     return axes
 
 
-def _status(threshold: Threshold) -> str:
+def _status(tail: Tail) -> str:
+    threshold = tail.threshold
     if threshold.method == "fixed":
         return f"threshold {threshold.value:.4g}, fixed"
     fit = "" if threshold.gamma is None else f", shape {threshold.gamma:.2f}, scale {threshold.sigma:.3g}"
     return (
-        f"threshold {threshold.value:.4g}, {threshold.status}; {threshold.excesses:,} of {threshold.n:,} training "
-        f"scores above {threshold.t:.4g} (level {threshold.level:.2f}){fit}"
+        f"threshold {threshold.value:.4g}, {threshold.status}; {threshold.excesses:,} of {threshold.n:,} "
+        f"{tail.calibration} scores above {threshold.t:.4g} (level {threshold.level:.2f}){fit}"
     )
 
 
@@ -89,7 +89,7 @@ def _excesses(tail: Tail, axes: Axes) -> None:
     axes.set_title("excesses")
     excesses = tail.excesses
     if not len(excesses):
-        blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+        blank(axes, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
         return
     start = tail.threshold.t or 0.0
     bins = int(np.clip(2 * np.sqrt(len(excesses)), 8, 40))
@@ -105,7 +105,7 @@ def _excesses(tail: Tail, axes: Axes) -> None:
 def _quantiles(tail: Tail, axes: Axes) -> None:
     axes.set_title("quantiles")
     if tail.fitted is None:
-        blank(axes, _WHY_NO_TAIL[tail.threshold.status])
+        blank(axes, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
         return
     excesses, expected = tail.excesses, tail.quantiles(tail.positions)
     axes.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
@@ -118,7 +118,7 @@ def _return_levels(tail: Tail, axes: Axes) -> None:
     axes.set_title("return levels")
     threshold = tail.threshold
     if threshold.t is None or threshold.q is None or not len(tail.scores):
-        blank(axes, _WHY_NO_TAIL[threshold.status])
+        blank(axes, _WHY_NO_TAIL[threshold.status].format(calibration=tail.calibration))
         return
     n = len(tail.scores)
     top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
@@ -136,7 +136,7 @@ def _return_levels(tail: Tail, axes: Axes) -> None:
 
 def _legend() -> list[Line2D]:
     return [
-        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="training scores"),
+        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="scores of normal rows"),
         Line2D([], [], color=VERMILLION, label="fitted tail"),
         Line2D([], [], color=GREY, linestyle=":", linewidth=0.9, label="initial threshold"),
         Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="threshold"),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tsadbench._version import __version__
+from tsadbench.analysis.calibration import CalibrationReport, calibration_report
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.analysis.sensor_graph import sensor_graph
@@ -140,6 +141,7 @@ def _board(
         detectors, shown = _detectors(records, store, data)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
+    calibration = calibration_report(Leaderboard(chosen), store, load)
     diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
     by_row = {(row.split, row.label): row for row in diagnosed.rows}
     board = Leaderboard(
@@ -149,6 +151,7 @@ def _board(
         **content,
         "tables": tables.tables(board, extent, reference),
         "diagnostics": tables.diagnostics(board),
+        "calibration": _calibration(calibration),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
@@ -200,6 +203,13 @@ def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
         **{name: getattr(fit.threshold, name) for name in names},
         "tail": curves.tail(tail_of(result, fit.episode)),
     }
+
+
+def _calibration(report: CalibrationReport) -> JsonValue:
+    """Return the table of the board's one data set and protocol as text; None without a row."""
+    for _, header, rows in report.tables():
+        return {"header": list(header), "rows": [list(row) for row in rows], "legend": report.legend}
+    return None
 
 
 def _graphs(results: Mapping[str, TrialResult]) -> Iterator[JsonValue]:

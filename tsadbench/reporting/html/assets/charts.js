@@ -131,7 +131,7 @@ function drawCurves() {
   const missing = chosen().every((one) => (one.curves[shown.split] || []).every((curve) => curve === null));
   byId("curves-lead").textContent = missing
     ? "This split holds one class of rows only: no curve can be drawn."
-    : `A line a seed, the first one strong; the cross is where the threshold from training scores lies. ${averaged ? "Each recording has a fit of its own here: curves are means over recordings, crosses pool their rows." : ""}`;
+    : `A line a seed, the first one strong; the cross is where the threshold lies. ${averaged ? "Each recording has a fit of its own here: curves are means over recordings, crosses pool their rows." : ""}`;
   const { n_rows, n_anomalous } = table();
   const prevalence = n_rows ? n_anomalous / n_rows : 0;
   const chance = (y0, y1) => ({ type: "line", x0: 0, x1: 1, y0, y1, line: { color: style("--quiet"), dash: "dot", width: 1 } });
@@ -158,10 +158,10 @@ function smallCharts(id, draw) {
   for (const [detector, place] of places) draw(detector, place);
 }
 
-const GROUPS = [["training", "training", 5], ["normal", "normal test rows", 2], ["anomalous", "anomalous test rows", 1]];
+const GROUPS = [["training", "set the threshold", 5], ["normal", "normal test rows", 2], ["anomalous", "anomalous test rows", 1]];
 
 function drawDensities() {
-  byId("densities-lead").textContent = `How scores are spread in split ${shown.split}, with the threshold as a line: what lies to its right is flagged. Where normal test rows lie right of the training scores, everything is flagged, whatever the threshold.`;
+  byId("densities-lead").textContent = `How scores are spread in split ${shown.split}, with the threshold as a line: what lies to its right is flagged. Where normal test rows lie right of the scores that set the threshold, everything is flagged, whatever the threshold.`;
   fill("groups", ...GROUPS.flatMap(([, name, shade]) => {
     const mark = element("span", { class: "swatch", "aria-hidden": "true" });
     mark.style.borderTopColor = colour(shade);
@@ -196,7 +196,7 @@ function thresholdOf(detector) {
 
 function drawThresholds() {
   const several = detectors().some((one) => one.thresholds.length > 1);
-  byId("thresholds-lead").textContent = `Peaks-over-Threshold on training scores alone: dots are the training scores above the initial threshold, the line is the generalised Pareto tail fitted to them, and the threshold lies where the tail reaches the risk q.${several ? " Each recording has a fit of its own here; shown is that of the recording chosen above." : ""}`;
+  byId("thresholds-lead").textContent = `Peaks-over-Threshold on scores of normal rows alone, not of the test: dots are those above the initial threshold, the line is the generalised Pareto tail fitted to them, and the threshold lies where the tail reaches the risk q.${several ? " Each recording has a fit of its own here; shown is that of the recording chosen above." : ""}`;
   smallCharts("tail-charts", (detector, place) => {
     const one = thresholdOf(detector);
     if (!one || !one.tail) {
@@ -216,8 +216,8 @@ function drawThresholds() {
         { type: "line", x0: 0, x1: 1, xref: "paper", y0: one.q, y1: one.q, line: { color: style("--quiet"), dash: "dot", width: 1 } },
       ],
       annotations: [{ x: one.value, y: 1, yref: "paper", text: `${amount(one.value)} (${one.status})`, showarrow: false, xanchor: "right", yanchor: "top", font: { size: 10 } }],
-      xaxis: { title: { text: "training score" } }, yaxis: { type: "log", title: { text: "share of rows above" }, exponentformat: "power" },
-    }), `Tail of the training scores of ${detector.label}: shape ${amount(one.gamma)}, threshold ${amount(one.value)}`);
+      xaxis: { title: { text: "score" } }, yaxis: { type: "log", title: { text: "share of rows above" }, exponentformat: "power" },
+    }), `Tail of the normal scores of ${detector.label}: shape ${amount(one.gamma)}, threshold ${amount(one.value)}`);
   });
   const header = ["Detector", "Fit", "Threshold", "Status", "Initial", "Level", "q", "Scores", "Excesses", "Shape γ", "Scale σ", "End point"];
   const rows = detectors().flatMap((detector) => detector.thresholds.map((one) => element("tr", {},
@@ -225,6 +225,17 @@ function drawThresholds() {
     ...[amount(one.value), one.status, amount(one.t), amount(one.level), amount(one.q), amount(one.n), amount(one.excesses), amount(one.gamma), amount(one.sigma), amount(one.endpoint)].map(plainCell),
   )));
   fill("threshold-table", element("thead", {}, element("tr", {}, ...header.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
+  drawCalibration();
+}
+
+function drawCalibration() {
+  const found = board().calibration;
+  byId("calibration").hidden = !found;
+  if (!found) return;
+  byId("calibration-legend").textContent = found.legend;
+  fill("calibration-table",
+    element("thead", {}, element("tr", {}, ...found.header.map((text) => element("th", { scope: "col" }, text)))),
+    element("tbody", {}, ...found.rows.map((cells) => element("tr", {}, ...cells.map(plainCell)))));
 }
 
 function drawGraph() {
