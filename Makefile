@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits readme screenshots regress comparisons diagnostics coverage tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics coverage tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -112,6 +112,10 @@ audits: $(STAMP)
 	    $(BIN)/tsadbench data audit $$name --format markdown --figure docs/audits/$$name.svg > docs/audits/$$name.md \
 	        || exit 1; \
 	done
+
+# How hard each of pumploop's faults is, from its simulator: docs/systems/pumploop.md.
+pumploop: $(STAMP)
+	$(BIN)/python docs/systems/pumploop.py
 
 # The tables and figures in README.md, from the committed leaderboards, the pages in docs/ and the list of commands.
 readme: $(STAMP)

@@ -43,7 +43,7 @@ def _load(name):
         ("precision-recall", ["--detector", "t2"]),
         ("recording", ["--recording", "valve1/3", "--detector", "t2"]),
         ("densities", ["--seed", "1"]),
-        ("threshold", ["--detector", "t2", "--recording", "other/3"]),
+        ("threshold", ["--detector", "t2", "--recording", "leak/3"]),
         ("seeds", ["--metric", "mcc", "--metric", "auroc"]),
         ("speed", ["--metric", "mcc", "--metric", "auroc"]),
         ("graph", []),
@@ -74,7 +74,7 @@ def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
         (["roc", "{runs}", "--out", "x.svg", "--seed", "9"], "no trial has the seed 9; there are: 0, 1"),
         (["roc", "{runs}", "--out", "x.svg", "--dataset", "pump"], "data set 'pump'; did you mean 'pumploop'"),
         (["roc", "{runs}", "--out", "x.svg", "--protocol", "stric"], "protocol 'stric'; did you mean 'strict'"),
-        (["roc", "{runs}", "--out", "x.svg", "--recording", "other/3"], "--recording is for the kinds recording"),
+        (["roc", "{runs}", "--out", "x.svg", "--recording", "leak/3"], "--recording is for the kinds recording"),
         (["roc", "{runs}", "--out", "x.svg", "--metric", "mcc"], "--metric is for the kinds seeds and speed"),
         (["seeds", "{runs}", "--out", "x.svg", "--metric", "mc"], "has no metric 'mc'; did you mean 'mcc'"),
         (["recording", "{runs}", "--out", "x.svg"], "name it with --recording ID"),
@@ -90,14 +90,14 @@ def test_wrong_input(runs, tmp_path, tsadbench, monkeypatch, arguments, message)
 
 
 def test_explain_in_words_and_as_json(runs, tmp_path, tsadbench):
-    done = tsadbench("explain", runs, "t2", "--recording", "valve2/0", "--figure", tmp_path / "why.svg")
+    done = tsadbench("explain", runs, "t2", "--recording", "valve2/2", "--figure", tmp_path / "why.svg")
     assert done.code == 0
-    assert "Its first flagged row is 266" in done.out
+    assert "Its first flagged row is 231" in done.out  # where the valve closes
     assert "What is known of these sensors (the prior):" in done.out
     assert "<svg" in (tmp_path / "why.svg").read_text()
-    found = json.loads(tsadbench("explain", runs, "t2", "--recording", "valve2/0", "--format", "json").out)
+    found = json.loads(tsadbench("explain", runs, "t2", "--recording", "valve2/2", "--format", "json").out)
     (event,) = found["events"]
-    assert event["first_alarm"]["row"] == 266
+    assert event["first_alarm"]["row"] == 231
     shares = [one["share"] for one in event["first_alarm"]["sensors"]]
     assert sum(shares) == pytest.approx(1.0)
     assert shares == sorted(shares, reverse=True)

@@ -100,8 +100,8 @@ class TestVerify:
     @pytest.mark.parametrize(
         ("edit", "told"),
         [
-            (lambda record: record["splits"]["other"]["metrics"].update(mcc=0.5), "mcc on other: recorded 0.5, found"),
-            (lambda record: record["splits"]["other"].update(n_rows=1), "n_rows on other: recorded 1, found"),
+            (lambda record: record["splits"]["leak"]["metrics"].update(mcc=0.5), "mcc on leak: recorded 0.5, found"),
+            (lambda record: record["splits"]["leak"].update(n_rows=1), "n_rows on leak: recorded 1, found"),
             (lambda record: record["splits"].pop("valve1"), "split valve1: not recorded"),
             (lambda record: record["thresholds"][0]["threshold"].update(value=9.0), "threshold of all: recorded 9.0"),
             (lambda record: record["manifest"].update(data_hash="0" * 64), "the data here are not those"),
@@ -175,7 +175,7 @@ class TestJudge:
         file = runs / name / "record.json"
         before = json.loads(file.read_text())
         edited = json.loads(file.read_text())
-        edited["splits"]["other"]["metrics"].update(mcc=0.5)
+        edited["splits"]["leak"]["metrics"].update(mcc=0.5)
         file.write_text(json.dumps(edited))
         assert tsadbench("verify", runs).code == 1
         found = tsadbench("judge", runs)
@@ -191,7 +191,7 @@ class TestJudge:
         recorded = json.loads(file.read_text())
         for command in ("verify", "leaderboard"):
             old = {**recorded, "judging": "of other rules"}
-            old["splits"] = {**recorded["splits"], "other": {**recorded["splits"]["other"], "coverage": 0.5}}
+            old["splits"] = {**recorded["splits"], "leak": {**recorded["splits"]["leak"], "coverage": 0.5}}
             file.write_text(json.dumps(old))
             found = tsadbench(command, runs)
             assert found.code == 0, found.out

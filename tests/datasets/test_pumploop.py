@@ -1,20 +1,27 @@
-"""The simulated pump loop: its physics against the equations, its plausibility, and what an audit finds."""
+"""The simulated pump loop: its physics against the equations, its labels against the twin run, its design, its page."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.helpers.scripts import load_script
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.cards.schema import read_card
-from tsadbench.datasets.pumploop import OTHER_FAULTS, SENSORS, SOUND, Fault, Loop
+from tsadbench.datasets.pumploop import loop, plan
+from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault, Loop
+from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, Course
 
+ROOT = Path(__file__).parents[2]
 OPENING, AIR = 0.8, 20.0
+COLUMN = {sensor: column for column, sensor in enumerate(SENSORS)}
 
 
 @pytest.fixture(scope="session")
@@ -22,144 +29,238 @@ def data() -> LabelledDataset:
     return pumploop.load(DataOptions())
 
 
-def settled(voltage: float = 230.0, opening: float = OPENING, fault: Fault = SOUND, seconds: int = 20_000) -> dict:
-    """Return what the sensors show once everything has settled."""
-    loop = Loop(voltage, opening, AIR)
-    for _ in range(seconds):
-        values = loop.step(voltage, opening, AIR, fault)
-    return dict(zip(SENSORS, values, strict=True))
+@pytest.fixture(scope="session")
+def courses() -> list[Course]:
+    return plan.faulty_courses()
 
 
-def test_its_recordings_are_as_skabs(data):
-    check_labels(data)
-    assert sum(one.n_rows for one in data.dataset.train) == 9000
-    assert len(data.dataset.test) == 34
-    splits = data.dataset.splits
-    assert [len(splits[name]) for name in ("overall", "valve1", "valve2", "other")] == [34, 16, 4, 14]
-    card, _ = read_card(Path(pumploop.__file__).with_name("skab.toml"))
-    assert card is not None
-    assert list(data.dataset.sensors) == card.columns.sensors
+@pytest.fixture(scope="session")
+def twins(courses) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What each recording shows without noise, with its fault and without it, each simulated on its own call."""
+    faulty, sound = pumploop.simulate(courses), pumploop.simulate([course.twin for course in courses])
+    return {course.id: both for course, *both in zip(courses, faulty, sound, strict=True)}
 
 
-def test_it_is_the_same_every_time(data):
-    again = pumploop.load(DataOptions())
-    assert again.dataset.content_hash == data.dataset.content_hash
-    assert again.labels.content_hash == data.labels.content_hash
+def settled(voltage: float = 230.0, opening: float = OPENING, fault: Fault = SOUND) -> dict[str, float]:
+    """Return what the sensors show once everything has settled: 6,000 s are 20 time constants of the water."""
+    one = Loop(voltage, opening, AIR)
+    for _ in range(6_000):
+        values = one.step(voltage, opening, AIR, fault)
+    return {sensor: float(value) for sensor, value in zip(SENSORS, values, strict=True)}
 
 
-def test_its_values_are_plausible(data):
-    rows = np.concatenate([one.values for one in (*data.dataset.train, *data.dataset.test)])
-    plausible = {
-        "Accelerometer1RMS": (0.0, 1.0), "Accelerometer2RMS": (0.0, 1.0), "Current": (0.1, 3.0), "Pressure": (1.0, 3.0),
-        "Temperature": (20.0, 90.0), "Thermocouple": (15.0, 60.0), "Voltage": (120.0, 245.0),
-        "Volume Flow RateRMS": (5.0, 80.0),
-    }  # fmt: skip
-    for column, sensor in zip(rows.T, SENSORS, strict=True):
-        low, high = plausible[sensor]
-        assert low < column.min()
-        assert column.max() < high
+@pytest.fixture(scope="session")
+def nominal() -> dict[str, float]:
+    return settled()
 
 
-def test_a_faster_pump_gives_more_by_the_affinity_laws():
-    fast, slow = settled(230.0), settled(161.0)
-    flows = fast["Volume Flow RateRMS"] / slow["Volume Flow RateRMS"]
-    assert flows == pytest.approx(230 / 161, rel=0.05)  # but for the slip, which the load decides
-    lift = [(one["Pressure"] - 1.05) for one in (fast, slow)]
-    assert lift[0] / lift[1] == pytest.approx(flows**2, rel=1e-6)  # head goes with the square of the flow
-    vibration = fast["Accelerometer1RMS"] / slow["Accelerometer1RMS"]
-    assert vibration == pytest.approx(flows**2, rel=0.02)
+class TestRecordings:
+    def test_who_is_in_which_session(self, data):
+        check_labels(data)
+        dataset = data.dataset
+        assert sum(one.n_rows for one in dataset.train) == 9000
+        assert sum(one.n_rows for one in dataset.test) <= 60_000
+        assert {dataset.sessions[one.id] for one in dataset.train}.isdisjoint(
+            dataset.sessions[one.id] for one in dataset.test
+        )
+        by_session = Counter(dataset.sessions[one.id] for one in dataset.test)
+        assert len(by_session) >= 8
+        assert set(by_session.values()) == {len(FAULTS)}
+        card, *_ = read_card(Path(loop.__file__).parents[1] / "skab.toml")
+        assert card is not None
+        assert list(dataset.sensors) == card.columns.sensors
+
+    def test_each_session_has_every_fault_and_each_fault_every_size_equally_often(self, data):
+        splits = data.dataset.splits
+        assert list(splits) == ["overall", *FAULTS, *SIZES]
+        of_fault = {id_: fault for fault in FAULTS for id_ in splits[fault]}
+        of_size = {id_: size for size in SIZES for id_ in splits[size]}
+        assert set(of_fault) == set(of_size) == set(splits["overall"])
+        sessions = {data.dataset.sessions[id_] for id_ in of_fault}
+        pairs = Counter((of_fault[id_], data.dataset.sessions[id_]) for id_ in of_fault)
+        assert set(pairs) == {(fault, session) for fault in FAULTS for session in sessions}
+        assert set(Counter((of_fault[id_], of_size[id_]) for id_ in of_fault).values()) == {len(sessions) // 3}
+
+    def test_recordings_of_a_session_do_not_overlap_and_share_the_air(self, data, courses):
+        for session in {course.session for course in courses}:
+            mine = [course for course in courses if course.session == session]
+            for before, after in pairwise(mine):
+                assert after.start - (before.start + before.n_rows) > 3600
+            air = [course.air[0] for course in mine]
+            assert np.ptp(air) <= 4.0  # two degrees up or down of what the session has in common
+        assert np.ptp([course.air[0] for course in courses]) > 4.0
+
+    def test_it_is_the_same_every_time(self, data):
+        again = pumploop.load(DataOptions())
+        assert again.dataset.content_hash == data.dataset.content_hash
+        assert again.labels.content_hash == data.labels.content_hash
+
+    def test_its_values_are_plausible(self, data):
+        rows = np.concatenate([one.values for one in (*data.dataset.train, *data.dataset.test)])
+        plausible = {
+            "Accelerometer1RMS": (0.0, 1.0), "Accelerometer2RMS": (0.0, 1.0), "Current": (0.1, 3.0),
+            "Pressure": (1.0, 3.0), "Temperature": (16.0, 90.0), "Thermocouple": (15.0, 60.0),
+            "Voltage": (120.0, 245.0), "Volume Flow RateRMS": (5.0, 80.0),
+        }  # fmt: skip
+        for column, sensor in zip(rows.T, SENSORS, strict=True):
+            low, high = plausible[sensor]
+            assert low < column.min()
+            assert column.max() < high
+
+    def test_operating_points_vary_in_training_and_test_alike(self, data):
+        flow = COLUMN["Volume Flow RateRMS"]
+        train = np.concatenate([one.values[:, flow] for one in data.dataset.train])
+        normal = np.concatenate([one.values[~data.labels.rows[one.id], flow] for one in data.dataset.test])
+        np.testing.assert_allclose(np.quantile(normal, [0.1, 0.5, 0.9]), np.quantile(train, [0.1, 0.5, 0.9]), rtol=0.1)
+        assert train.std() > 3.0
+
+    def test_its_description_does_not_name_the_faults(self, data):
+        """A prior that is read from it must not be read from a list of what the test holds."""
+        text = data.dataset.description.lower()
+        assert not [word for word in ("fault", "leak", "unbalance", "wear", "foul", "winding") if word in text]
 
 
-def test_the_pumps_head_is_what_the_loop_uses_up():
-    flow = settled()["Volume Flow RateRMS"] / 60_000
-    losses = pumploop._PIPE + (pumploop._VALVE_IN + pumploop._VALVE_OUT) / OPENING**2
-    # Outlet pressure: the tank's, and what valve and pipe behind the outlet still have to use up.
-    behind = (losses - pumploop._VALVE_IN / OPENING**2) * flow**2
-    assert settled()["Pressure"] == pytest.approx((1.05e5 + 998.0 * 9.81 * behind) / 1e5, rel=1e-6)
+class TestPhysics:
+    def test_a_faster_pump_gives_more_by_the_affinity_laws(self, nominal):
+        slow = settled(161.0)
+        flows = nominal["Volume Flow RateRMS"] / slow["Volume Flow RateRMS"]
+        assert flows == pytest.approx(230 / 161, rel=0.05)  # but for the slip, which the load decides
+        lift = [(one["Pressure"] - 1.05) for one in (nominal, slow)]
+        assert lift[0] / lift[1] == pytest.approx(flows**2, rel=1e-6)  # head goes with the square of the flow
+        vibration = nominal["Accelerometer1RMS"] / slow["Accelerometer1RMS"]
+        assert vibration == pytest.approx(flows**2, rel=0.02)
+
+    def test_the_pumps_head_is_what_the_loop_uses_up(self, nominal):
+        flow = nominal["Volume Flow RateRMS"] / 60_000
+        losses = loop._PIPE + (loop._VALVE_IN + loop._VALVE_OUT) / OPENING**2
+        # Outlet pressure: the tank's, and what valve and pipe behind the outlet still have to use up.
+        behind = (losses - loop._VALVE_IN / OPENING**2) * flow**2
+        assert nominal["Pressure"] == pytest.approx((1.05e5 + 998.0 * 9.81 * behind) / 1e5, rel=1e-6)
+
+    def test_electrical_power_is_shaft_power_and_copper_loss(self, nominal):
+        hydraulic, shaft, copper, speed = powers(nominal)
+        assert hydraulic > 0
+        assert nominal["Voltage"] * nominal["Current"] * 0.8 == pytest.approx(shaft + copper, rel=1e-6)
+        assert speed == pytest.approx(nominal["Voltage"] / 230 - 0.03 * shaft / 140, rel=1e-6)
+
+    def test_heat_in_is_heat_out_once_it_has_settled(self, nominal):
+        hydraulic, shaft, copper, _ = powers(nominal)
+        brought = copper + 0.45 * shaft + hydraulic
+        taken = 1.5 * (nominal["Temperature"] - AIR) + 14.0 * (nominal["Thermocouple"] - AIR)
+        assert taken == pytest.approx(brought, rel=1e-4)
+
+    def test_an_air_current_of_heat_cannot_cool_below_the_air(self):
+        cold = settled(120.0)
+        assert cold["Temperature"] > cold["Thermocouple"] > AIR
+
+    def test_many_loops_side_by_side_are_what_each_is_alone(self):
+        voltages, openings, airs = np.array([170.0, 230.0]), np.array([0.5, 0.9]), np.array([18.0, 25.0])
+        fault = Fault(*np.zeros((9, 2)))._replace(leak=np.array([0.0, 0.1]))
+        both = Loop(voltages, openings, airs)
+        alone = [Loop(*parts) for parts in zip(voltages, openings, airs, strict=True)]
+        for _ in range(50):
+            together = both.step(voltages + 5.0, openings, airs, fault)
+            for i, one in enumerate(alone):
+                single = one.step(voltages[i] + 5.0, openings[i], airs[i], Fault(leak=0.1 * i))
+                assert [column[i] for column in together] == list(single)
+
+    @pytest.mark.parametrize("size", range(3))
+    @pytest.mark.parametrize(
+        ("fault", "sensor", "direction"),
+        [
+            ("valve1", "Volume Flow RateRMS", -1), ("valve1", "Pressure", +1), ("valve2", "Volume Flow RateRMS", -1),
+            ("valve2", "Pressure", -1), ("unbalance", "Accelerometer1RMS", +1), ("air", "Accelerometer2RMS", +1),
+            ("leak", "Volume Flow RateRMS", -1), ("friction", "Current", +1), ("winding", "Temperature", +1),
+            ("fouling", "Temperature", +1), ("fouling", "Thermocouple", +1), ("wear", "Pressure", -1),
+        ],
+    )  # fmt: skip
+    def test_each_fault_moves_what_it_must_and_more_if_it_is_larger(self, nominal, fault, sensor, direction, size):
+        amounts = (0.0, *FAULTS[fault])
+        smaller, larger = (settled(fault=Fault(**{fault: amounts[i]}))[sensor] for i in (size, size + 1))
+        assert direction * (larger - smaller) > 0
+        assert size > 0 or smaller == nominal[sensor]
+
+    def test_the_prior_is_the_graph_of_the_equations(self, data):
+        """Move one quantity a little; what its equation holds must answer, along the prior's edges."""
+        prior = data.dataset.prior
+        assert prior is not None
+        prior.check(SENSORS)
+        couplings = {(edge.source, edge.target) for edge in prior.edges}
+
+        def after(seconds: int = 1, voltage: float = 200.0, **changed: float) -> dict[str, float]:
+            one = Loop(200.0, OPENING, AIR)
+            for name, value in changed.items():
+                setattr(one, name, getattr(one, name) + value)
+            for _ in range(seconds):
+                values = one.step(voltage, OPENING, AIR, SOUND)
+            return dict(zip(SENSORS, values, strict=True))
+
+        def answers(found: dict[str, float], expected: dict[str, float]) -> set[str]:
+            return {sensor for sensor in SENSORS if found[sensor] != expected[sensor]}
+
+        driven_by = {source: {target for one, target in couplings if one == source} for source, _ in couplings}
+        assert answers(after(motor=5.0), after()) - {"Temperature"} == driven_by["Temperature"]
+        assert answers(after(water=5.0), after()) - {"Thermocouple"} == driven_by["Thermocouple"]
+        # A changed voltage needs a second to become speed; then all that it drives has moved.
+        assert answers(after(2, voltage=230.0), after(2)) >= driven_by["Voltage"]
+        assert answers(after(flow=1e-4), after()) >= driven_by["Volume Flow RateRMS"] - {"Accelerometer1RMS"}
 
 
-def test_electrical_power_is_shaft_power_and_copper_loss():
-    one = settled()
-    flow = one["Volume Flow RateRMS"] / 60_000
-    speed = math.sqrt(one["Accelerometer1RMS"] / 0.12)
+def powers(shown: dict[str, float]) -> tuple[float, float, float, float]:
+    """Return hydraulic, shaft and copper's power in W, and the speed, from what the sensors show."""
+    flow = shown["Volume Flow RateRMS"] / 60_000
+    speed = math.sqrt(shown["Accelerometer1RMS"] / 0.12)
     hydraulic = 998.0 * 9.81 * (12.0 * speed**2 - 8e6 * flow**2) * flow
     shaft = hydraulic / 0.55 + 25.0 * speed**2
-    copper = 4.0 * (1 + 0.0039 * (one["Temperature"] - 20.0)) * one["Current"] ** 2
-    assert one["Voltage"] * one["Current"] * 0.8 == pytest.approx(shaft + copper, rel=1e-6)
-    assert speed == pytest.approx(one["Voltage"] / 230 - 0.03 * shaft / 140, rel=1e-6)
+    copper = 20.0 * (1 + 0.0039 * (shown["Temperature"] - 20.0)) * shown["Current"] ** 2
+    return hydraulic, shaft, copper, speed
 
 
-def test_heat_in_is_heat_out_once_it_has_settled():
-    one = settled(seconds=100_000)
-    flow = one["Volume Flow RateRMS"] / 60_000
-    speed = math.sqrt(one["Accelerometer1RMS"] / 0.12)
-    hydraulic = 998.0 * 9.81 * (12.0 * speed**2 - 8e6 * flow**2) * flow
-    shaft = hydraulic / 0.55 + 25.0 * speed**2
-    copper = 4.0 * (1 + 0.0039 * (one["Temperature"] - 20.0)) * one["Current"] ** 2
-    brought = copper + 0.45 * shaft + hydraulic
-    taken = 1.5 * (one["Temperature"] - AIR) + 7.0 * (one["Thermocouple"] - AIR)
-    assert taken == pytest.approx(brought, rel=1e-4)
+class TestLabels:
+    def test_before_the_fault_a_recording_is_its_twin_to_the_bit(self, courses, twins):
+        begun = [course for course in courses if course.first > 0]
+        assert len(begun) > 20
+        for course in begun:
+            faulty, sound = twins[course.id]
+            np.testing.assert_array_equal(faulty[: course.first], sound[: course.first])
+            assert (faulty[course.first :] != sound[course.first :]).any()
 
+    def test_normal_rows_are_within_the_noise_of_the_twin_and_the_faults_own_rows_are_anomalous(
+        self, data, courses, twins
+    ):
+        for course in courses:
+            labels, row = data.labels.rows[course.id], np.arange(course.n_rows)
+            assert labels[(course.first <= row) & (row < course.last)].all()
+            assert sum(a != b for a, b in pairwise(labels)) <= 2  # one stretch
+            apart = np.abs(twins[course.id][0] - twins[course.id][1])
+            assert (apart[~labels] <= 3 * NOISE).all()
+            # The margin is no longer than it has to be: its last row is still away from the twin.
+            margin = np.flatnonzero(labels & (row >= course.last))
+            if len(margin):
+                assert (apart[margin[-1]] > 3 * NOISE).any()
 
-def test_an_air_current_of_heat_cannot_cool_below_the_air():
-    cold = settled(120.0)
-    assert cold["Temperature"] > cold["Thermocouple"] > AIR
+    def test_heat_outlasts_fouling_and_an_unbalance_is_gone_at_once(self, data, courses):
+        def rows_after(fault: str) -> list[int]:
+            mine = [c for c in courses if (c.fault, c.size) == (fault, "large") and c.last < c.n_rows - 200]
+            assert mine
+            return [int(data.labels.rows[course.id][course.last :].sum()) for course in mine]
 
+        assert min(rows_after("fouling")) >= 200
+        assert max(rows_after("unbalance")) == 0
 
-@pytest.mark.parametrize(
-    ("fault", "sensor", "direction"),
-    [
-        (Fault(valve_out=0.6), "Volume Flow RateRMS", -1),
-        (Fault(valve_out=0.6), "Pressure", +1),
-        (Fault(valve_in=0.45), "Volume Flow RateRMS", -1),
-        (Fault(valve_in=0.45), "Pressure", -1),
-        (OTHER_FAULTS["unbalance"], "Accelerometer1RMS", +1),
-        (OTHER_FAULTS["air"], "Accelerometer2RMS", +1),
-        (OTHER_FAULTS["leak"], "Volume Flow RateRMS", -1),
-        (OTHER_FAULTS["friction"], "Current", +1),
-        (OTHER_FAULTS["winding"], "Temperature", +1),
-        (OTHER_FAULTS["fouling"], "Temperature", +1),
-        (OTHER_FAULTS["fouling"], "Thermocouple", +1),
-        (OTHER_FAULTS["wear"], "Pressure", -1),
-    ],
-)
-def test_each_fault_moves_what_it_must(fault, sensor, direction):
-    assert direction * (settled(fault=fault)[sensor] - settled()[sensor]) > 0
+    def test_the_noise_of_a_recording_is_what_is_left_of_it(self, data, courses, twins):
+        left = np.concatenate([one.values - twins[one.id][0] for one in data.dataset.test])
+        np.testing.assert_allclose(left.std(axis=0), NOISE, rtol=0.02)
+        np.testing.assert_allclose(left.mean(axis=0), 0.0, atol=5e-3)
 
-
-def test_no_fault_moves_nothing_before_it_begins(data):
-    from itertools import pairwise
-
-    labels = data.labels.rows["valve1/0"]
-    assert labels.any()
-    assert not labels.all()
-    assert sum(a != b for a, b in pairwise(labels)) <= 2  # one stretch
-
-
-def test_the_prior_is_the_graph_of_the_equations(data):
-    """Move one quantity a little; what its equation holds must answer, along the prior's edges."""
-    prior = data.dataset.prior
-    assert prior is not None
-    prior.check(SENSORS)
-    couplings = {(edge.source, edge.target) for edge in prior.edges}
-
-    def after(seconds: int = 1, voltage: float = 200.0, **changed: float) -> dict[str, float]:
-        loop = Loop(200.0, OPENING, AIR)
-        for name, value in changed.items():
-            setattr(loop, name, getattr(loop, name) + value)
-        for _ in range(seconds):
-            values = loop.step(voltage, OPENING, AIR, SOUND)
-        return dict(zip(SENSORS, values, strict=True))
-
-    def answers(found: dict[str, float], expected: dict[str, float]) -> set[str]:
-        return {sensor for sensor in SENSORS if found[sensor] != expected[sensor]}
-
-    driven_by = {source: {target for one, target in couplings if one == source} for source, _ in couplings}
-    assert answers(after(motor=5.0), after()) - {"Temperature"} == driven_by["Temperature"]
-    assert answers(after(water=5.0), after()) - {"Thermocouple"} == driven_by["Thermocouple"]
-    # A changed voltage needs a second to become speed; then all that it drives has moved.
-    assert answers(after(2, voltage=230.0), after(2)) >= driven_by["Voltage"]
-    assert answers(after(flow=1e-4), after()) >= driven_by["Volume Flow RateRMS"] - {"Accelerometer1RMS"}
+    def test_the_warm_up_is_long_enough_for_the_start_to_be_forgotten(self, courses):
+        """The loop with other temperatures to begin with shows the same at a recording's first row."""
+        course = courses[0].twin
+        other = Loop(course.asked[0] * 230.0, course.opening[0], course.air[0] + 10.0)
+        for asked, opening, air in zip(course.asked[: plan.WARM_UP + 1], course.opening, course.air, strict=False):
+            values = other.step(asked * 230.0, opening, air, SOUND)
+        (expected,) = pumploop.simulate([course])
+        assert (np.abs(np.array(values) - expected[0]) < NOISE).all()
 
 
 def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
@@ -173,9 +274,28 @@ def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
     assert 0.2 <= share <= 0.4
 
 
-def test_operating_points_vary_in_training_and_test_alike(data):
-    flow = SENSORS.index("Volume Flow RateRMS")
-    train = np.concatenate([one.values[:, flow] for one in data.dataset.train])
-    normal = np.concatenate([one.values[~data.labels.rows[one.id], flow] for one in data.dataset.test])
-    np.testing.assert_allclose(np.quantile(normal, [0.1, 0.5, 0.9]), np.quantile(train, [0.1, 0.5, 0.9]), rtol=0.1)
-    assert train.std() > 3.0
+class TestPage:
+    """docs/systems/pumploop.md."""
+
+    def test_its_tables_are_current(self):
+        script = load_script(ROOT / "docs/systems/pumploop.py")
+        text = (ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8")
+        assert script.filled(text) == text
+
+    def test_its_distance_is_the_mean_distance_from_the_twin_run(self, data, courses, twins):
+        """One fault and size, computed another way."""
+        deviations = np.std(np.concatenate([one.values for one in data.dataset.train]), axis=0)
+        means = []
+        for course in courses:
+            if (course.fault, course.size) == ("leak", "medium"):
+                faulty, sound = twins[course.id]
+                rows = np.flatnonzero(data.labels.rows[course.id])
+                means.append(np.mean([math.dist(faulty[i] / deviations, sound[i] / deviations) for i in rows]))
+        expected = f"| {np.mean(means):.2f} ({min(means):.2f} to {max(means):.2f}) |".replace(" 0.", " .")
+        expected = expected.replace("(0.", "(.")
+        line = next(
+            line
+            for line in (ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8").splitlines()
+            if line.startswith("| leak | medium")
+        )
+        assert expected in line

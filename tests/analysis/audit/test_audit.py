@@ -40,11 +40,15 @@ def sentence(found, about: str) -> str:
     return next(finding.sentence for finding in found.findings if finding.about == about)
 
 
-def test_the_position_score_is_the_share_of_the_other_recordings_that_are_anomalous_there():
+def test_the_position_score_is_the_share_of_other_sessions_recordings_that_are_anomalous_there():
     truth = {"a": np.array([0, 1, 1, 0], bool), "b": np.array([0, 1, 0], bool), "c": np.array([1, 1], bool)}
-    a, b, c = position_scores(truth)
+    a, b, c = position_scores(truth, {name: name for name in truth})
     np.testing.assert_allclose(a, [1 / 2, 2 / 2, 0.0, 0.0])
     np.testing.assert_allclose(b, [1 / 2, 2 / 2, 1.0])
+    np.testing.assert_allclose(c, [0.0, 2 / 2])
+    a, b, c = position_scores(truth, {"a": "one day", "b": "one day", "c": "another"})
+    np.testing.assert_allclose(a, [1.0, 1.0, 0.0, 0.0])
+    np.testing.assert_allclose(b, [1.0, 1.0, 0.0])
     np.testing.assert_allclose(c, [0.0, 2 / 2])
 
 
@@ -157,7 +161,8 @@ def test_what_is_known_of_skab(skab_directory):
 
     found = audit(load(DataOptions(directory=skab_directory)))
     by_name = {one.name: one for one in found.predictors}
-    assert by_name["position"].auroc == pytest.approx(0.94, abs=0.005)
+    # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
+    assert by_name["position"].auroc == pytest.approx(0.926, abs=0.001)
     assert by_name["max-z"].auroc == pytest.approx(0.756, abs=0.005)
     jumps = sorted((gap.seconds for one in found.recordings for gap in one.gaps), reverse=True)
     assert jumps[:6] == [247.0, 76.0, 65.0, 64.0, 54.0, 33.0]

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.analysis.curves import average_precision
-from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import worst_case
+from tsadbench.base.sessions import sessions_of
 from tsadbench.registry import floors, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -37,7 +38,7 @@ def predictors(data: LabelledDataset, one_liners: Mapping[str, Sequence[FloatArr
     """Return position, time alone, and the one-liners, whose scores `one_liner_scores` returns."""
     truth = data.labels.rows
     every = {
-        "position": position_scores(truth),
+        "position": position_scores(truth, _sessions(data.dataset)),
         "time": [_elapsed(recording) for recording in data.dataset.test],
         **one_liners,
     }
@@ -57,21 +58,36 @@ def one_liner_scores(data: LabelledDataset) -> dict[str, list[FloatArray]]:
     return scores
 
 
-def position_scores(truth: Mapping[str, BoolArray]) -> list[FloatArray]:
-    """Return for each row i of each recording the share of the *other* recordings that are anomalous at row i.
+def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str]) -> list[FloatArray]:
+    """Return for each row i of each recording the share of recordings of *other sessions* that are anomalous at row i.
 
-    Only recordings that have a row i count; 0 where no other has.
+    Only recordings that have a row i count; 0 where no other session has.
+
+    Parameters
+    ----------
+    truth
+        For each recording's id: its labels [n_rows].
+    sessions
+        For each recording's id: its session.
     """
     longest = max(len(rows) for rows in truth.values())
-    present, anomalous = np.zeros(longest), np.zeros(longest)
-    for rows in truth.values():
-        present[: len(rows)] += 1
-        anomalous[: len(rows)] += rows
+    # For each session: how many recordings have a row i, how many are anomalous there.
+    counts = {sessions[name]: np.zeros((2, longest)) for name in truth}
+    for name, rows in truth.items():
+        counts[sessions[name]][:, : len(rows)] += np.stack([np.ones(len(rows)), rows])
+    total = sum(counts.values())
     scores = []
-    for rows in truth.values():
-        others = present[: len(rows)] - 1
-        scores.append(np.where(others > 0, (anomalous[: len(rows)] - rows) / np.maximum(others, 1), 0.0))
+    for name, rows in truth.items():
+        present, anomalous = (total - counts[sessions[name]])[:, : len(rows)]
+        scores.append(np.where(present > 0, anomalous / np.maximum(present, 1), 0.0))
     return scores
+
+
+def _sessions(dataset: Dataset) -> Mapping[str, str]:
+    """Return the session of each test recording; if there is only one, each recording is one of its own."""
+    names = [recording.id for recording in dataset.test]
+    sessions = sessions_of(dataset)
+    return sessions if len({sessions[name] for name in names}) > 1 else {name: name for name in names}
 
 
 def _elapsed(recording: Recording) -> FloatArray:

@@ -1,0 +1,166 @@
+"""The pump loop's physics. It works on many loops at once: what is a number for one is an array [n_loops] for many.
+
+SI units inside, the sensors' own outside. Equations (t in s, one explicit Euler step a second; fast electrical and
+mechanical transients have settled by then):
+
+* Speed: ``n = V / V0 - slip``, as a share of the nominal speed; ``slip = s0 * P_shaft / P0``. The inverter's voltage V
+  follows the speed that is asked for with a lag of 3 s.
+* Pump and loop: the pump's head ``h0 n^2 - h1 Q^2`` meets the losses ``(r + k_in / x_in^2 + k_out / x_out^2) Q^2``,
+  so the flow settles at ``Q = n sqrt(h0 / (h1 + r + k_in / x_in^2 + k_out / x_out^2))``, with a lag of 2 s; x are the
+  valves' openings (Gulich, Centrifugal Pumps, 3rd ed., ch. 4 and 11: affinity laws, system curve).
+* Pressure at the pump's outlet: ``p = p_tank + rho g (h0 n^2 - h1 Q^2 - k_in / x_in^2 Q^2)``.
+* Power: ``P_hydraulic = rho g (h0 n^2 - h1 Q^2) Q``; ``P_shaft = P_hydraulic / eta + P_friction n^2``;
+  current ``I = (P_shaft + R(T_motor) I^2) / (V cos phi)``, with ``R = R0 (1 + 0.0039 (T_motor - 20))`` of copper.
+* Heat: ``C_motor dT_motor/dt = R I^2 + (1 - eta) P_shaft - g_air (T_motor - T_air) - g_water(Q) (T_motor - T_water)``;
+  ``C_water dT_water/dt = P_hydraulic + g_water(Q) (T_motor - T_water) - g_cooler (T_water - T_air)``.
+* Vibration, RMS: across the shaft ``a1 n^2 + unbalance n^2``, along it ``a2 n^2 + turbulence Q^3``; both rise with
+  cavitation, which begins when the suction pressure falls below a limit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from tsadbench.utils.arrays import FloatArray
+
+# As SKAB's card has them.
+SENSORS = (
+    "Accelerometer1RMS",
+    "Accelerometer2RMS",
+    "Current",
+    "Pressure",
+    "Temperature",
+    "Thermocouple",
+    "Voltage",
+    "Volume Flow RateRMS",
+)
+Quantity: TypeAlias = float | FloatArray
+
+NOMINAL_VOLTAGE = 230.0  # V
+_RHO_G = 998.0 * 9.81  # N/m3
+# Nominal values: a small circulation pump of some 2 m3/h, as on a testbed.
+_COS_PHI, _SHAFT_POWER = 0.8, 140.0  # -, W
+_HEAD, _HEAD_LOSS = 12.0, 8.0e6  # m; m / (m3/s)^2
+_PIPE, _VALVE_IN, _VALVE_OUT = 6.0e6, 1.0e6, 4.0e6  # m / (m3/s)^2
+_EFFICIENCY, _FRICTION, _SLIP = 0.55, 25.0, 0.03  # -, W, -
+_RESISTANCE, _COPPER = 20.0, 0.0039  # Ohm, 1/K
+# A motor of 2 kg of iron and copper, 1 l of water and a cooler: heat settles within minutes, not hours, so that a
+# recording shows both what a fault does to the temperatures and how they come back.
+_HEAT_MOTOR, _HEAT_WATER = 0.9e3, 4.2e3  # J/K
+_TO_AIR, _TO_WATER, _COOLER = 1.5, 2.5, 14.0  # W/K
+_TANK_PRESSURE, _SUCTION_LIMIT = 1.05e5, 0.93e5  # Pa
+_ACROSS, _ALONG, _TURBULENCE = 0.12, 0.08, 3.0e8  # g, g, g / (m3/s)^3
+
+
+class Fault(NamedTuple):
+    """What is wrong with the loop, each by its amount; 0 is sound.
+
+    Parameters
+    ----------
+    valve1, valve2
+        Share by which the valve after the pump, and the one before it, is closed.
+    unbalance
+        Vibration across the shaft at nominal speed that is added, g.
+    air
+        Share of air in the water: lowers head and efficiency, and cavitates.
+    leak
+        Share of the flow that does not come back past the flow meter.
+    friction
+        Power that the bearings take at nominal speed beside what sound ones take, W.
+    winding
+        Resistance of the motor's winding at 20 degrees Celsius that is added, Ohm.
+    fouling
+        Share by which motor and cooler give off less heat.
+    wear
+        Share of the pump's head that is lost.
+    """
+
+    valve1: Quantity = 0.0
+    valve2: Quantity = 0.0
+    unbalance: Quantity = 0.0
+    air: Quantity = 0.0
+    leak: Quantity = 0.0
+    friction: Quantity = 0.0
+    winding: Quantity = 0.0
+    fouling: Quantity = 0.0
+    wear: Quantity = 0.0
+
+
+SOUND = Fault()
+
+
+class Loop:
+    """The loop's state, in SI units: motor voltage, flow, and both temperatures.
+
+    Parameters
+    ----------
+    voltage, opening, air
+        V; opening of both valves' command (0 to 1); degrees Celsius around it.
+    """
+
+    def __init__(self, voltage: Quantity, opening: Quantity, air: Quantity) -> None:
+        self.voltage = voltage
+        self.speed = 0.95 * voltage / NOMINAL_VOLTAGE
+        self.flow = _settled_flow(self.speed, opening, SOUND)
+        self.current: Quantity = 1.0
+        self.motor, self.water = air + 14.0, air + 5.0
+
+    def step(self, asked: Quantity, opening: Quantity, air: Quantity, fault: Fault) -> tuple[Quantity, ...]:
+        """Go on by one second.
+
+        Parameters
+        ----------
+        asked, opening, air
+            Motor voltage that is asked for (V), valve opening, temperature around it (degrees Celsius).
+        fault
+            What is wrong now.
+
+        Returns
+        -------
+        tuple
+            What the sensors would show without noise, in their order and units.
+        """
+        self.voltage = self.voltage + (asked - self.voltage) / 3.0
+        self.flow = self.flow + (_settled_flow(self.speed, opening, fault) - self.flow) / 2.0
+        head = np.maximum(0.0, _lift(self.speed, fault) - _HEAD_LOSS * self.flow**2)
+        hydraulic = _RHO_G * head * self.flow
+        shaft = hydraulic / (_EFFICIENCY * (1 - 2 * fault.air)) + (_FRICTION + fault.friction) * self.speed**2
+        self.speed = self.voltage / NOMINAL_VOLTAGE - _SLIP * shaft / _SHAFT_POWER
+        resistance = (_RESISTANCE + fault.winding) * (1 + _COPPER * (self.motor - 20.0))
+        self.current = (shaft + resistance * self.current**2) / (self.voltage * _COS_PHI)
+        self._warm(shaft, hydraulic, resistance, air, fault)
+        suction_loss = _VALVE_IN / (opening * (1 - fault.valve2)) ** 2 * self.flow**2
+        suction = _TANK_PRESSURE - _RHO_G * suction_loss
+        cavitation = np.maximum(0.0, (_SUCTION_LIMIT - suction) / 1e5) * 0.6 + fault.air
+        return (
+            (_ACROSS + fault.unbalance) * self.speed**2 + 0.5 * cavitation,
+            _ALONG * self.speed**2 + _TURBULENCE * self.flow**2 * self.flow + cavitation,
+            self.current,
+            (suction + _RHO_G * head) / 1e5,
+            self.motor,
+            self.water,
+            self.voltage,
+            self.flow * (1 - fault.leak) * 60_000.0,
+        )
+
+    def _warm(self, shaft: Quantity, hydraulic: Quantity, resistance: Quantity, air: Quantity, fault: Fault) -> None:
+        exchanged = _TO_WATER * (0.4 + self.flow / 1e-3) * (self.motor - self.water)
+        lost = resistance * self.current**2 + (1 - _EFFICIENCY) * shaft
+        given_off = 1 - fault.fouling
+        motor = (lost - given_off * _TO_AIR * (self.motor - air) - exchanged) / _HEAT_MOTOR
+        water = (hydraulic + exchanged - given_off * _COOLER * (self.water - air)) / _HEAT_WATER
+        self.motor, self.water = self.motor + motor, self.water + water
+
+
+def _lift(speed: Quantity, fault: Fault) -> Quantity:
+    """Return the pump's head without flow, m."""
+    return _HEAD * (1 - fault.wear) * (1 - 2 * fault.air) * speed**2
+
+
+def _settled_flow(speed: Quantity, opening: Quantity, fault: Fault) -> Quantity:
+    """Return the flow at which the pump's head meets the loop's losses, m3/s."""
+    valve_in, valve_out = opening * (1 - fault.valve2), opening * (1 - fault.valve1)
+    losses = _HEAD_LOSS + _PIPE + _VALVE_IN / valve_in**2 + _VALVE_OUT / valve_out**2
+    return np.sqrt(_lift(speed, fault) / losses)
