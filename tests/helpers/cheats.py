@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tsadbench import DataError, Detector, Labels, Recording, Traits
+from tsadbench.base import trailing_windows
 
 _elsewhere: weakref.WeakKeyDictionary[Detector, float] = weakref.WeakKeyDictionary()
 _module_state = {"calls": 0}
@@ -39,26 +40,19 @@ class Honest(Detector):
 
 
 class Windowed(Honest):
-    """Mean of the honest scores over a row and the nine before it, measured against the largest in training.
-
-    The first nine rows have no score.
-    """
+    """Mean of the honest scores over a row and the nine before it, measured against their spread in training."""
 
     traits = Traits(memory=9)
 
     def _means(self, values):
-        scores = np.sqrt((self._z(values) ** 2).mean(axis=1))
-        means = np.full(len(scores), np.nan)
-        if len(scores) >= 10:
-            means[9:] = np.lib.stride_tricks.sliding_window_view(scores, 10).mean(axis=1)
-        return means
+        return np.sqrt((self._z(trailing_windows(values, 10)) ** 2).mean(axis=2)).mean(axis=1)
 
     def _fit(self, recordings):
         super()._fit(recordings)
-        means = np.concatenate([self._means(one.values) for one in recordings])
-        if np.isnan(means).all():
+        means = np.concatenate([self._means(one.values)[9:] for one in recordings])
+        if len(means) == 0:
             raise DataError("no training recording holds a window")
-        self.spread_ = np.nanstd(means)
+        self.spread_ = means.std()
 
     def _score(self, recording):
         return self._means(recording.values) / self.spread_
@@ -179,6 +173,15 @@ class HolesInScores(Honest):
         scores = super()._score(recording)
         if recording.n_rows == 101:
             scores[50] = np.nan
+        return scores
+
+
+class SilentAtFirst(Windowed):
+    """Has no score for the rows whose window is not complete."""
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        scores[:9] = np.nan
         return scores
 
 
@@ -666,6 +669,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
     HolesInScores: "scores",
     FitsLazily: "sealed",
     Doubles: "constructor",
+    SilentAtFirst: "every-row",
     OtherHoles: "contributions",
     BlamesAnother: "contributions",
     NoCopies: "copies",
@@ -717,7 +721,10 @@ CAUGHT_BY: dict[type[Detector], str] = {
 # One fault that inevitably breaks two promises.
 ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
     KnowsNames: {"same-in-box": "recordings have other names in the box"},
+    ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
+    Delays: {"every-row": "the first rows answer for none"},
     EarlyAlignment: {
+        "every-row": "the last rows answer for none",
         "spike": "the score of an extreme row stands before it, out of its declared reach",
         "alignment": "every row's score stands in another row",
     },

@@ -186,6 +186,29 @@ def test_rows_whose_fits_did_not_see_all_windows_are_noted():
     assert all(markdown.count(note) == 1 for note in notes)
 
 
+def test_rows_with_fits_whose_loss_had_not_levelled_are_noted_in_every_format(tmp_path):
+    board = Leaderboard.from_records(
+        [
+            trained("levelled", levelled=True),
+            trained("silent", steps=3),
+            record("statistics"),
+            trained("b", 0, levelled=False),
+            trained("b", 1, levelled=True),
+            trained("b", 2, levelled=False),
+            trained("a", levelled=False, share_seen=0.5),
+        ]
+    )
+    notes = [
+        "d, protocol strict: a, b (2 of 3 fits): training ended while the loss was still falling",
+        "d, protocol strict: a: saw 50 % of the training windows",
+    ]
+    assert sorted(map(str, board.notes)) == notes
+    for text in (board.to_markdown(), board.to_html(), board.to_latex()):
+        assert text.count("a, b (2 of 3 fits): training ended while the loss was still falling") == 1
+    assert Leaderboard.from_records([trained("x", levelled=True), record("y")]).notes == ()
+    assert rows(trained("x", levelled=False))[0]["training"] == [{"seed": 0, "episode": "all", "levelled": False}]
+
+
 def test_a_leaky_row_says_so_and_takes_no_place_among_the_best():
     leaky = replace(record("cheat", auroc=0.9), leaky="statistics of the scored rows")
     board = Leaderboard.from_records([leaky, record("x", auroc=0.8), record("y", auroc=0.7)])

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.helpers import cheats
@@ -34,7 +35,8 @@ def make(tmp_path, monkeypatch):
 
 
 def failures(detector) -> dict[str, str]:
-    return {result.id: result.reason for result in check_detector(detector, on_fail=None) if result.status == "fail"}
+    found = check_detector(detector, on_fail=None)
+    return {result.id: result.reason for result in found if result.status in ("fail", "warn")}
 
 
 @pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
@@ -94,6 +96,50 @@ def test_an_expected_failure_that_passes_is_a_failure():
         check_detector(cheats.Honest, only=["fault"], expected_failures={"fault": "no reason"})
     (result,) = check_detector(cheats.Inverted, only=["fault"], expected_failures={"fault": "it is upside down"})
     assert (result.status, result.reason) == ("expected-failure", "it is upside down")
+
+
+class LooksAhead(cheats.Honest):
+    """Mean of a row's score and the two after it."""
+
+    traits = replace(cheats.Honest.traits, look_ahead=2)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        means = np.full(len(scores), np.nan)
+        means[: len(scores) - 2] = (scores[:-2] + scores[1:-1] + scores[2:]) / 3 if len(scores) > 2 else ()
+        return means
+
+
+@pytest.mark.parametrize(
+    ("detector", "first", "last"), [(cheats.SilentAtFirst, 9, 0), (LooksAhead, 0, 2)], ids=["first", "last"]
+)
+def test_rows_without_a_score_are_warned_of_and_no_failure(detector, first, last):
+    (result,) = check_detector(detector, only=["every-row"])
+    assert (result.status, result.good) == ("warn", True)
+    assert result.evidence == {"first_rows": first, "last_rows": last}
+    assert f"first {first} and last {last} rows have no score, and each counts as the worst" in result.reason
+    assert "tsadbench.base.trailing_windows(rows, length)" in result.reason
+    (expected,) = check_detector(detector, only=["every-row"], expected_failures={"every-row": "they are silent"})
+    assert (expected.status, expected.reason) == ("expected-failure", "they are silent")
+
+
+def test_a_warning_of_the_command_line_is_exit_code_0(tsadbench):
+    done = tsadbench("check", "tests.helpers.cheats:SilentAtFirst", "--only", "every-row")
+    assert done.code == 0
+    assert done.out.startswith("warn             every-row")
+    assert done.out.endswith("tests.helpers.cheats:SilentAtFirst: 1 warn\n")
+
+
+class TestContractWithWarning(DetectorContract):
+    detector = cheats.SilentAtFirst
+
+    @pytest.mark.filterwarnings("error")
+    def test_check(self, check_id):
+        if check_id == "every-row":
+            with pytest.warns(UserWarning, match="every-row: a recording's first 9 and last 0 rows"):
+                super().test_check(check_id)
+        else:
+            super().test_check(check_id)
 
 
 def test_failures_are_raised_with_reason_and_evidence():

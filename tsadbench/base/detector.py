@@ -258,7 +258,8 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """Return what the detector states about its fit, by name: numbers, bools or None; by default nothing.
 
         The box asks for it right after `fit`, records keep it. Tables mark a fit whose ``share_seen``, the share of the
-        training windows (or rows) that it looked at, is below 1.
+        training windows (or rows) that it looked at, is below 1, or whose ``levelled`` is False: its loss was still
+        falling when training ended.
 
         Raises
         ------

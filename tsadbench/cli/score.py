@@ -52,7 +52,7 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    Rows without a score (too early in a recording) are not flagged.
+    Rows that the detector cannot score are not flagged.
     """
     from tsadbench.cli.actions.score import STANDARD_INPUT, checked_format, new_layout, note, score_files, score_stream
     from tsadbench.serving import load_model

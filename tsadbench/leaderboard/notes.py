@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tsadbench.base.training_facts import share_note
+from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.registry import load_protocol
@@ -44,22 +44,26 @@ def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
     notes = [Note(record.dataset, text) for record in records for text in record.notes]
     notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
     notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
-    notes += _shares_seen(records)
+    notes += _unfinished_trainings(records)
     notes += _older_rules(records)
     for dataset in dict.fromkeys(record.dataset for record in records):
         notes += [Note(dataset, text) for text in _mixtures([one for one in records if one.dataset == dataset])]
     return tuple(dict.fromkeys(notes))
 
 
-def _shares_seen(records: Sequence[Record]) -> Iterator[Note]:
-    """Yield which rows' fits did not see all of the training windows; rows of equal shares in one note."""
+def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
+    """Yield which rows' fits did not see all windows, or ended while the loss was falling; equal rows in one note."""
     rows = grouped(records, lambda record: (record.dataset, record.protocol, record.label))
-    texts = {
-        row: share_note(fit.facts for record in records for fit in record.training) for row, records in rows.items()
-    }
-    for (dataset, protocol, text), alike in grouped(texts, lambda row: (row[0], row[1], texts[row])).items():
+    said = []
+    for (dataset, protocol, label), of_row in rows.items():
+        facts = [fit.facts for record in of_row for fit in record.training]
+        said.append((dataset, protocol, share_note(facts), label))
+        if n_falling := sum(one.get(LEVELLED) is False for one in facts):
+            share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
+            said.append((dataset, protocol, STILL_FALLING, label + share))
+    for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
         if text:
-            yield Note(dataset, f"{', '.join(sorted(label for _, _, label in alike))}: {text}", protocol)
+            yield Note(dataset, f"{', '.join(sorted(label for *_, label in alike))}: {text}", protocol)
 
 
 def _older_rules(records: Sequence[Record]) -> Iterator[Note]:

@@ -10,7 +10,7 @@ from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
-CheckStatus: TypeAlias = Literal["pass", "fail", "skip", "expected-failure"]
+CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure"]
 Evidence: TypeAlias = dict[str, JsonValue]
 
 
@@ -29,6 +29,10 @@ class Failed(Exception):  # noqa: N818 - a verdict
         super().__init__(reason)
         self.reason = reason
         self.evidence: Evidence = evidence
+
+
+class Warned(Failed):
+    """The detector keeps its promises, but does itself harm."""
 
 
 class Skipped(Exception):  # noqa: N818 - a verdict
@@ -55,7 +59,7 @@ class Check:
     sentence
         What passing shows.
     run
-        Raises `Failed` or `Skipped`; any other exception is a failure too.
+        Raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too.
     compares
         What it compares: scores, or fits as well. If those do not even repeat, it is skipped.
     """
@@ -83,7 +87,7 @@ class CheckResult:
     id, group, sentence
         The check's.
     status
-        "pass", "fail", "skip", or "expected-failure": a failure that was declared, with its reason.
+        "pass", "warn", "fail", "skip", or "expected-failure": a failure that was declared, with its reason.
     reason
         Why, unless it is a pass.
     evidence

@@ -10,7 +10,7 @@ import numpy as np
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Failed, Group, Skipped, require_equal
+from tsadbench.testing.check import Failed, Group, Skipped, Warned, require_equal
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
@@ -66,11 +66,26 @@ def learned_names(subject: DetectorUnderTest) -> None:
 def scores(subject: DetectorUnderTest) -> None:
     """Let the base class check the scores of recordings of several lengths, and of the training recordings."""
     detector = subject.fitted
-    for n_rows in (240, 101, subject.warm_up + 1):
+    for n_rows in (240, 101, max(subject.warm_up, subject.traits.memory or 0) + 1):
         detector.score(subject.test(n_rows=n_rows))
     detector.training_scores(subject.train())
     if np.isnan(detector.score(subject.test())).all():
         raise Failed("no row of a recording of 240 rows has a score")
+
+
+@group.check("every-row", "Every row has a score: one without counts as the worst.")
+def every_row(subject: DetectorUnderTest) -> None:
+    """Count the rows without a score at a recording's beginning and end."""
+    missing = np.isnan(subject.score(subject.test()))
+    first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
+    if 0 < first < len(missing) or last:
+        raise Warned(
+            f"a recording's first {first} and last {last} rows have no score, and each counts as the worst: as a false "
+            f"alarm if it is normal, as a miss if not; tsadbench.base.trailing_windows(rows, length) returns a window "
+            f"for every row, and what exists of a look-ahead will do for the last rows",
+            first_rows=first,
+            last_rows=last,
+        )
 
 
 @group.check(

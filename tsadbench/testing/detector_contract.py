@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, cast
 
@@ -100,7 +101,7 @@ class DetectorContract:
     """A test class to subclass: every check becomes a test of the detector.
 
     ``detector`` is a detector or its class; ``expected_failures`` gives the reason for each check that is known to
-    fail. A check that does not apply is a skipped test.
+    fail. A check that does not apply is a skipped test; one that warns, a warning.
 
     Examples
     --------
@@ -122,6 +123,8 @@ class DetectorContract:
             pytest.skip(result.reason)
         if result.status == "expected-failure":
             pytest.xfail(result.reason)
+        if result.status == "warn":
+            warnings.warn(f"{check_id}: {result.reason}", stacklevel=2)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make one test per check."""

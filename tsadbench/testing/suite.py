@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tsadbench.errors import UsageError
 from tsadbench.sandbox import default_launcher
 from tsadbench.testing import contract, leakage, learning, position, reproducibility, robustness
-from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped
+from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped, Warned
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.threads import limit_threads
@@ -68,7 +68,8 @@ def _run(check: Check, subject: DetectorUnderTest, expected: str | None) -> Chec
     except Skipped as skipped:
         return result("skip", str(skipped))
     except Failed as failure:
-        return result(failed, expected or failure.reason, dict(failure.evidence))
+        status: CheckStatus = "warn" if isinstance(failure, Warned) and expected is None else failed
+        return result(status, expected or failure.reason, dict(failure.evidence))
     except Exception as error:  # any error of the detector is a failure
         where = traceback.extract_tb(error.__traceback__)[-1]
         evidence = {"raised_in": f"{where.filename}:{where.lineno}"}

@@ -11,7 +11,7 @@ from tsadbench.testing import CheckResult, synthetic
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.parameters import parse_arguments, parse_label
 
-_STATUSES = ("pass", "fail", "skip", "expected-failure")
+_STATUSES = ("pass", "warn", "fail", "skip", "expected-failure")
 
 
 def subject_of(detector: str, *, full: bool) -> DetectorUnderTest:
