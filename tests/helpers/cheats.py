@@ -735,5 +735,6 @@ ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
     },
     UsesRandomModule: {"same-in-box": "the box's generator is in another state"},
     SharesWithItsClass: {"same-in-box": "what the class holds here comes from another fit than in the box"},
+    NeedsMany: {"prefix": "the shortest part of a recording is shorter than its window"},
     NeverLearned: {"units": "numbers that somebody typed in are in one unit only"},
 }

@@ -66,7 +66,7 @@ def learned_names(subject: DetectorUnderTest) -> None:
 def scores(subject: DetectorUnderTest) -> None:
     """Let the base class check the scores of recordings of several lengths, and of the training recordings."""
     detector = subject.fitted
-    for n_rows in (240, 101, max(subject.warm_up, subject.traits.memory or 0) + 1):
+    for n_rows in (240, 101, subject.reach + 1):
         detector.score(subject.test(n_rows=n_rows))
     detector.training_scores(subject.train())
     if np.isnan(detector.score(subject.test())).all():

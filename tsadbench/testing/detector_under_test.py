@@ -110,6 +110,11 @@ class DetectorUnderTest:
         """Number of rows at a recording's start without a score."""
         return int(np.isnan(self.score(self.test())).cumprod().sum())
 
+    @property
+    def reach(self) -> int:
+        """How many rows before its own a score needs: the declared memory; without one, those without a score."""
+        return max(self.warm_up, self.traits.memory or 0)
+
     @cached_property
     def constant(self) -> bool:
         """Whether it gives every row the same score, even in a fault."""

@@ -37,8 +37,7 @@ def fault(subject: DetectorUnderTest) -> None:
 def spike(subject: DetectorUnderTest) -> None:
     """Move rows by a thousand standard deviations, just enough of them for a median over the memory to change."""
     _skip_constant(subject)
-    traits, first = subject.traits, 140
-    reach = subject.warm_up if traits.memory is None else traits.memory
+    traits, first, reach = subject.traits, 140, subject.reach
     last = first + min(40, reach // 2 + 1)
 
     def extreme(values: FloatArray) -> None:

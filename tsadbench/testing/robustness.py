@@ -99,7 +99,7 @@ def no_time(subject: DetectorUnderTest) -> None:
 def short_recordings(subject: DetectorUnderTest) -> None:
     """Score recordings of one row and of lengths around the warm-up."""
     detector = subject.fitted
-    for n_rows in sorted({1, 2, max(1, subject.warm_up - 1), max(1, subject.warm_up), subject.warm_up + 1}):
+    for n_rows in sorted({1, 2, max(1, subject.reach - 1), max(1, subject.reach), subject.reach + 1}):
         try:
             detector.score(subject.test(n_rows=n_rows))
         except Exception as error:
