@@ -20,6 +20,11 @@ def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbe
     assert tsadbench("info", "strict").out.endswith("Version of its rules\n  2\n")
 
 
+def test_info_tells_which_floors_runs_add_beside_one(tsadbench):
+    assert "max-z[mean=10]" in tsadbench("info", "max-z").out
+    assert "runs add" not in tsadbench("info", "t2").out
+
+
 def test_every_parameter_of_everything_that_ships_has_its_meaning():
     from tsadbench.registry import entries, load_detector, load_protocol
     from tsadbench.utils.parameters import parameters_of

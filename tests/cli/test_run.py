@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.record import Record
 
 pytestmark = pytest.mark.skab
@@ -36,9 +37,7 @@ def test_json_goes_to_standard_output_alone_and_everything_else_to_standard_erro
     assert content["schema"] == 1
     overall = [row for row in content["rows"] if row["split"] == "overall"]
     assert overall[0]["detector"] == "t2"
-    assert {row["detector"] for row in overall} == {
-        "t2", "all-positive", "random", "max-z", "l2-z", "sensor-range", "nearest-neighbour",
-    }  # fmt: skip
+    assert {row["label"] for row in overall} == {"t2", *floor_labels()}
     assert (overall[0]["n_rows"], overall[0]["n_anomalous"]) == (37362, 13067)
     assert {row["split"]: row["n_rows"] for row in content["rows"]} == {
         "overall": 37362, "valve1": 18130, "valve2": 4312, "other": 14920,
@@ -57,8 +56,45 @@ def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, tmp_path):
     assert done.code == 0
     assert "37,362 rows, 35.0% anomalous" in done.out
     assert "the paper's: " in done.out
-    for name in ("t2", "max-z", "all-positive", "AUROC", "Flagged", "look-ahead", "coverage", "does not beat"):
-        assert name in done.out
+    shown = (
+        "t2",
+        "sensor-range[mean=10]",
+        "all-positive",
+        "AUROC",
+        "Flagged",
+        "look-ahead",
+        "coverage",
+        "does not beat",
+    )
+    assert [name for name in shown if name not in done.out] == []
+    # Of the floors, only the best in a metric is in sight.
+    assert "of 12 floors the best in each metric" in done.out
+    assert "nearest-neighbour" not in done.out
+    every = tsadbench("leaderboard", tmp_path, "--split", "overall", "--all-floors")
+    assert [name for name in floor_labels() if name not in every.out] == []
+
+
+def test_a_floor_that_is_asked_for_is_in_sight_and_a_mean_of_no_rows_is_refused(tsadbench, tmp_path):
+    command = (
+        "run",
+        "-d",
+        "t2",
+        "-d",
+        "l1-z[mean=3]",
+        "--dataset",
+        "pumploop",
+        "--split",
+        "overall",
+        "--out",
+        tmp_path,
+    )
+    assert "l1-z[mean=3]" in tsadbench(*command).out
+    names = ("max-z", "l1-z", "l2-z", "sensor-range", "t2")
+    for name in names:
+        done = tsadbench("run", "-d", f"{name}[mean=0]", "--dataset", "pumploop", "--out", tmp_path)
+        assert done.code == 2
+        assert "mean must be an integer of at least 1, found 0" in done.err
+        assert len(done.err.strip().splitlines()) == 1
 
 
 def test_a_stored_run_gives_the_same_leaderboard_again(skab, tsadbench, tmp_path):

@@ -71,14 +71,14 @@ def test_an_undefined_metric_stays_undefined():
 
 def test_below_floor_lists_what_is_not_above_the_best_floor():
     ranked = rows(
-        record("all", auroc=0.9, auprc=0.9, prac_f1=0.9),
-        record("tie", auroc=0.7, auprc=0.8, prac_f1=0.9),
-        record("none", auroc=0.1, auprc=0.1, prac_f1=0.1),
-        record("f1", floor=True, auroc=0.7, auprc=0.2, prac_f1=0.5),
-        record("f2", floor=True, auroc=0.1, auprc=0.8, prac_f1=0.5),
+        record("all", auroc=0.9, auprc=0.9, mcc=0.9, prac_f1=0.1),
+        record("tie", auroc=0.7, auprc=0.8, mcc=0.9),
+        record("none", auroc=0.1, auprc=0.1, mcc=0.0),
+        record("f1", floor=True, auroc=0.7, auprc=0.2, mcc=0.5, prac_f1=0.9),
+        record("f2", floor=True, auroc=0.1, auprc=0.8, mcc=0.5),
     )
     below = {row["label"]: row["below_floor"] for row in ranked}
-    assert below == {"all": [], "tie": ["auroc", "auprc"], "none": ["auroc", "auprc", "prac_f1"], "f1": [], "f2": []}
+    assert below == {"all": [], "tie": ["auroc", "auprc"], "none": ["auroc", "auprc", "mcc"], "f1": [], "f2": []}
 
 
 def test_without_floors_nothing_is_said_of_them():
@@ -119,7 +119,7 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
         "auprc_mean,auprc_std,protocol_version,rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
     )
     assert float(table[0]["auroc_mean"]) == (0.1 + 0.2 + 0.1) / 2
-    assert table[0]["below_floor"] == "auroc auprc prac_f1"
+    assert table[0]["below_floor"] == "auroc auprc"
     assert table[1]["auroc_std"] == ""
     assert (table[2]["status"], table[2]["auroc_mean"]) == ("error", "")
 

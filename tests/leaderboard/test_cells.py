@@ -17,11 +17,11 @@ from tsadbench.leaderboard.terminal import terminal
 def board() -> Leaderboard:
     return Leaderboard.from_records(
         [
-            record("best", 0, auroc=0.91, auprc=0.8, flagged=0.3),
-            record("best", 1, auroc=0.93, auprc=0.8, flagged=0.3),
-            record("second", auroc=0.5, auprc=0.7, prac_f1=0.9, flagged=0.2),
-            record("third", auroc=0.2, auprc=0.1, prac_f1=0.1, flagged=1.0),
-            record("floor", floor=True, auroc=0.6, auprc=0.2, flagged=0.1),
+            record("best", 0, auroc=0.91, auprc=0.8, mcc=0.3, flagged=0.3),
+            record("best", 1, auroc=0.93, auprc=0.8, mcc=0.3, flagged=0.3),
+            record("second", auroc=0.5, auprc=0.7, mcc=0.4, flagged=0.2),
+            record("third", auroc=0.2, auprc=0.1, mcc=0.1, prac_f1=0.1, flagged=1.0),
+            record("floor", floor=True, auroc=0.6, auprc=0.2, mcc=0.1, flagged=0.1),
             record("<script>|", status="invalid"),
         ]
     )
@@ -34,7 +34,9 @@ def test_cells_hold_mean_and_spread_places_and_marks(board):
     cells = {row[0].text: dict(zip(grid.header, row, strict=True)) for row in grid.detectors}
     assert cells["best"]["AUROC"].text == ".9200(.0141)"
     assert cells["best"]["AUROC"].rank == 1
-    assert cells["second"]["AUROC"].rank == 2
+    assert cells["second"]["AUPRC"].rank == 2
+    # The second of the detectors, but the floor is better.
+    assert cells["second"]["AUROC"].rank == 0
     assert cells["second"]["AUROC"].below
     assert cells["⇊ third"]["AUROC"].marked == ".2000↓"
     assert cells["best"]["seeds"].text == "2"
@@ -132,6 +134,61 @@ def test_a_long_table_can_be_cut_and_keeps_its_floors_and_the_whole_tables_marks
     assert (whole.n_left_out, cut.n_left_out) == (0, 2 * 280)
     place = cut.header.index("AUROC")
     assert {row[place].rank for row in cut.detectors} == {0}, "the best AUROC belongs to the last detector"
+
+
+def test_no_detector_has_a_place_in_a_metric_in_which_a_floor_is_as_good(board):
+    (grid,) = grids(
+        Leaderboard.from_records(
+            [
+                record("a", auroc=0.7, auprc=0.9, prac_f1=0.8, mcc=0.4),
+                record("b", auroc=0.6, auprc=0.8, prac_f1=0.7, mcc=0.3),
+                record("f", floor=True, auroc=0.7, auprc=0.85, prac_f1=0.95, mcc=0.0),
+                record("g", floor=True, auroc=0.1, auprc=0.1, prac_f1=0.1, mcc=0.2),
+            ]
+        ).rows
+    )
+    places = {
+        row[0].text: {name: cell.rank for name, cell in zip(grid.header, row, strict=True) if cell.rank}
+        for row in grid.detectors
+    }
+    assert places == {"a": {"AUPRC": 1, "MCC": 1}, "b": {"MCC": 2}}
+
+
+FLOORS = [
+    record("f1", floor=True, auroc=0.6, auprc=0.5, mcc=0.0),
+    record("f2", floor=True, auroc=0.7, auprc=0.4, mcc=0.1),
+    record("f3", floor=True, auroc=0.7, auprc=0.3, mcc=0.1),
+    record("f4", floor=True, auroc=0.1, auprc=0.1, mcc=0.1),
+]
+
+
+def test_floors_fold_to_the_best_in_each_metric_and_those_asked_for():
+    rows = Leaderboard.from_records([record("x", auroc=0.5, auprc=0.5, mcc=0.5), *FLOORS]).rows
+
+    def shown(**options):
+        (grid,) = grids(rows, **options)
+        assert (grid.n_folded + len(grid.floors), grid.n_left_out) == (4, 0)
+        return [row[0].text for row in grid.floors]
+
+    assert shown() == ["f1", "f2", "f3", "f4"]
+    # f1 is the best in AUPRC and, of equal ones, the first in Prac-F1; f2 in AUROC and MCC.
+    assert shown(floors=()) == ["f1", "f2"]
+    assert shown(floors={"f4"}) == ["f1", "f2", "f4"]
+    # Only the metrics that the table shows decide.
+    assert shown(floors=(), without=["auroc", "mcc"]) == ["f1"]
+    alone = Leaderboard.from_records(FLOORS).rows
+    assert [row[0].text for row in grids(alone, floors=())[0].floors] == ["f1", "f2", "f3", "f4"]
+
+
+def test_a_terminal_says_how_many_floors_there_are_and_other_formats_have_them_all():
+    board = Leaderboard.from_records([record("x", auroc=0.5, auprc=0.5, mcc=0.5), *FLOORS])
+    (table,) = terminal(board.rows, 300)
+    assert list(map(str, table.columns[0].cells)) == ["x", "f1", "f2"]
+    assert str(table.caption).startswith("of 4 floors the best in each metric: `tsadbench leaderboard --all-floors`")
+    (table,) = terminal(board.rows, 300, floors=None)
+    assert (len(table.rows), table.caption) == (5, None)
+    for text in (board.to_markdown(), board.to_latex(), board.to_html(), board.to_csv(), board.to_json()):
+        assert all(name in text for name in ("f1", "f2", "f3", "f4"))
 
 
 @pytest.mark.parametrize("width", [240, 90])

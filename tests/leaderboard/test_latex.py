@@ -29,7 +29,7 @@ def board() -> Leaderboard:
             record("best", 0, auroc=0.91, auprc=0.8, mcc=-0.1, bf_f1=0.6),
             record("best", 1, auroc=0.93, auprc=0.8, mcc=-0.1, bf_f1=0.6),
             record("second[window=9]", auroc=0.5, auprc=0.7, prac_f1=0.9, mcc=0.2, bf_f1=0.5),
-            record("floor", floor=True, auroc=0.6, auprc=0.9, prac_f1=0.1, mcc=0.2, bf_f1=0.1),
+            record("floor", floor=True, auroc=0.6, auprc=0.9, prac_f1=0.1, mcc=-0.2, bf_f1=0.6),
             replace(record("cheat", auroc=0.99, mcc=0.9, bf_f1=0.9), leaky="its_own test rows"),
             record(NASTY, status="error"),
         ]
@@ -111,11 +111,13 @@ def test_cells_are_as_in_the_paper(board):
     second = dict(zip(header, rows[r"\texttt{second[window=9]}"], strict=True))
     floor = dict(zip(header, rows[r"\texttt{floor}"], strict=True))
     assert best["AUROC"] == r"\textbf{.9200(.0141)}"
-    assert second["AUROC"] == r"\underline{.5000}$\downarrow$"
+    assert second["AUROC"] == r".5000$\downarrow$"  # the second of the detectors, but no better than the floor
     assert best["MCC"] == r"\underline{$-$.1000(.0000)}"
     assert second["MCC"] == r"\textbf{.2000}"
-    assert floor["MCC"] == r".2000$^{\dagger}$"
+    assert best["AUPRC"] == r".8000(.0000)$\downarrow$"
     assert floor["AUPRC"] == r".9000$^{\dagger}$"
+    assert best["BF-F1*"] == ".6000(.0000)"
+    assert floor["BF-F1*"] == r".6000$^{\dagger}$"  # as good as the best
     assert floor["AUROC"] == ".6000"  # the leaky row is no detector that it beats, nor one that beats it
     assert "BF-F1*" in header
     assert text.index(r"\texttt{floor}") > text.index(r"\texttt{second")

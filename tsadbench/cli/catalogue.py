@@ -13,7 +13,7 @@ from tsadbench.cli import complete
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Entry, Kind, entries, load_detector, load_library, load_protocol
-from tsadbench.utils.parameters import format_value, nearest, parameters_of
+from tsadbench.utils.parameters import format_label, format_value, nearest, parameters_of
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 _BROKEN = "CANNOT BE LOADED"
@@ -70,6 +70,9 @@ def info(
         note = getattr(cls, "note", "")
         if note:
             typer.echo(f"\nNote\n  {note}")
+        if variants := cls.floor_variants():
+            labels = ", ".join(format_label(name, cls, variant) for variant in variants)
+            typer.echo(f"\nFloors that runs add beside it\n  {labels}")
         typer.echo("\nTraits")
         traits = cls().declared_traits()
         for field in traits.__dataclass_fields__:

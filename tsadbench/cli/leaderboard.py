@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsadbench.cli.options import (
+    AllFloorsOption,
     DataOption,
     DiagnosticsOption,
     RunsArgument,
@@ -36,6 +37,7 @@ def leaderboard(
     rows: Annotated[
         int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
     ] = 50,
+    all_floors: AllFloorsOption = False,
     smoothing: Annotated[
         int,
         typer.Option(
@@ -87,7 +89,7 @@ def leaderboard(
     board = asked.add(board, store, load)
     with collector_paused():
         if write is None:
-            show(board, form, rows)
+            show(board, form, rows, None if all_floors else ())
         else:
             for file in board.write(write):
                 typer.echo(file, err=True)

@@ -73,6 +73,13 @@ SplitsOption: TypeAlias = Annotated[
         autocompletion=complete.splits,
     ),
 ]
+AllFloorsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--all-floors",
+        help="Show every floor in --format table, not only the best one in each metric; other formats have all.",
+    ),
+]
 DiagnosticsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.options import (
+    AllFloorsOption,
     AllowChangedDataOption,
     DataOption,
     DiagnosticsOption,
@@ -118,6 +119,7 @@ def run(
         ),
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",
+    all_floors: AllFloorsOption = False,
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
 ) -> None:
@@ -147,4 +149,4 @@ def run(
         "write": write,
     }
     request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
-    run_request(request, rerun or (), form, Diagnostics.from_options(diagnostics, vus_buffer))
+    run_request(request, rerun or (), form, Diagnostics.from_options(diagnostics, vus_buffer), all_floors=all_floors)

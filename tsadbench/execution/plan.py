@@ -95,6 +95,8 @@ class Plan:
         In the order in which they start.
     splits
         The splits that tables show, in order.
+    named
+        Labels of the detectors that were asked for; the others are floors that every run adds.
     timeout, memory_mib
         What one trial may use: wall-clock seconds, resident MiB; None: no limit.
     contributions
@@ -111,6 +113,7 @@ class Plan:
     episodes: tuple[Episode, ...]
     trials: tuple[Trial, ...]
     splits: tuple[str, ...]
+    named: frozenset[str] = frozenset()
     timeout: float | None = None
     memory_mib: float | None = None
     contributions: bool = True
@@ -202,6 +205,7 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
                     episodes=episodes,
                     trials=_trials(contenders, request),
                     splits=splits,
+                    named=frozenset(contender.label for contender in contenders[: len(request.detectors)]),
                     timeout=request.timeout,
                     memory_mib=request.memory,
                     contributions=request.contributions and n_values <= MAX_CONTRIBUTIONS,

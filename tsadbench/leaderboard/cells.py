@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tsadbench.base.protocol import Metric, Protocol
@@ -16,8 +17,9 @@ from tsadbench.utils.markdown import number
 BELOW = "↓"
 ALL_BELOW = "⇊"
 LEGEND = (
-    f"mean(std) over seeds. Best bold, second underlined, floors left out. {BELOW} does not beat the best floor; "
-    f"{ALL_BELOW} in none of AUROC, AUPRC, Prac-F1. * chosen with the test labels: an upper bound, not a result. "
+    "mean(std) over seeds. Best bold, second underlined, of the detectors that beat every floor in that column. "
+    f"{BELOW} does not beat the best floor; {ALL_BELOW} in none of AUROC, AUPRC, MCC. "
+    "* chosen with the test labels: an upper bound, not a result. "
     "All metrics are point-wise, without point adjustment. "
     "Flagged and Anomalous: share of the rows that lie above the threshold, and that should."
 )
@@ -50,7 +52,7 @@ class Cell:
     text
         What it says.
     rank
-        Among the detectors: 1 (best), 2 (second) or 0.
+        Among the detectors that beat every floor: 1 (best), 2 (second) or 0.
     below
         Whether it is a detector's that is not above the floors.
     leads
@@ -73,7 +75,7 @@ class Grid:
     """One table: its title, its header, and cells for detectors, floors and failures.
 
     Throughput stands in the columns from ``n_metrics`` on, diagnostics in those from ``n_measures`` on. ``n_left_out``
-    rows are not shown.
+    detectors and failures, and ``n_folded`` floors, are not shown.
     """
 
     title: str
@@ -84,6 +86,7 @@ class Grid:
     n_metrics: int
     n_measures: int
     n_left_out: int = 0
+    n_folded: int = 0
 
     @property
     def blocks(self) -> tuple[tuple[tuple[Cell, ...], ...], ...]:
@@ -95,10 +98,16 @@ class Grid:
         header = tuple(self.header[i] for i in chosen)
         detectors, floors, failures = (tuple(tuple(row[i] for i in chosen) for row in block) for block in self.blocks)
         n = len(header)
-        return Grid(self.title, header, detectors, floors, failures, n, n, self.n_left_out)
+        return Grid(self.title, header, detectors, floors, failures, n, n, self.n_left_out, self.n_folded)
 
 
-def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = (), most: int | None = None) -> list[Grid]:
+def grids(
+    rows: Sequence[Row],
+    decimals: int = 4,
+    without: Sequence[str] = (),
+    most: int | None = None,
+    floors: Collection[str] | None = None,
+) -> list[Grid]:
     """Return ranked rows as one table per data set, protocol and split.
 
     Parameters
@@ -110,18 +119,24 @@ def grids(rows: Sequence[Row], decimals: int = 4, without: Sequence[str] = (), m
     without
         Names of metrics to leave out.
     most
-        How many detectors, and how many failures, a table shows: its first; None for all. Floors are always shown,
-        and marks are those of the whole table.
+        How many detectors, and how many failures, a table shows: its first; None for all. Marks are those of the whole
+        table.
+    floors
+        Labels of the floors to show beside the best one in each metric; None: all. Without detectors all are shown.
     """
-    return [_grid(table, decimals, without, most) for table in by_table(rows).values()]
+    return [_grid(table, decimals, without, most, floors) for table in by_table(rows).values()]
 
 
-def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int | None) -> Grid:
+def _grid(
+    rows: Sequence[Row], decimals: int, without: Sequence[str], most: int | None, named: Collection[str] | None
+) -> Grid:
+    metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     detectors = [row for row in rows if row.ok and not row.floor]
-    floors = [row for row in rows if row.ok and row.floor]
+    every_floor = [row for row in rows if row.ok and row.floor]
+    unfolded = None if named is None or not detectors else {*named, *best_floors(rows, metrics)}
+    floors = [row for row in every_floor if unfolded is None or row.label in unfolded]
     failures = [row for row in rows if not row.ok]
     shown = [*detectors[:most], *floors, *failures[:most]]
-    metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     diagnostics = shown_diagnostics(rows)
     header = (
         "detector",
@@ -131,8 +146,7 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int 
         "coverage",
         "seeds",
     )
-    ranked = _ranked(rows)
-    columns = [_metric_cells(ranked, floors, shown, metric, decimals) for metric in metrics]
+    columns = [_metric_cells(rows, shown, metric, decimals) for metric in metrics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
@@ -154,7 +168,8 @@ def _grid(rows: Sequence[Row], decimals: int, without: Sequence[str], most: int 
         failures=tuple(map(cells, failures[:most])),
         n_metrics=len(header),
         n_measures=len(header) + len(HEADER),
-        n_left_out=len(rows) - len(shown),
+        n_left_out=len(rows) - len(every_floor) + len(floors) - len(shown),
+        n_folded=len(every_floor) - len(floors),
     )
 
 
@@ -169,13 +184,10 @@ def _name(row: Row) -> str:
     return " ".join([*(mark for mark, applies in marks if applies), row.label])
 
 
-def _metric_cells(
-    ranked: Sequence[Row], floors: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int
-) -> dict[str, Cell]:
-    """Return a metric's column by label, of the rows that are shown; ``ranked`` are the detectors that are compared."""
-    means = _means(ranked, metric)
-    ranks = _ranks(means, metric)
-    leading = _leading_floors(_means(floors, metric), means, metric)
+def _metric_cells(rows: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
+    """Return a metric's column by label, of those rows of a table that are shown."""
+    ranks = ranks_of(rows, metric)
+    leading = _leading_floors(_floor_means(rows, metric), ranked_means(rows, metric), metric)
     return {
         row.label: Cell(
             row.metrics.get(metric.name, UNDEFINED).text(decimals),
@@ -225,8 +237,29 @@ def _title(rows: Sequence[Row]) -> str:
 
 
 def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
-    """Return 1 for the best and 2 for the second-best detectors of a metric; equal values share a rank."""
-    return _ranks(ranked_means(rows, metric), metric)
+    """Return 1 for the best and 2 for the second best in a metric, of the detectors that beat every floor in it.
+
+    Equal values share a rank. A detector that is compared with no other has none.
+    """
+    values = ranked_means(rows, metric)
+    if metric.better is None or len(values) < 2:
+        return {}
+    sign = 1 if metric.better == "higher" else -1
+    best_floor = max((sign * value for value in _floor_means(rows, metric).values()), default=-math.inf)
+    above = {label: sign * value for label, value in values.items() if sign * value > best_floor}
+    order = sorted(set(above.values()), reverse=True)[:2]
+    return {label: order.index(value) + 1 for label, value in above.items() if value in order}
+
+
+def best_floors(rows: Sequence[Row], metrics: Iterable[Metric]) -> set[str]:
+    """Return the best floor of a table in each metric; of equal ones that with the best AUPRC."""
+    best = set()
+    for metric in metrics:
+        means = _floor_means(rows, metric)
+        if means and metric.better is not None:
+            # Both return the first of equal ones, and rows are ranked by AUPRC.
+            best.add((max if metric.better == "higher" else min)(means, key=means.__getitem__))
+    return best
 
 
 def ranked_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
@@ -239,11 +272,8 @@ def _ranked(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.ok and not row.floor and not row.leaky and row.complete]
 
 
-def _ranks(values: Mapping[str, float], metric: Metric) -> dict[str, int]:
-    if metric.better is None or len(values) < 2:
-        return {}
-    order = sorted(set(values.values()), reverse=metric.better == "higher")[:2]
-    return {label: order.index(value) + 1 for label, value in values.items() if value in order}
+def _floor_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
+    return _means([row for row in rows if row.ok and row.floor], metric)
 
 
 def _leading_floors(floors: Mapping[str, float], values: Mapping[str, float], metric: Metric) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rich import box
@@ -32,7 +32,9 @@ _ATTEMPTS: tuple[tuple[int, tuple[str, ...], int], ...] = (
 )
 
 
-def terminal(rows: Sequence[Row], width: int, most: int | None = None) -> list[Table]:
+def terminal(
+    rows: Sequence[Row], width: int, most: int | None = None, floors: Collection[str] | None = ()
+) -> list[Table]:
     """Return ranked rows as rich tables that fit the width.
 
     If they do not fit as they are: with fewer decimals, with diagnostics in tables of their own, with throughput in one
@@ -46,9 +48,11 @@ def terminal(rows: Sequence[Row], width: int, most: int | None = None) -> list[T
         In characters.
     most
         How many detectors, and how many failures, a table shows; None for all.
+    floors
+        Labels of the floors to show beside the best one in each metric; None: all.
     """
     for decimals, without, n_together in _ATTEMPTS:
-        shown = grids(rows, decimals, without, most)
+        shown = grids(rows, decimals, without, most, floors)
         tables = [_rich(_together(grid, n_together, narrow=bool(without))) for grid in shown]
         if all(_width(table) <= width for table in tables):
             break
@@ -91,8 +95,13 @@ def _diagnostics(grid: Grid, width: int) -> Iterator[Table]:
 def _rich(grid: Grid) -> Table:
     title = Text(grid.title, style="table.title")  # a string's brackets would be markup
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    notes = []
+    if grid.n_folded:
+        n_floors = grid.n_folded + len(grid.floors)
+        notes.append(f"of {n_floors} floors the best in each metric: `tsadbench leaderboard --all-floors` has all")
     if grid.n_left_out:
-        table.caption = f"{grid.n_left_out:,} more rows: `tsadbench leaderboard --rows 0`, or --format csv, has them"
+        notes.append(f"{grid.n_left_out:,} more rows: `tsadbench leaderboard --rows 0`, or --format csv, has them")
+    table.caption = "; ".join(notes) or None
     for i, name in enumerate(grid.header):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
     styles = {1: "bold", 2: "underline"}

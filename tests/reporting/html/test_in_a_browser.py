@@ -108,8 +108,26 @@ def test_the_table_sorts_by_mouse_and_by_keyboard(opened):
     assert opened.page.locator("#table tbody").nth(1).inner_text().startswith("Floors")
 
 
+def test_only_the_best_floor_in_each_metric_is_in_sight_until_all_are_asked_for(opened):
+    floors = opened.page.locator("#table tbody").nth(1).locator("tr")
+    heads = opened.page.locator("#table thead th").all_inner_texts()
+
+    def values(place: int) -> list[str]:
+        return [row.locator("td").nth(place).inner_text().rstrip("↓") for row in floors.all()[1:]]
+
+    folded = {head: values(place) for place, head in enumerate(heads)}
+    assert "the best in each metric of 3" in floors.first.inner_text()
+    opened.page.get_by_label("all floors").check()
+    assert floors.first.inner_text() == "Floors: what one-liners get"
+    unfolded = {head: values(place) for place, head in enumerate(heads)}
+    assert 1 <= len(folded["Detector"]) < len(unfolded["Detector"]) == 3
+    for head in ("AUROC", "AUPRC", "MCC", "Precision", "Recall", "Prac-F1", "BF-F1*"):
+        assert max(map(float, folded[head])) == max(map(float, unfolded[head])), head
+
+
 def test_floors_can_be_ranked_among_the_detectors_and_costs_be_shown(opened):
     opened.page.get_by_label("rank floors among the detectors").check()
+    opened.page.get_by_label("all floors").check()
     assert len(column(opened, "AUPRC")) == 5
     opened.page.get_by_label("cost").check()
     for title in ("Fit (s)", "Rows/s", "Memory (MiB)", "Score (s)", "CPU (s)"):

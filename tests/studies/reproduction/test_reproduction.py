@@ -100,11 +100,11 @@ def test_what_flags_everything_and_what_beats_the_floors():
     rows = board(
         record("a", flagged=1.0, auroc=0.9, auprc=0.4),
         record("b", flagged=0.99, auroc=0.6, auprc=0.7),
-        record("max-z", floor=True, flagged=1.0, auroc=0.7, auprc=0.6, prac_f1=0.6),
+        record("max-z", floor=True, flagged=1.0, auroc=0.7, auprc=0.6, mcc=0.6),
     )
     assert flags_everything(rows, "overall", ["a", "b"]) == ["a"]
     assert best_floors(rows, "overall") == {
-        "auroc": ("max-z", 0.7), "auprc": ("max-z", 0.6), "prac_f1": ("max-z", 0.6),
+        "auroc": ("max-z", 0.7), "auprc": ("max-z", 0.6), "mcc": ("max-z", 0.6),
     }  # fmt: skip
     assert "| `a` | **yes** | no | no |" in above_floors(rows, "overall", ["a", "b"])
     assert "| `b` | no | **yes** | no |" in above_floors(rows, "overall", ["a", "b"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -24,8 +24,12 @@ from tsadbench.leaderboard.terminal import terminal
 ROWS = 50
 
 
-def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS) -> None:
-    """Print a leaderboard on standard output; as tables, the first ``rows`` of each (0: all)."""
+def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collection[str] | None = ()) -> None:
+    """Print a leaderboard on standard output.
+
+    As tables, with the first ``rows`` detectors of each (0: all), the best floor in each metric, and the floors of
+    these labels (None: all).
+    """
     texts = {
         "json": board.to_json,
         "csv": board.to_csv,
@@ -37,7 +41,7 @@ def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS) -> None:
         sys.stdout.write(texts[form]())
         return
     console = wide_console()
-    for table in terminal(board.rows, console.width, rows or None):
+    for table in terminal(board.rows, console.width, rows or None, floors):
         console.print(table)
     console.print(Text(legend(board.rows), style="dim"))
     failures = failure_lines(board.rows)

@@ -23,8 +23,13 @@ from tsadbench.results.shipped import stored_beside
 from tsadbench.results.time_left import TimeLeft
 
 
-def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics) -> None:
-    """Run every trial that is not stored yet, and print the tables; exit code 1 if a trial failed."""
+def run_request(
+    request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics, *, all_floors: bool
+) -> None:
+    """Run every trial that is not stored yet, and print the tables; exit code 1 if a trial failed.
+
+    Tables show the floors that were asked for by name, and the best one in each metric, unless they show all.
+    """
     if not request.contributions and "no-contributions" in rerun:
         raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
     with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
@@ -47,7 +52,8 @@ def run_request(request: RunRequest, rerun: Sequence[str], form: BoardFormat, di
         ]
     )
     data = {plan.data.dataset.name: plan.data for plan in plans}
-    show(diagnostics.add(board, store, data.__getitem__), form)
+    named = {label for plan in plans for label in plan.named}
+    show(diagnostics.add(board, store, data.__getitem__), form, floors=None if all_floors else named)
     if request.write is not None:
         board.write(request.write)
     n_trials = sum(map(len, records))

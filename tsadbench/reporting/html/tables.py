@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import metrics_of, ranks_of
+from tsadbench.leaderboard.cells import best_floors, metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json
 from tsadbench.leaderboard.throughput import SPEEDS, front_of
@@ -91,23 +91,28 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
 
 def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
+    in_sight = best_floors(rows, metrics_of(rows))
     return [
         _row(
             row,
             {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
             {} if reference is None else reference.of(row),
             extent.n_seeds,
+            folded=row.floor and row.label not in in_sight,
         )
         for row in extent.shown(rows)
     ]
 
 
-def _row(row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int) -> JsonValue:
+def _row(
+    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool
+) -> JsonValue:
     records = row.records[:n_seeds]
     return {
         "label": row.label,
         "family": row.first.family,
         "floor": row.floor,
+        "folded": folded,
         "leaky": row.leaky,
         "stored": row.stored,
         "status": row.status,

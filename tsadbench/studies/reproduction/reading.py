@@ -56,7 +56,7 @@ def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
         below = row.below_floor or ()
         marks = ["no" if metric in below else "**yes**" for metric in FLOOR_METRICS]
         lines.append([f"`{row.label}`", *marks])
-    return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "Prac-F1"], lines))
+    return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "MCC"], lines))
 
 
 def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:

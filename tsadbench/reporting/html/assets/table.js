@@ -1,8 +1,8 @@
 "use strict";
-// The leaderboard: sortable, with the floors in a block of their own.
+// The leaderboard: sortable, with the floors in a block of their own, of which the best in each metric are in sight.
 
 const sorting = { column: "auprc", descending: true };
-const columnsShown = { reference: true, throughput: true, operation: true, cost: false, mixed: false };
+const columnsShown = { reference: true, throughput: true, operation: true, cost: false, floors: false, mixed: false };
 
 const THROUGHPUT = [
   { key: "fit_seconds", title: "Fit (s)", ascending: true },
@@ -64,7 +64,7 @@ function summaryCell(summary) {
 
 function nameCell(row) {
   const marks = [];
-  if (row.status === "ok" && row.below.length === 3) marks.push(element("span", { title: "beats no floor in AUROC, AUPRC and Prac-F1" }, "⇊ "));
+  if (row.status === "ok" && row.below.length === 3) marks.push(element("span", { title: "beats no floor in AUROC, AUPRC and MCC" }, "⇊ "));
   if (row.leaky) marks.push(element("span", { title: `leaky: ${row.leaky}` }, "⚠ "));
   if (!row.complete) marks.push(element("span", { title: "left rows without a score: they count as the worst case; out of the ranking" }, "△ "));
   if (row.stored) marks.push(element("span", { title: "made earlier" }, "° "));
@@ -130,7 +130,7 @@ function drawTable() {
   const all = columns();
   const column = all.find((one) => one.key === sorting.column) || all[0];
   const rows = table().rows;
-  const ok = rows.filter((row) => row.status === "ok");
+  const ok = inSight(rows).filter((row) => row.status === "ok");
   const floors = columnsShown.mixed ? [] : ok.filter((row) => row.floor);
   const ranked = columnsShown.mixed ? ok : ok.filter((row) => !row.floor);
   const failures = rows.filter((row) => row.status !== "ok");
@@ -138,8 +138,18 @@ function drawTable() {
     "table",
     element("caption", { class: "note" }, caption()),
     head(all),
-    ...[body("", ordered(ranked, column), all), body("Floors: what one-liners get", ordered(floors, column), all), body("Failed", failures, all)].filter((one) => one),
+    ...[body("", ordered(ranked, column), all), body(aboutFloors(rows), ordered(floors, column), all), body("Failed", failures, all)].filter((one) => one),
   );
+}
+
+// Without detectors, floors are all there is to see.
+const foldable = (rows) => rows.some((row) => row.folded) && rows.some((row) => !row.floor && row.status === "ok");
+
+const inSight = (rows) => (columnsShown.floors || !foldable(rows) ? rows : rows.filter((row) => !row.folded));
+
+function aboutFloors(rows) {
+  const all = rows.filter((row) => row.floor && row.status === "ok").length;
+  return inSight(rows) === rows ? "Floors: what one-liners get" : `Floors: what one-liners get, the best in each metric of ${all}`;
 }
 
 function caption() {
@@ -151,6 +161,7 @@ function caption() {
 
 function drawColumnChoice() {
   const wanted = { mixed: "rank floors among the detectors" };
+  if (foldable(table().rows)) wanted.floors = "all floors";
   if (table().rows.some((row) => Object.keys(row.reference).length)) wanted.reference = `the ${content.reference.title}'s values`;
   if ((board().diagnostics || []).length) wanted.operation = "in operation";
   wanted.throughput = "throughput";
