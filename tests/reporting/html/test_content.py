@@ -202,6 +202,19 @@ class TestContent:
         rows = board["tables"][0]["rows"]
         assert [row["label"] for row in rows] == [DISTANCE, LARGEST_Z]
 
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_other_labels_are_judged_beside_the_given_ones(self, stores, protocol):
+        data, found = stores
+        (board,) = report_content(found[protocol], lambda name: data)["boards"]
+        given, *others = board["labels"]["moved"]
+        rows = {row["label"]: row["metrics"]["auprc"]["mean"] for row in board["tables"][0]["rows"]}
+        assert given["auprc"] == pytest.approx(rows)
+        (one, other), (first, second) = rows, rows.values()
+        assert given["rank"] == {one: 1 + (second > first), other: 1 + (first > second)}
+        assert [one["change"] for one in others][:2] == ["10 rows earlier", "5 rows earlier"]
+        assert all(set(one["auprc"]) == set(rows) for one in others)
+        assert json.dumps(board["labels"], allow_nan=False)
+
     def test_without_the_data_the_tables_remain(self, stores):
         def gone(name: str):
             raise DataError(f"{name} is not here")
@@ -209,6 +222,7 @@ class TestContent:
         (board,) = report_content(stores[1]["strict"], gone)["boards"]
         assert board["missing"] == "small is not here"
         assert "recordings" not in board
+        assert "labels" not in board
         assert len(board["tables"][0]["rows"]) == 2
 
     def test_only_the_detectors_asked_for_have_series(self, stores):

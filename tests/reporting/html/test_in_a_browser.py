@@ -93,6 +93,26 @@ def test_published_values_stand_beside_their_row(opened):
     assert opened.complaints == []
 
 
+def test_auprc_by_other_labels_stands_in_a_table_with_ranks_and_who_changes_places(opened):
+    opened.see("labels")
+    moved = opened.page.evaluate("() => board().labels.moved")
+    heads = opened.page.locator("#labels-table thead th").all_inner_texts()
+    assert [text.strip() for text in heads] == ["Detector", *(one["change"] for one in moved)]
+    rows = opened.page.locator("#labels-table tbody tr").all()
+    shown = [row.locator("td").all_text_contents() for row in rows]
+    assert {cells[0] for cells in shown} == set(moved[0]["auprc"])
+    assert any(cells[0] == QUOTES for cells in shown)
+    ranks = [moved[0]["rank"][cells[0]] for cells in shown]
+    assert ranks == sorted(ranks)
+    for label, *cells in shown:
+        for one, text in zip(moved, cells, strict=True):
+            assert text == f"{one['auprc'][label]:.4f} ({one['rank'][label]})".replace("0.", ".", 1)
+    places = opened.page.locator("#labels-places").inner_text()
+    for one in moved[1:]:
+        assert (one["change"] in places) == bool(one["change_places"])
+    assert opened.complaints == []
+
+
 def test_the_table_sorts_by_mouse_and_by_keyboard(opened):
     first = [float(text.split("(")[0].rstrip("↓")) for text in column(opened, "AUPRC")]
     assert first == sorted(first, reverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tsadbench._version import __version__
 from tsadbench.analysis.calibration import CalibrationReport, calibration_report
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
+from tsadbench.analysis.label_noise import label_changes, of_rows
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold
@@ -139,6 +141,7 @@ def _board(
         if not any(record.status == "ok" for record in records):
             return {**content, "tables": tables.tables(board, extent, reference)}
         detectors, shown = _detectors(records, store, data)
+        noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
     calibration = calibration_report(Leaderboard(chosen), store, load)
@@ -157,6 +160,7 @@ def _board(
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
         "detectors": detectors,
+        "labels": asdict(noise),
         "graphs": list(_graphs(shown)),
         "recordings": series.recordings(shown, data, 1 / len(extent.figures)),
     }

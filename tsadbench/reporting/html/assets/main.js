@@ -76,6 +76,7 @@ function showBoard(i) {
   checks("sensors", board().sensors || [], shown.sensors, () => refresh("recording"));
   for (const id of ["curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
   byId("graph").hidden = !(board().graphs || []).length;
+  drawLabels();
   for (const id of ["seeds", "speed"]) byId(id).hidden = !board().metrics.length;
   byId("chooser").hidden = !drawable;
   fill("legend", board().legend);

@@ -159,6 +159,27 @@ function caption() {
   return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}${more}`;
 }
 
+// AUPRC by other labels; a rank that differs from the one by the given labels is marked.
+function drawLabels() {
+  const noise = board().labels;
+  byId("labels").hidden = !noise;
+  if (!noise) return;
+  const [given, ...others] = noise.moved;
+  byId("labels-lead").textContent = `AUPRC and, in brackets, rank of ${noise.about}, judged again by labels that are shifted by some rows, without rows that stand in two test recordings with two labels, and without some normal rows after each event.`;
+  const last = Object.keys(given.auprc).length;
+  const labels = Object.keys(given.auprc).sort((a, b) => (given.rank[a] || last) - (given.rank[b] || last));
+  const cell = (one, label) => {
+    const moved = one.rank[label] !== given.rank[label];
+    return element("td", {}, number(one.auprc[label]), element("span", { class: moved ? "second" : "spread" }, ` (${one.rank[label] || "–"})`));
+  };
+  const rows = labels.map((label) => element("tr", {}, element("td", { title: label }, label), ...noise.moved.map((one) => cell(one, label))));
+  fill("labels-table", element("thead", {}, element("tr", {}, ...["Detector", ...noise.moved.map((one) => one.change)].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
+  const pairs = (one) => [...one.change_places.slice(0, 6).map(([first, second]) => `${first} with ${second}`), ...(one.change_places.length > 6 ? [`${one.change_places.length - 6} more pairs`] : [])];
+  const places = others.filter((one) => one.change_places.length).map((one) => `${one.change}: ${pairs(one).join("; ")}`);
+  const missing = noise.left_out.length ? [`Without scores, and left out: ${noise.left_out.join(", ")}`] : [];
+  fill("labels-places", ...[...(places.length ? ["Who changes places:", ...places] : ["No two rows change places."]), ...missing].map((text) => element("li", {}, text)));
+}
+
 function drawColumnChoice() {
   const wanted = { mixed: "rank floors among the detectors" };
   if (foldable(table().rows)) wanted.floors = "all floors";
