@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics coverage tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics calibration coverage tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -135,6 +135,10 @@ comparisons: $(STAMP)
 diagnostics: $(STAMP)
 	$(BIN)/tsadbench leaderboard runs/strict --split overall --split other --diagnostics all --format markdown > docs/diagnostics/skab.md
 	$(BIN)/tsadbench leaderboard runs/pumploop --split overall --diagnostics all --format markdown > docs/diagnostics/pumploop.md
+
+# Which normal rows set strict's threshold: docs/studies/calibration.md.
+calibration: $(STAMP)
+	$(BIN)/python docs/studies/calibration.py --dataset skab --dataset pumploop --dataset tep
 
 # Whether the calibration report's intervals hold the true rate of false alarms: docs/studies/coverage.md.
 coverage: $(STAMP)
