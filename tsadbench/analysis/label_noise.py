@@ -221,7 +221,7 @@ def of_rows(
             seeds = [judge.auprc(protocol, result.scored) for result in results]
             defined = [value for value in seeds if value is not None]
             of_change[row.label] = fmean(defined) if len(defined) == len(seeds) else None
-    about = f"trials on {first.dataset}, split {first.split}, protocol {first.protocol}"
+    about = f"trials on {first.dataset}, split {first.split}, protocol {first.rules}"
     return replace(_noise(about, data, changes, auprc), left_out=tuple(left_out))
 
 

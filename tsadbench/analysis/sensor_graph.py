@@ -68,7 +68,7 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     argument = construction.arguments.get("prior")
     graph = SensorGraph(
         label=record.label,
-        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.protocol}",
+        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
         sensors=dataset.sensors,
         prior=argument if isinstance(argument, Prior) else dataset.prior,
     )

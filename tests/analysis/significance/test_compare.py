@@ -385,7 +385,7 @@ class TestCommandLine:
         found = tsadbench("compare", runs, SECOND, FIRST)
         assert found.code == 0, found.err
         text = " ".join(found.out.split())
-        assert "AUPRC on pumploop, split overall, protocol strict: 81 recordings, 9 sessions" in text
+        assert "AUPRC on pumploop, split overall, protocol strict 2: 81 recordings, 9 sessions" in text
         assert "9 sessions can give a p-value as small as" in text
         assert "win/tie/loss" in text
         assert "One fit a seed" in text

@@ -116,3 +116,20 @@ def test_a_page_of_a_synthetic_store(tmp_path):
     diagnosed = {row["label"] for row in content["tables"][0]["rows"] if row["diagnostics"]}
     assert diagnosed == set(labels)
     assert write_report(store, lambda _: data, tmp_path).stat().st_size < 30e6
+
+
+def test_a_row_without_all_scores_is_marked_and_has_no_place():
+    silent = record("silent", auroc=0.99, auprc=0.99)
+    splits = {name: replace(one, coverage=0.9996) for name, one in silent.splits.items()}
+    rows = [record("whole", auroc=0.8, auprc=0.8), record("other", auroc=0.7), replace(silent, splits=splits)]
+    ranked = Leaderboard.from_records(rows)
+    (table,) = tables.tables(ranked, Extent.of(ranked, (), 0))
+    shown = {row["label"]: (row["complete"], row["places"].get("auroc")) for row in table["rows"]}
+    assert shown == {"silent": (False, None), "whole": (True, 1), "other": (True, 2)}
+
+
+def test_versions_of_a_protocol_are_tables_of_their_own_with_figures_of_their_own():
+    two = Leaderboard.from_records([record("now"), replace(record("then"), protocol_version=1)])
+    extent = Extent.of(two, (), None)
+    assert (extent.labels(("d", "strict 2")), extent.labels(("d", "strict 1"))) == ({"now"}, {"then"})
+    assert extent.n_tables == 2

@@ -20,11 +20,16 @@ PRIMARY = "auprc"
 
 
 def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
-    """Say which detectors failed, and which of them leak."""
+    """Say which detectors failed, which leak, and which leave rows without a score."""
     yield from (takes_no_part(row) for row in rows if not row.ok)
     for row in rows:
         if row.leaky:
             yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
+        if row.coverage is not None and not row.complete:
+            yield (
+                f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
+                "they count as the worst case."
+            )
 
 
 def on_metric(metric: Metric) -> Iterator[str]:

@@ -113,6 +113,7 @@ def compare(
     return Comparison(
         dataset=first.dataset,
         protocol=first.protocol,
+        protocol_version=rules.version,
         split=split or OVERALL,
         metric=tested,
         rope=rope,

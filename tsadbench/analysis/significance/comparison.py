@@ -25,8 +25,8 @@ class Comparison:
 
     Parameters
     ----------
-    dataset, protocol, split
-        What they were run on, and the recordings that count.
+    dataset, protocol, protocol_version, split
+        What they were run on, by which version of the rules they are judged, and the recordings that count.
     metric
         The one that is tested; all others describe.
     rope
@@ -50,6 +50,7 @@ class Comparison:
 
     dataset: str
     protocol: str
+    protocol_version: int
     split: str
     metric: Metric
     rope: float
@@ -64,7 +65,8 @@ class Comparison:
     @property
     def subject(self) -> str:
         """What was measured: metric, data set, split and protocol."""
-        return f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {self.protocol}"
+        rules = f"{self.protocol} {self.protocol_version}"
+        return f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {rules}"
 
     @property
     def title(self) -> str:
@@ -79,6 +81,7 @@ class Comparison:
             "schema": SCHEMA,
             "dataset": self.dataset,
             "protocol": self.protocol,
+            "protocol_version": self.protocol_version,
             "split": self.split,
             "metric": self.metric.name,
             "rope": self.rope,

@@ -69,7 +69,7 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     ].tolist()
     sensors(scored[0], _training(shown[0]), axes=every[0])
     first = shown[0].record
-    every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.protocol)}")
+    every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}")
     rest = iter(every[1:])
     for result, one in zip(shown, scored, strict=True):
         record = result.record

@@ -32,7 +32,7 @@ def about(result: TrialResult, split: str) -> str:
     judged = record.splits.get(split)
     rows = f" · {judged.n_rows:,} rows" if judged else ""
     share = f", {judged.n_anomalous / judged.n_rows:.1%} anomalous" if judged and judged.n_rows else ""
-    return f"{record.dataset} · {split} · protocol {record.protocol}{rows}{share}"
+    return f"{record.dataset} · {split} · protocol {record.rules}{rows}{share}"
 
 
 def spans_orders(scores: FloatArray, threshold: float) -> bool:

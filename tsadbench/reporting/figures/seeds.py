@@ -52,7 +52,7 @@ def seeds(rows: Sequence[Row], metrics: Sequence[str] = (), *, figure: FigureBas
         seeds_of_metric(rows, name, axes=axes)
         axes.set_title(titles.get(name, name))
     first = rows[0]
-    place = f"{first.dataset} · {first.split} · protocol {first.protocol}"
+    place = f"{first.dataset} · {first.split} · protocol {first.rules}"
     figure.suptitle(f"{place}: a dot a seed, a bar their mean; floors grey, the best of them dashed", x=0.01, ha="left")
     return every
 

@@ -67,7 +67,7 @@ def speed(rows: Sequence[Row], metrics: Sequence[str] = (), *, figure: FigureBas
     shown = list(metrics) or [DEFAULT if DEFAULT in known else next(iter(known))]
     figure = own_figure(figure, 8.4, 0.8 + 3.4 * len(shown))
     first = rows[0]
-    place = f"{first.dataset} · {first.split} · protocol {first.protocol}"
+    place = f"{first.dataset} · {first.split} · protocol {first.rules}"
     about = "means over seeds and their deviation; floors grey; lines join what nothing beats, dotted without floors"
     figure.suptitle(f"{plain(place, 90)}\n{about}", x=0.01, ha="left")
     every: list[Axes] = figure.subplots(len(shown), len(SPEEDS), squeeze=False, sharey="row").ravel().tolist()
