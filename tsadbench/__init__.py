@@ -14,6 +14,7 @@ sys.meta_path.append(MovedModules)
 # Loaded on first use (PEP 562): `tsadbench --help` must not wait for scikit-learn.
 _MODULES = {
     "tsadbench.analysis.significance.compare": ("compare",),
+    "tsadbench.analysis.significance.rank": ("rank",),
     "tsadbench.api": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
@@ -34,11 +35,12 @@ __all__ = [
     "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels",
     "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior", "Protocol",
     "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError", "__version__", "compare",
-    "fit_model", "load_model", "progress", "run",
+    "fit_model", "load_model", "progress", "rank", "run",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from tsadbench.analysis.significance.compare import compare
+    from tsadbench.analysis.significance.rank import rank
     from tsadbench.api import run
     from tsadbench.base import (
         Dataset,

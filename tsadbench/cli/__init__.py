@@ -22,6 +22,7 @@ from tsadbench.cli import (
     plot,
     prior,
     quickstart,
+    rank,
     regress,
     report,
     reproduce,
@@ -45,6 +46,7 @@ app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(compare.compare)
+app.command()(rank.rank)
 app.command()(reproduce.reproduce)
 app.command()(report.report)
 app.command()(plot.plot)

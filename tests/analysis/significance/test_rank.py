@@ -1,0 +1,261 @@
+"""`tsadbench rank`: places, and how firm they are over resampled sessions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tsadbench as package
+from tests.helpers.plans import make_plan
+from tests.helpers.trials import make_plant
+from tsadbench import Dataset, Detector, Labels, Recording, UsageError
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+
+SENSORS = ("truth", "opposite", "half")
+HERE = "tests.analysis.significance.test_rank"
+
+
+class Sensor(Detector):
+    """One of the sensors is the score."""
+
+    def __init__(self, *, column: int = 0) -> None:
+        self.column = column
+
+    def _fit(self, recordings):
+        pass
+
+    def _score(self, recording):
+        return recording.values[:, self.column]
+
+
+def plant(*, n_sessions: int = 8, each: int = 2) -> LabelledDataset:
+    """Sensor 0 tells the anomaly, sensor 1 its opposite, sensor 2 tells it in one half of the sessions alone."""
+    rng = np.random.default_rng(0)
+    test, labels, sessions = [], {}, {"normal": "before"}
+    for number in range(n_sessions * each):
+        anomalous = np.zeros(100, dtype=bool)
+        anomalous[50:75] = True
+        session = number // each
+        shift = np.array([4.0, -1.0, 1.0 if session % 2 else -1.0])
+        values = anomalous[:, None] * shift + rng.normal(size=(100, 3))
+        name = f"r{number}"
+        test.append(Recording(name, values, SENSORS, np.arange(100.0) + 1e4 * number))
+        labels[name], sessions[name] = anomalous, f"s{session}"
+    splits = {"overall": tuple(labels), "first": ("r0", "r1"), "even": ("r0", "r1", "r4", "r5")}
+    train = (Recording("normal", rng.normal(size=(300, 3)), SENSORS, np.arange(300.0) - 1e6),)
+    dataset = Dataset("rankable", train, tuple(test), splits, sessions=sessions)
+    return LabelledDataset(dataset, Labels(labels, splits))
+
+
+PLANT = plant()
+TRUTH, OPPOSITE, HALF = (f"{HERE}:Sensor{options}" for options in ("", "[column=1]", "[column=2]"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("rank") / "runs"
+    plan = make_plan([HALF, OPPOSITE, TRUTH, "max-z", "random"], dataset=PLANT, floors=False, seeds=2)
+    run_plan(plan, Store.create(folder))
+    return folder
+
+
+def places(ranks, split: str = "overall"):
+    (ranking,) = (one for one in ranks.rankings if one.split == split)
+    return {place.label: place for place in ranking.places}
+
+
+def test_plain_ranks_are_those_of_the_records(runs):
+    found = package.rank(runs, splits=["overall", "even"])
+    records = Store.open(runs).records()
+    for split in ("overall", "even"):
+        means = {}
+        for record in records:
+            means.setdefault(record.label, []).append(record.splits[split].metrics["auprc"])
+        order = sorted(means, key=lambda label: -np.mean(means[label]))
+        assert list(places(found, split)) == order
+        assert [place.rank for place in places(found, split).values()] == [1, 2, 3, 4, 5]
+        assert places(found, split)[order[0]].value == pytest.approx(np.mean(means[order[0]]))
+    assert places(found)["random"].seeds == 2
+    assert places(found)["max-z"].floor
+    assert places(found)[TRUTH].rank_low is None
+    assert found.resampled is None
+
+
+def test_firm_ranks_are_firm_and_loose_ones_loose(runs):
+    found = package.rank(runs, stability=True, dataset=PLANT, splits=["overall"], resamples=300)
+    ranking = found.rankings[0]
+    assert (ranking.n_sessions, ranking.n_recordings, ranking.n_resamples) == (8, 16, 300)
+    rows = places(found)
+    truth, opposite, half = rows[TRUTH], rows[OPPOSITE], rows[HALF]
+    assert 0.95 < truth.low < truth.value < truth.high <= 1.0
+    assert (truth.rank_low, truth.rank_high, truth.beats_floors) == (1, 1, 1.0)
+    assert (opposite.rank_high, opposite.beats_floors) == (5, 0.0)
+    assert half.low < half.value < half.high
+    assert half.rank_low < half.rank_high
+    assert rows["max-z"].beats_floors is None
+    assert not ranking.notes
+
+
+def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
+    """Both floors and a detector, from the store's own scores, resample by resample."""
+    from sklearn.metrics import average_precision_score
+
+    from tsadbench.analysis.significance.resampling import draw
+
+    found = places(package.rank(runs, stability=True, dataset=PLANT, splits=["even"], resamples=60, seed=4), "even")
+    drawn = draw([[0, 1], [2, 3]], 60, seed=4)
+    names = PLANT.dataset.splits["even"]
+    store = Store.open(runs)
+    values: dict[str, list[list[float]]] = {}
+    for record in store.records():
+        scores = store.scores(record.trial)
+        of_resamples = []
+        for column in drawn.T:
+            taken = [name for name, times in zip(names, column, strict=True) for _ in range(int(times))]
+            truth = np.concatenate([PLANT.labels.rows[name][30:] for name in taken])
+            of_resamples.append(
+                average_precision_score(truth, np.concatenate([scores[f"test/all/{name}"][30:] for name in taken]))
+            )
+        values.setdefault(record.label, []).append(of_resamples)
+    means = {label: np.round(np.mean(seeds, axis=0), 9) for label, seeds in values.items()}
+    best = np.maximum(means["max-z"], means["random"])
+    for label in (TRUTH, HALF, OPPOSITE):
+        assert found[label].beats_floors == pytest.approx(np.mean(means[label] > best))
+        assert found[label].low == pytest.approx(np.quantile(means[label], 0.05), abs=1e-6)
+        ranks = [1 + sum(means[other][i] > means[label][i] for other in means) for i in range(60)]
+        assert found[label].rank_low == sorted(ranks)[2]
+        assert found[label].rank_high == sorted(ranks)[56]
+
+
+def test_few_sessions_are_said_to_be_few_and_one_is_not_resampled(runs):
+    found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
+    by_split = {ranking.split: ranking for ranking in found.rankings}
+    assert list(by_split) == ["overall", "first", "even"]
+    assert by_split["even"].notes[0].startswith("2 sessions are few")
+    assert by_split["first"].places == ()
+    assert by_split["first"].notes[0].startswith("Not resampled: one session")
+    with pytest.raises(UsageError, match=r"expected a split of two sessions or more.*found rankable, first: 1"):
+        package.rank(runs, stability=True, dataset=PLANT, splits=["first"])
+
+
+def test_a_seed_gives_the_same_ranks_and_another_one_others(runs):
+    one, same, other = (
+        package.rank(runs, stability=True, dataset=PLANT, resamples=50, seed=seed).to_json() for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_lower_metric_is_better_where_it_is(tmp_path):
+    plan = make_plan(
+        [TRUTH, OPPOSITE], dataset=PLANT, protocol="skab", floors=False, settings=["skab.train_rows=40"], seeds=1
+    )
+    run_plan(plan, Store.create(tmp_path / "runs"))
+    found = package.rank(tmp_path / "runs", metric="mar", stability=True, dataset=PLANT, splits=["overall"])
+    rows = places(found)
+    assert rows[TRUTH].value < rows[OPPOSITE].value
+    assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
+    assert rows[OPPOSITE].beats_floors is None  # no floor takes part
+
+
+def test_rows_without_scores_are_left_out_by_name(runs, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    run_plan(make_plan([HALF, OPPOSITE, TRUTH], dataset=PLANT, floors=False), store)
+    (trial,) = (record.trial for record in store.records() if record.label == HALF)
+    (tmp_path / "runs" / trial / "scores.npz").unlink()
+    found = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, splits=["overall"], resamples=20)
+    assert set(places(found)) == {TRUTH, OPPOSITE}
+    assert f"Without a rank: {HALF}: its scores are not stored." in found.rankings[0].notes
+    assert HALF in places(package.rank(tmp_path / "runs"))
+    (trial,) = (record.trial for record in store.records() if record.label == TRUTH)
+    (tmp_path / "runs" / trial / "scores.npz").unlink()
+    with pytest.raises(UsageError, match=r"two rows or more with stored scores.*its scores are not stored"):
+        package.rank(tmp_path / "runs", stability=True, dataset=PLANT)
+
+
+def test_every_data_set_and_protocol_of_a_store_is_ranked(runs, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    for data in (PLANT, make_plant()):
+        run_plan(make_plan(["max-z", "random"], dataset=data, floors=False, seeds=1), store)
+    run_plan(make_plan(["max-z", "random"], dataset=PLANT, protocol="published", floors=False, seeds=1), store)
+    found = package.rank(tmp_path / "runs")
+    assert {(one.dataset, one.protocol.split()[0]) for one in found.rankings} == {
+        ("rankable", "strict"), ("plant", "strict"), ("rankable", "published"),
+    }  # fmt: skip
+    assert {one.dataset for one in package.rank(tmp_path / "runs", dataset="plant").rankings} == {"plant"}
+    one = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, protocol="published", resamples=10)
+    assert {ranking.protocol.split()[0] for ranking in one.rankings} == {"published"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "aupr"}, "no metric 'aupr' .*did you mean 'auprc'"),
+        ({"metric": "flagged"}, "no metric 'flagged' that is better high or low"),
+        ({"splits": ["overal"]}, "no split 'overal'; did you mean 'overall'"),
+        ({"dataset": "rankabel"}, "no trial of the data set 'rankabel'; did you mean 'rankable'"),
+        ({"protocol": "published"}, "no trial of the protocol 'published'"),
+        ({"stability": True, "resamples": 0, "dataset": PLANT}, "one resample or more, found 0"),
+        ({"stability": True}, "no data set 'rankable'.*give its card"),
+    ],
+)
+def test_wrong_names(runs, options, message):
+    with pytest.raises(UsageError, match=message):
+        package.rank(runs, **options)
+
+
+def test_formats(runs):
+    found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
+    content = json.loads(found.to_json())
+    assert (content["schema"], content["resamples"]) == (1, 20)
+    first = content["rankings"][0]
+    assert (first["dataset"], first["split"], first["metric"], first["n_sessions"]) == (
+        "rankable", "overall", "auprc", 8,
+    )  # fmt: skip
+    assert first["places"][0]["label"] == found.rankings[0].places[0].label
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert len(rows) == 10
+    assert float(rows[0]["rank_low"]) == found.rankings[0].places[0].rank_low
+    text = found.to_markdown()
+    assert "| rank | 90 % interval | detector | seeds | AUPRC | 90 % interval | beats the best floor |" in text
+    assert "| max-z † |" in text
+
+
+def test_on_the_command_line(runs, tsadbench, tmp_path):
+    plain = tsadbench("rank", runs, "--split", "overall")
+    assert plain.code == 0, plain.err
+    assert "AUPRC on rankable, split overall" in " ".join(plain.out.split())
+    assert "Rank among all rows" in plain.out
+    run_plan(make_plan(["max-z", "random"], dataset="pumploop", floors=False, seeds=1), Store.create(tmp_path / "pump"))
+    firm = tsadbench("rank", tmp_path / "pump", "--stability", "--resamples", "30", "--format", "json")
+    assert firm.code == 0, firm.err
+    content = json.loads(firm.out)
+    assert {place["label"] for place in content["rankings"][0]["places"]} == {"max-z", "random"}
+    for arguments, message in (
+        (("--metric", "nothing"), "no metric 'nothing'"),
+        (("--stability",), "no data set 'rankable'"),
+    ):
+        wrong = tsadbench("rank", runs, *arguments)
+        assert wrong.code == 2
+        assert message in wrong.err
+        assert "Traceback" not in wrong.err
+
+
+def test_nothing_in_it_is_shown_where_a_data_set_has_one_session(tmp_path, tsadbench):
+    data = make_plant()
+    one = data._replace(
+        dataset=replace(
+            data.dataset, sessions=dict.fromkeys([r.id for r in (*data.dataset.train, *data.dataset.test)], "day")
+        )
+    )
+    run_plan(make_plan(["max-z", "random"], dataset=one, floors=False, seeds=1), Store.create(tmp_path / "runs"))
+    with pytest.raises(UsageError, match="plant, overall: 1"):
+        package.rank(tmp_path / "runs", stability=True, dataset=one)

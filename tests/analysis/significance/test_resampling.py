@@ -1,0 +1,166 @@
+"""Metrics of resamples, against the protocol's own judge on recordings that occur several times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.helpers.plans import make_plan
+from tsadbench import Dataset, Detector, Labels, Recording
+from tsadbench.analysis.significance.resampling import draw, resampled
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.trial_result import TrialResult
+
+SENSORS = ("flow", "pressure")
+
+
+class Silent(Detector):
+    """Coarse scores, so that many tie; silent for the first and last rows of what it did not train on."""
+
+    def __init__(self, *, first: int = 0, last: int = 0) -> None:
+        self.first = first
+        self.last = last
+
+    def _fit(self, recordings):
+        self.lengths_ = {recording.n_rows for recording in recordings}
+
+    def _score(self, recording):
+        scores = np.round(recording.values[:, 0], 1)
+        if recording.n_rows not in self.lengths_:
+            scores[: self.first] = np.nan
+            scores[len(scores) - self.last :] = np.nan
+        return scores
+
+
+def plant() -> LabelledDataset:
+    """Seven recordings of 120 to 180 rows; one without anomaly."""
+    rng = np.random.default_rng(2)
+    test, labels = [], {}
+    for number in range(7):
+        n_rows = 120 + 10 * number
+        anomalous = np.zeros(n_rows, dtype=bool)
+        anomalous[70 : 70 + 8 * number] = True
+        values = rng.normal(size=(n_rows, 2)) + 0.2 * number
+        values[anomalous] += 0.9
+        test.append(Recording(f"r{number}", values, SENSORS, np.arange(n_rows) + 1e4 * number))
+        labels[f"r{number}"] = anomalous
+    splits = {"overall": tuple(labels)}
+    train = (Recording("normal", rng.normal(size=(400, 2)), SENSORS, np.arange(400) - 1e6),)
+    return LabelledDataset(Dataset("plant", train, tuple(test), splits), Labels(labels, splits))
+
+
+PLANT = plant()
+NAMES = PLANT.dataset.splits["overall"]
+
+
+class Counting(TrialResult):
+    """Keeps how many groups the judge was asked for at once."""
+
+    asked: list[int]
+
+    def judge(self, groups):
+        self.asked = [*getattr(self, "asked", []), len(groups)]
+        return super().judge(groups)
+
+
+class Squaring(Counting):
+    """Its protocol's metrics are squares of the usual ones: no shortcut leads there."""
+
+    def judge(self, groups):
+        return {
+            name: replace(judged, metrics={key: value and value**2 for key, value in judged.metrics.items()})
+            for name, judged in super().judge(groups).items()
+        }
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Return a function that gives the result of a detector under a protocol, as a class reads it."""
+    stores: dict[tuple[str, str], Store] = {}
+    folder: Path = tmp_path_factory.mktemp("stores")
+
+    def of(detector: str, protocol: str, cls: type[TrialResult] = Counting) -> TrialResult:
+        if (detector, protocol) not in stores:
+            settings = ["skab.train_rows=60"] if protocol == "skab" else []
+            name = f"tests.analysis.significance.test_resampling:{detector}"
+            plan = make_plan([name], dataset=PLANT, protocol=protocol, floors=False, settings=settings)
+            store = Store.create(folder / str(len(stores)))
+            run_plan(plan, store)
+            stores[detector, protocol] = store
+        store = stores[detector, protocol]
+        (record,) = store.records()
+        assert record.status == "ok", record.reason
+        return cls(record, store, PLANT)
+
+    return of
+
+
+def by_the_judge(result: TrialResult, metric: str, drawn: np.ndarray) -> list[float]:
+    """Judge each resample, a recording that was drawn twice standing there twice."""
+    values = []
+    for column in drawn.T:
+        names = [name for name, times in zip(NAMES, column, strict=True) for _ in range(int(times))]
+        value = TrialResult.judge(result, {"drawn": names})["drawn"].metrics[metric]
+        values.append(np.nan if value is None else value)
+    return values
+
+
+DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 40, seed=3)
+
+
+@pytest.mark.parametrize("protocol", ["strict", "published", "skab"])
+@pytest.mark.parametrize("detector", ["Silent", "Silent[first=50]", "Silent[first=80,last=30]"])
+def test_resamples_have_the_values_that_the_judge_gives(stored, detector, protocol):
+    result = stored(detector, protocol)
+    for metric in (one.name for one in result.protocol.metrics):
+        found = resampled(result, metric, NAMES, DRAWN)
+        assert found[1:] == pytest.approx(by_the_judge(result, metric, DRAWN), abs=1e-6, nan_ok=True), metric
+        assert found[0] == pytest.approx(by_the_judge(result, metric, np.ones((7, 1)))[0], abs=1e-12), metric
+    # By counts of rows: the judge saw the recordings together, and one by one, and no resample.
+    assert set(result.asked) <= {1, len(NAMES)}
+
+
+def test_resamples_of_one_class_are_undefined(stored):
+    drawn = np.zeros((7, 2))
+    drawn[0, 0] = drawn[3, 1] = 2
+    found = resampled(stored("Silent", "strict"), "auprc", NAMES, drawn)
+    assert np.isnan(found).tolist() == [False, True, False]
+
+
+def test_a_metric_that_counts_of_rows_do_not_give_is_judged(stored):
+    result = stored("Silent", "strict", Squaring)
+    usual = by_the_judge(result, "auprc", DRAWN)
+    assert resampled(result, "auprc", NAMES, DRAWN)[1:] == pytest.approx(np.square(usual))
+    assert max(result.asked) == 1 + DRAWN.shape[1]
+
+
+class TestDraws:
+    SESSIONS = ([0, 1, 2], [3], [4, 5])
+
+    def test_a_seed_draws_the_same(self):
+        assert np.array_equal(draw(self.SESSIONS, 50, seed=1), draw(self.SESSIONS, 50, seed=1))
+        assert not np.array_equal(draw(self.SESSIONS, 50, seed=1), draw(self.SESSIONS, 50, seed=2))
+
+    def test_as_many_sessions_are_drawn_each_with_as_many_recordings(self):
+        drawn = draw(self.SESSIONS, 500)
+        times = np.stack([drawn[members].sum(axis=0) / len(members) for members in self.SESSIONS])
+        assert (times == np.round(times)).all()
+        assert (times.sum(axis=0) == 3).all()
+        assert times.max() == 3
+
+    def test_they_vary_as_sessions_and_recordings_drawn_one_after_another(self):
+        """The plain way, a draw at a time, has the same means and covariances."""
+        generator = np.random.default_rng(5)
+        plain = np.zeros((6, 20_000))
+        for i in range(plain.shape[1]):
+            for session in generator.integers(3, size=3):
+                members = self.SESSIONS[session]
+                np.add.at(plain[:, i], generator.choice(members, size=len(members)), 1)
+        drawn = draw(self.SESSIONS, 20_000)
+        assert drawn.mean(axis=1) == pytest.approx(np.ones(6), abs=0.04)
+        assert np.cov(drawn) == pytest.approx(np.cov(plain), abs=0.08)

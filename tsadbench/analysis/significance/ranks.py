@@ -1,0 +1,174 @@
+"""Rankings of a store's rows, in all their formats."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+from tsadbench.analysis.significance.tables import Table
+from tsadbench.base.protocol import Metric
+from tsadbench.leaderboard.cells import INCOMPLETE
+from tsadbench.utils.markdown import number, table_lines
+
+SCHEMA = 1
+FLOOR = "†"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One row of a ranking.
+
+    Parameters
+    ----------
+    label, seeds, floor
+        The detector; how many seeds it was run with; whether it is a floor.
+    value
+        Its metric, the mean over seeds.
+    rank
+        Among all rows, floors included: 1 is the best; equal values share their mean rank.
+    coverage
+        Smallest share of the evaluated rows that have a score.
+    low, high, rank_low, rank_high
+        The 90 % intervals of value and rank over the resamples; None without them.
+    beats_floors
+        In which share of the resamples it is better than the best floor of that resample; None for floors.
+    """
+
+    label: str
+    seeds: int
+    floor: bool
+    value: float
+    rank: float
+    coverage: float
+    low: float | None = None
+    high: float | None = None
+    rank_low: float | None = None
+    rank_high: float | None = None
+    beats_floors: float | None = None
+
+    @property
+    def cells(self) -> list[str]:
+        """Rank, detector, seeds and value as text."""
+        marks = f"{f' {FLOOR}' if self.floor else ''}{f' {INCOMPLETE}' if self.coverage < 1.0 else ''}"
+        return [f"{self.rank:g}", f"{self.label}{marks}", str(self.seeds), number(self.value, 4)]
+
+    @property
+    def stable_cells(self) -> list[str]:
+        """The same with intervals, and how often it beats the floors."""
+        rank, label, seeds, value = self.cells
+        return [
+            rank,
+            "-" if self.rank_low is None else f"{self.rank_low:g} to {self.rank_high:g}",
+            label,
+            seeds,
+            value,
+            "-" if self.low is None or self.high is None else f"{number(self.low, 4)} to {number(self.high, 4)}",
+            "-" if self.beats_floors is None else f"{self.beats_floors:.0%}",
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The rows of one data set, protocol and split, by rank.
+
+    Parameters
+    ----------
+    dataset, protocol, split, metric
+        What they are ranked on, and by what.
+    places
+        By rank.
+    n_sessions, n_recordings
+        How many sessions and recordings the split has; None if nothing is resampled.
+    n_resamples
+        In how many resamples the metric is defined; None if nothing is resampled.
+    notes
+        What readers must know.
+    """
+
+    dataset: str
+    protocol: str
+    split: str
+    metric: Metric
+    places: tuple[Place, ...]
+    n_sessions: int | None = None
+    n_recordings: int | None = None
+    n_resamples: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """Title, header and rows."""
+        title = f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {self.protocol}"
+        header = ["rank", "detector", "seeds", self.metric.title]
+        if self.n_resamples is None:
+            return title, header, [place.cells for place in self.places]
+        title += f": {self.n_recordings} recordings, {self.n_sessions} sessions"
+        header = [*header[:1], "90 % interval", *header[1:], "90 % interval", "beats the best floor"]
+        return title, header, [place.stable_cells for place in self.places]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Rankings of a store's trials, one for each data set, protocol and split.
+
+    Parameters
+    ----------
+    rankings
+        In the order of the tables.
+    resampled
+        How many resamples were asked for; None if nothing was resampled.
+    """
+
+    rankings: tuple[Ranking, ...]
+    resampled: int | None = None
+
+    @property
+    def legend(self) -> str:
+        """What the columns mean."""
+        shared = "Rank among all rows, floors (marked †) included; equal values share their mean rank."
+        if any(place.coverage < 1.0 for ranking in self.rankings for place in ranking.places):
+            shared += f" {INCOMPLETE} left rows without a score, which count as the worst case."
+        if self.resampled is None:
+            return shared
+        return (
+            f"{shared} Intervals: 5 % to 95 % over {self.resampled:,} resamples of the sessions, and of the recordings "
+            "within each, seeds averaged. Beats the best floor: the share of the resamples in which the row is better "
+            "than whichever floor is best in that resample."
+        )
+
+    def to_json(self) -> str:
+        """Return all of it as one JSON object."""
+        tables = [
+            {**asdict(ranking), "metric": ranking.metric.name, "places": [asdict(place) for place in ranking.places]}
+            for ranking in self.rankings
+        ]
+        return json.dumps({"schema": SCHEMA, "resamples": self.resampled, "rankings": tables}, indent=1) + "\n"
+
+    def to_csv(self) -> str:
+        """Return the rows as CSV, full precision, empty without resamples."""
+        return self.to_frame().to_csv(index=False, lineterminator="\n")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per ranking and detector."""
+        shared = ("dataset", "protocol", "split")
+        return pd.DataFrame.from_records(
+            [
+                {**{name: getattr(ranking, name) for name in shared}, "metric": ranking.metric.name, **asdict(place)}
+                for ranking in self.rankings
+                for place in ranking.places
+            ]
+        )
+
+    def to_markdown(self) -> str:
+        """Return the tables and their notes as Markdown."""
+        parts: list[str] = []
+        for ranking in self.rankings:
+            title, header, rows = ranking.table
+            table = table_lines(header, rows) if rows else []
+            parts += [f"### {title}", "", *table, *(f"\n{note}" for note in ranking.notes), ""]
+        return "\n".join([*parts, self.legend]) + "\n"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
