@@ -53,7 +53,7 @@ class Record:
     fit_cpu_seconds, score_cpu_seconds
         The same in seconds of all its threads together; None in records from before this was measured.
     rows_scored
-        Training and test rows that were scored in ``score_seconds``; None in records from before they were counted.
+        Normal and test rows that were scored in ``score_seconds``; None in records from before they were counted.
     protocol_notes
         What tables must say about the protocol's use of the data.
     leaky

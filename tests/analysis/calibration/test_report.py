@@ -13,6 +13,7 @@ import pytest
 from tests.helpers.cards import CARD, frame
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
+from tests.helpers.records import record
 from tsadbench import Detector, Traits
 from tsadbench.analysis.calibration import calibration_report
 from tsadbench.analysis.calibration.clusters import FlaggedNormal
@@ -81,7 +82,7 @@ def test_a_burst_in_one_tenth_is_seen_but_is_one_cluster(tmp_path):
 def test_the_verdict_compares_q_with_the_interval(n_rows, n_clusters, verdict):
     flagged = FlaggedNormal(n_rows, (1,) * n_clusters)
     trial = TrialCalibration(seed=0, calibration="held-out", q=1e-3, flagged=flagged, n_fits=1, excesses=40, n_few=0)
-    assert CalibrationRow("plant", "strict", "t2", floor=False, trials=(trial, trial)).verdict == verdict
+    assert CalibrationRow(record("t2"), (trial, trial)).verdict == verdict
 
 
 def test_training_rows_are_called_so_and_few_excesses_are_marked(tmp_path, small_data):
@@ -91,7 +92,7 @@ def test_training_rows_are_called_so_and_few_excesses_are_marked(tmp_path, small
     assert (row.verdict, row.interval) == ("too few", None)
     assert row.excesses >= 30
     (line,) = report.left_out
-    assert line.startswith("small, protocol strict, tests.helpers.tiny:Everything: its threshold is fixed")
+    assert line.startswith("small, strict 2, tests.helpers.tiny:Everything: its threshold is fixed")
 
 
 def test_seeds_of_a_row_share_their_rows(tmp_path):

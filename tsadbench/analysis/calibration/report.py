@@ -14,6 +14,7 @@ from tsadbench.analysis.calibration.clusters import FEWEST_CLUSTERS, FlaggedNorm
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode
 from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.trial_result import TrialResult, protocol_of
@@ -69,16 +70,13 @@ class CalibrationRow:
 
     Parameters
     ----------
-    dataset, protocol, label, floor
-        As in the leaderboard.
+    record
+        Of one of its trials: they have all but seeds in common.
     trials
         One a seed, at least one. Seeds score the same rows: a row's interval is that of their mean.
     """
 
-    dataset: str
-    protocol: str
-    label: str
-    floor: bool
+    record: Record
     trials: tuple[TrialCalibration, ...]
 
     @property
@@ -118,10 +116,11 @@ class CalibrationRow:
         first = self.trials[0]
         low, high = self.interval or (None, None)
         return {
-            "dataset": self.dataset,
-            "protocol": self.protocol,
-            "detector": self.label,
-            "floor": self.floor,
+            "dataset": self.record.dataset,
+            "protocol": self.record.protocol,
+            "protocol_version": self.record.protocol_version,
+            "detector": self.record.label,
+            "floor": self.record.floor,
             "seeds": [one.seed for one in self.trials],
             "calibration": first.calibration,
             "fits": first.n_fits,
@@ -156,8 +155,8 @@ class CalibrationReport:
     def tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Yield title, header and cells of a table for each data set and protocol."""
         header = ["detector", "rows", "fits", "q", "observed", "90 %", "clusters", "verdict", "excesses"]
-        for (dataset, protocol), rows in grouped(self.rows, lambda row: (row.dataset, row.protocol)).items():
-            yield f"{dataset}, protocol {protocol}: false alarms on normal rows", header, [_cells(row) for row in rows]
+        for (dataset, rules), rows in grouped(self.rows, lambda row: (row.record.dataset, row.record.rules)).items():
+            yield f"{dataset}, protocol {rules}: false alarms on normal rows", header, [_cells(row) for row in rows]
 
     def to_markdown(self) -> str:
         """Return the tables, the legend and the notes as Markdown."""
@@ -191,21 +190,20 @@ def calibration_report(board: Leaderboard, store: Store, load: Callable[[str], L
     load
         Returns the data set of a name.
     """
-    rows = {(row.dataset, row.protocol, row.label): row for row in board.rows if row.ok and not row.stored}
+    rows = {(row.dataset, row.rules, row.label): row for row in board.rows if row.ok and not row.stored}
     episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
     found, left_out = [], []
-    for done, ((dataset, protocol, label), row) in enumerate(rows.items()):
-        progress(done, len(rows), label)
+    for done, (row_id, row) in enumerate(rows.items()):
+        progress(done, len(rows), row.label)
         try:
-            data = load(dataset)
-            table = dataset, row.first.protocol
+            data = load(row.dataset)
+            table = row.dataset, row.protocol
             if table not in episodes:
                 episodes[table] = tuple(protocol_of(row.first).episodes(data.dataset))
-            trials = tuple(calibration_of(TrialResult(one, store, data, episodes[table])) for one in row.records)
+            results = [TrialResult(record, store, data, episodes[table]) for record in row.records]
+            found.append(CalibrationRow(row.first, tuple(map(calibration_of, results))))
         except TsadbenchError as error:
-            left_out.append(f"{dataset}, protocol {protocol}, {label}: {error}")
-        else:
-            found.append(CalibrationRow(dataset, protocol, label, row.first.floor, trials))
+            left_out.append(f"{', '.join(row_id)}: {error}")
     return CalibrationReport(tuple(found), tuple(left_out))
 
 
@@ -241,7 +239,7 @@ def _cells(row: CalibrationRow) -> list[str]:
     first, interval = row.trials[0], row.interval
     few = f" (below {FEWEST_EXCESSES})" if row.excesses < FEWEST_EXCESSES else ""
     return [
-        row.label,
+        row.record.label,
         f"{first.flagged.n_rows:,} {first.calibration}",
         str(first.n_fits),
         number(first.q, 4),

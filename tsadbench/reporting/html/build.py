@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tsadbench._version import __version__
-from tsadbench.analysis.calibration import CalibrationReport, calibration_report
+from tsadbench.analysis.calibration.report import CalibrationReport, CalibrationRow, calibration_of
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.analysis.label_noise import label_changes, of_rows
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold
-from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.errors import DataError, TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -144,7 +145,6 @@ def _board(
         noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
-    calibration = calibration_report(Leaderboard(chosen), store, load)
     diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
     by_row = {(row.split, row.label): row for row in diagnosed.rows}
     board = Leaderboard(
@@ -154,7 +154,7 @@ def _board(
         **content,
         "tables": tables.tables(board, extent, reference),
         "diagnostics": tables.diagnostics(board),
-        "calibration": _calibration(calibration),
+        "calibration": _calibration(shown.values()),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
@@ -209,10 +209,15 @@ def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
     }
 
 
-def _calibration(report: CalibrationReport) -> JsonValue:
-    """Return the table of the board's one data set and protocol as text; None without a row."""
-    for _, header, rows in report.tables():
-        return {"header": list(header), "rows": [list(row) for row in rows], "legend": report.legend}
+def _calibration(results: Iterable[TrialResult]) -> JsonValue:
+    """Return the calibration of one trial of each detector as a table of text; None if all thresholds are fixed."""
+    rows = []
+    for result in results:
+        with suppress(DataError):  # its threshold is fixed
+            rows.append(CalibrationRow(result.record, (calibration_of(result),)))
+    report = CalibrationReport(tuple(rows))
+    for _, header, cells in report.tables():
+        return {"header": list(header), "rows": [list(row) for row in cells], "legend": report.legend}
     return None
 
 
