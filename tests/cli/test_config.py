@@ -109,8 +109,8 @@ def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
     )
     done = tsadbench("run", "--config", "run.toml")
     assert done.code == 1
-    assert "pumploop, protocol strict: mine.py:Mine: error in 1 of 1 trials: RuntimeError: too long" in done.out
-    assert "plant, protocol strict: mine.py" not in done.out
+    assert "pumploop, protocol strict 2: mine.py:Mine: error in 1 of 1 trials: RuntimeError: too long" in done.out
+    assert "plant, protocol strict 2: mine.py" not in done.out
 
 
 @pytest.mark.parametrize(
