@@ -83,6 +83,8 @@ class Broken(Detector):
     def _score(self, recording):
         if self.how == "shape":
             return np.zeros(3)
+        if self.how == "late":
+            return np.where(np.arange(recording.n_rows) < 39, np.nan, recording.values[:, 0])
         return np.full(recording.n_rows, np.nan)
 
 
@@ -251,6 +253,7 @@ def test_facts_that_may_not_be_stated_make_a_trial_invalid(small_data, detector)
         ("raise", "error", "RuntimeError: no convergence"),
         ("shape", "invalid", r"Broken.training_scores: expected shape"),
         ("nothing", "invalid", "score"),
+        ("late", "invalid", "at least 95 % of the 340 training rows that set the threshold, found 322"),
     ],
 )
 def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(small_data, how, status, reason):
@@ -260,7 +263,7 @@ def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(smal
     assert reason in outcome.record.reason
     assert outcome.record.splits == {}
     assert outcome.scores == {}
-    assert ("Traceback" in outcome.log) == (how != "nothing")
+    assert ("Traceback" in outcome.log) == (how in ("raise", "shape"))
 
 
 def test_the_other_trials_go_on(small_data):
