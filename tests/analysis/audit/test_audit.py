@@ -79,6 +79,13 @@ def test_a_fault_that_one_sensor_shows_is_one_that_a_one_liner_finds():
     assert grades(found)["max-z"] == "fault"
 
 
+def test_a_floor_that_needs_longer_training_recordings_is_left_out():
+    given = sound()
+    short = tuple(given.dataset.train[0].rows(10 * i, 10 * i + 10, id=f"part {i}") for i in range(20))
+    found = audit(plant(short, given.dataset.test, {k: _slice(v) for k, v in given.labels.rows.items()}))
+    assert {one.name for one in found.predictors} == {one.name for one in audit(given).predictors} - {"ridge"}
+
+
 def _slice(rows) -> slice:
     places = np.flatnonzero(rows)
     return slice(int(places[0]), int(places[-1]) + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import worst_case
 from tsadbench.base.sessions import sessions_of
+from tsadbench.errors import DataError
 from tsadbench.registry import floors, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -46,15 +48,19 @@ def predictors(data: LabelledDataset, one_liners: Mapping[str, Sequence[FloatArr
 
 
 def one_liner_scores(data: LabelledDataset) -> dict[str, list[FloatArray]]:
-    """Return the scores [n_rows] of each test recording by every one-liner among the floors."""
+    """Return the scores [n_rows] of each test recording by every one-liner among the floors.
+
+    A floor that needs longer training recordings than there are is left out.
+    """
     scores = {}
     for name in floors():
         detector = load_detector(name)()
         traits = detector.declared_traits()
         # Floors that draw lots or flag every row do not look at the values: they predict nothing.
         if traits.fixed_threshold is None and not traits.stochastic:
-            detector.fit(data.dataset.train)
-            scores[name] = [detector.score(recording) for recording in data.dataset.test]
+            with suppress(DataError):
+                detector.fit(data.dataset.train)
+                scores[name] = [detector.score(recording) for recording in data.dataset.test]
     return scores
 
 
