@@ -191,17 +191,27 @@ def sensitivity(
         list[str] | None,
         typer.Option(help="A data set with a prior; may be repeated (default: skab and pumploop)."),
     ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A graph to hold against the prior: drop, add, reverse (of its edges), random, none, correlation, "
+            "complete; may be repeated (default: all)."
+        ),
+    ] = None,
     seeds: SeedsOption = 5,
     jobs: JobsOption = 1,
     out: RunStoreOption = Path("runs"),
     data: DataOption = None,
 ) -> None:
-    """Run DPR-GM with the prior, with worse ones and with graphs that need none, and write what the prior is worth."""
+    """Run DPR-GM with the prior, with worse ones and with graphs that need none, and write what the prior is worth.
+
+    Every trial's record is written beside the page, in a file that ends in .jsonl.
+    """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.run_store import Store
-    from tsadbench.studies.prior_sensitivity import DATASETS, measure, page
+    from tsadbench.studies.prior_sensitivity import DATASETS, GRAPHS, measure, page
     from tsadbench.utils.atomic_files import require_writable, write_file
 
     require_writable(write)
@@ -209,8 +219,17 @@ def sensitivity(
     store = Store.create(out)
     options = DataOptions(directory=data)
     results = [
-        measure(load_dataset(name)(options), seeds=seeds, run=lambda plan: run_watched([plan], store, jobs=jobs)[0][0])
+        measure(
+            load_dataset(name)(options),
+            seeds=seeds,
+            run=lambda plan: run_watched([plan], store, jobs=jobs)[0][0],
+            graphs=graph or GRAPHS,
+        )
         for name in names
     ]
-    command = "tsadbench prior sensitivity " + " ".join(f"--dataset {name}" for name in names) + f" --seeds {seeds}"
-    typer.echo(write_file(write, page(results, command)), err=True)
+    chosen = [*(f"--dataset {name}" for name in names), *(f"--graph {name}" for name in graph or ())]
+    command = " ".join(["tsadbench prior sensitivity", *chosen, f"--seeds {seeds}"])
+    records = write.with_suffix(".jsonl")
+    trials = (record for result in results for found in result.records.values() for record in found)
+    typer.echo(write_file(records, "".join(f"{record.to_json(None)}\n" for record in trials)), err=True)
+    typer.echo(write_file(write, page(results, command, records.name)), err=True)
