@@ -117,7 +117,8 @@ audits: $(STAMP)
 pumploop: $(STAMP)
 	$(BIN)/python docs/systems/pumploop.py
 
-# The tables and figures in README.md, from the committed leaderboards, the pages in docs/ and the list of commands.
+# The tables and figures in README.md and other pages, from the committed leaderboards, the pages in docs/ and the
+# list of commands.
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py --write
 
@@ -151,9 +152,9 @@ smoothing: $(STAMP)
 # Does tuning without labels help? Studies and runs are kept: it goes on where it was. One point at a time, so that a
 # search hangs on its seed alone; to use several cores, start it for one data set each first (--dataset skab, ...).
 tuning: $(STAMP)
-	$(BIN)/tsadbench tune report --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning.md
+	$(BIN)/tsadbench tune report --out runs/tuning/studies --runs runs/tuning/trials --write runs/tuning/cheap.md
 	$(BIN)/tsadbench tune report --detector 'dprgm[backbone=sage,batch_size=256,epochs=4]' --objective injection \
-	    --out runs/tuning/studies --runs runs/tuning/trials --write docs/tuning-dprgm.md
+	    --out runs/tuning/studies --runs runs/tuning/trials --write runs/tuning/dprgm.md
 
 # The cheap detectors of the committed leaderboards again: fails where a cell left its tolerance.
 regress: $(STAMP)

@@ -1,12 +1,13 @@
-"""Keep README.md equal to what is committed: ``python docs/readme.py --check`` or ``--write`` (``make readme``).
+"""Keep numbers in prose equal to what is committed: ``python docs/readme.py --check`` or ``--write`` (``make readme``).
 
-README.md marks what is generated, in comments that a rendered page does not show:
+The pages are `PAGES`. They mark what is generated, in comments that a rendered page does not show:
 
-- a block, on lines of its own: ``<!-- generated: NAME -->`` to ``<!-- end -->``; NAME is a key of `blocks`;
+- a block, on lines of its own: ``<!-- generated: NAME -->`` to ``<!-- end -->``; NAME is a key of `BLOCKS`;
 - a value in a sentence: ``<!--= FACT -->VALUE<!--/-->``. FACT is a cell of a table, ``skab/strict/overall dprgm auprc``
-  (also ``rank`` for the detector's place without the floors, and ``n_rows``), or a key of `facts`.
+  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`.
 
-`claims` are statements of the text without a number in it: ``--check`` and ``--write`` fail if one is no longer true.
+Sentences say what a value is, never how large it is, so that they hold whatever a table says. What cannot be written so
+is among the `claims`: ``--check`` and ``--write`` fail if one is no longer true.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 
+from scipy.stats import kendalltau
 from typer.main import get_command
 
+import tsadbench
 from tsadbench.cli import app
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.studies.reproduction.paper import reference_rows
+from tsadbench.studies.tuning.page import method
 from tsadbench.utils.markdown import fill_blocks, number, table_lines
 
 ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md")
 METRICS = {
     "auroc": "AUROC",
     "auprc": "AUPRC",
@@ -36,7 +43,28 @@ METRICS = {
     "mcc": "MCC",
     "flagged": "Flagged",
 }
+# In which a row is held against the floors.
+MARKS = ("auroc", "auprc", "mcc")
 PYOD = "pyod/skab/strict/overall"
+TABLES = (
+    "skab/published/overall",
+    "skab/strict/overall",
+    "skab/skab/overall",
+    PYOD,
+    "tep/strict/detectable",
+    "pumploop/strict/overall",
+)
+# The rows and columns of docs/diagnostics that docs/diagnostics.md shows.
+SHOWN = {
+    "skab": ("dprgm", "mscred", "t2-q", "gdn", "mtad-gat", "isolation-forest", "sensor-range", "max-z",
+             "sensor-range[mean=10]", "all-positive", "random"),
+    "pumploop": ("t2", "vanilla-lstm", "mset", "gdn", "mscred", "dprgm", "nearest-neighbour", "max-z", "ridge",
+                 "random", "all-positive"),
+}  # fmt: skip
+COLUMNS = (
+    "detector", "AUPRC", "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "VUS-PR†",
+    "Aff-P†", "Aff-R†", "Aff-F1†",
+)  # fmt: skip
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
 
@@ -59,13 +87,9 @@ def summary(row: Mapping[str, str], metric: str) -> str:
 
 
 def cell(table: str, label: str, column: str) -> str:
-    """Return one cell of a committed leaderboard, the detector's rank, or how many rows were evaluated."""
-    if column == "rank":
-        ranked = [name for name, row in rows(table).items() if not is_floor(row)]
-        return f"{ranked.index(label) + 1}th"
+    """Return one cell of a committed leaderboard, or how many rows were evaluated."""
     if column == "n_rows":
-        content = json.loads((ROOT / "leaderboards" / f"{table}.json").read_text(encoding="utf-8"))
-        return next(f"{row['n_rows']:,}" for row in content["rows"] if row["label"] == label)
+        return next(f"{row['n_rows']:,}" for row in json_rows(table) if row["label"] == label)
     return summary(rows(table)[label], column)
 
 
@@ -82,44 +106,84 @@ def line_of(lines: Iterable[Sequence[str]], *first: str) -> Sequence[str]:
     return next(line for line in lines if tuple(line[: len(first)]) == first)
 
 
-def better_than_floors(table: str, metric: str) -> list[str]:
-    """Return the detectors whose mean is above every floor's, in alphabetical order."""
-    means = {label: float(row[f"{metric}_mean"]) for label, row in rows(table).items()}
-    best = max(mean for label, mean in means.items() if is_floor(rows(table)[label]))
-    return sorted(label for label, mean in means.items() if mean > best)
+@cache
+def json_rows(table: str) -> Sequence[dict]:
+    """Return a committed leaderboard's rows as JSON has them."""
+    return json.loads((ROOT / "leaderboards" / f"{table}.json").read_text(encoding="utf-8"))["rows"]
 
 
+def listed(labels: Iterable[str], nothing: str = "none") -> str:
+    """Return names as a sentence lists them."""
+    names = [f"`{label}`" for label in labels]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names) or nothing
+
+
+def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
+    """Return the means of a table's floors, or of its other rows, by label; undefined ones are left out."""
+    values = {label: row[f"{metric}_mean"] for label, row in rows(table).items() if is_floor(row) == floor}
+    return {label: float(value) for label, value in values.items() if value}
+
+
+def above_floors(table: str, metric: str) -> str:
+    """Return the rows whose mean is above every floor's."""
+    best = max(means(table, metric, floor=True).values())
+    return listed(sorted(label for label, mean in means(table, metric, floor=False).items() if mean > best))
+
+
+def best(table: str, metric: str, kind: str) -> str:
+    """Return the best row of a kind, "floor" or "detector", with its value."""
+    found = means(table, metric, floor=kind == "floor")
+    label = max(found, key=lambda name: found[name])
+    return f"`{label}` ({cell(table, label, metric)})"
+
+
+def flagging(table: str, share: str) -> str:
+    """Return how many of the rows that are no floors flag more than a share of the evaluated rows, "4 of 15"."""
+    shares = means(table, "flagged", floor=False).values()
+    return f"{sum(one > float(share) for one in shares)} of {len(shares)}"
+
+
+def agreement(first: str, second: str) -> str:
+    """Return Kendall's tau between the orders by AUPRC of the rows, floors included, that two tables share."""
+    both = [{**means(table, "auprc", floor=True), **means(table, "auprc", floor=False)} for table in (first, second)]
+    shared = sorted(set(both[0]) & set(both[1]))
+    return number(float(kendalltau(*([values[label] for label in shared] for values in both)).statistic), 2)
+
+
+COMPUTED: Mapping[str, Callable[..., str]] = {
+    "above": above_floors,
+    "best": best,
+    "flagging": flagging,
+    "agreement": agreement,
+}
+
+
+@cache
 def facts() -> dict[str, str]:
-    """Return what sentences say, by name."""
-    audit, comparison = page_rows("audits/skab.md"), page_rows("comparisons/skab-strict.md")
-    tuned, found = page_rows("tuning-dprgm.md", "skab"), {}
-    for objective, *counts in re.findall(
-        r"^- `(\w+)`: of (\d+) cases better than the defaults in (\d+), worse in (\d+)",
-        (ROOT / "docs/tuning.md").read_text(encoding="utf-8"),
-        re.M,
-    ):
-        found |= {f"tuning {objective} {name}": n for name, n in zip(("cases", "better", "worse"), counts, strict=True)}
-    theirs = [label for label in rows(PYOD) if ":" in label]
-    best = max(theirs, key=lambda label: float(rows(PYOD)[label]["auprc_mean"]))
-    robust = [f"`{label}`" for label in better_than_floors(PYOD, "prac_f1")]
+    """Return what sentences say beside cells and what is computed, by name."""
+    audit = page_rows("audits/skab.md")
+    flow = {line[0]: line for line in audit if line[1:2] == ["Volume Flow RateRMS"]}
+    cells = [line for line in page_rows("reproduction.md") if len(line) == 6 and all(map(str.isdigit, line[1:]))]
+    counts = [sum(int(line[i]) for line in cells) for i in range(1, 6)]
     with (ROOT / "leaderboards/paper/graph_source_ablation_20_runs.csv").open(encoding="utf-8") as file:
         drawn = next(
             row
             for row in csv.DictReader(file)
             if (row["detector"], row["split"], row["metric"]) == ("dprgm[graph=random]", "overall", "auroc")
         )
-    return found | {
-        "comparison dprgm mean": line_of(comparison, "dprgm")[2],
-        "comparison sensor-range mean": line_of(comparison, "sensor-range")[2],
-        "comparison dprgm sensor-range p": line_of(comparison, "dprgm", "sensor-range")[8],
+    card = tomllib.loads((Path(tsadbench.__file__).parent / "datasets/skab.toml").read_text(encoding="utf-8"))
+    paper = reference_rows().values["skab", "published", "overall", "gdn"]
+    return {
+        **dict(
+            zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
+        ),
+        **{f"paper gdn {metric}": paper[metric].text() for metric in ("recall", "prac_f1", "auroc")},
         "random graph auroc": Summary(float(drawn["ours_mean"]), float(drawn["ours_std"])).text(),
-        "pyod number": str(len(theirs)),
-        "pyod best": f"`{best}`",
-        "pyod best auprc": summary(rows(PYOD)[best], "auprc"),
-        "pyod above floors in prac_f1": f"{', '.join(robust[:-1])} and {robust[-1]}",
-        "tuned dprgm before": line_of(tuned, "`dprgm[epochs=4]`", "defaults")[5].partition("(")[0],
-        "tuned dprgm after": _injected(tuned)[5].partition("(")[0],
-        "tuned dprgm agreement": _injected(tuned)[3],
+        "skab sessions": str(len(card["sessions"])),
+        "pyod number": str(sum(":" in label for label in rows(PYOD))),
+        "flow trained": flow["valve1"][2],
+        "flow valve1": flow["valve1"][3],
+        "flow valve2": flow["valve2"][3],
         "audit position": number(float(line_of(audit, "position")[1]), 3),
         "audit time": number(float(line_of(audit, "time")[1]), 3),
         "audit longest gap": re.findall(r"the longest: (\d+) s", (ROOT / "docs/audits/skab.md").read_text("utf-8"))[0],
@@ -128,39 +192,73 @@ def facts() -> dict[str, str]:
     }
 
 
-def _injected(tuned: Iterable[Sequence[str]]) -> Sequence[str]:
-    return next(line for line in tuned if line[1] == "injection")
-
-
 def claims() -> dict[str, bool]:
-    """Return the statements that the text makes without a number."""
-    strict, published = rows("skab/strict/overall"), rows("skab/published/overall")
-    floors = ("sensor-range", "max-z")
-    tuned = page_rows("tuning-dprgm.md", "skab")
-    after, sensor_range = float(_injected(tuned)[5].partition("(")[0]), float(strict["sensor-range"]["auprc_mean"])
+    """Return the statements that the pages make without a number."""
+    audit = (ROOT / "docs/audits/pumploop.md").read_text(encoding="utf-8")
+    quirks = rows("skab/published/overall")["gdn[quirks=on]"]
+    paper = reference_rows().values["skab", "published", "overall", "gdn"]
+    apart = {
+        metric: abs(float(quirks[f"{metric}_mean"]) - paper[metric].mean) for metric in ("recall", "prac_f1", "auroc")
+    }
     return {
-        f"on {table} both floors are before DPR-GM, and DPR-GM before all others": all(
-            float(board[floor]["auprc_mean"]) > float(board["dprgm"]["auprc_mean"]) for floor in floors
-        )
-        and next(iter(board)) == "dprgm"
-        for table, board in (("strict", strict), ("published", published))
-    } | {
-        "under published DPR-GM beats every floor on the group other": not rows("skab/published/other")["dprgm"][
-            "below_floor"
-        ],
-        "under skab GDN has the best AUROC, and DPR-GM is below a floor": _leads("skab/skab/overall", "gdn", "auroc")
-        and bool(rows("skab/skab/overall")["dprgm"]["below_floor"]),
-        "none of PyOD and scikit-learn is above the floors in AUROC or AUPRC": not better_than_floors(PYOD, "auroc")
-        and not better_than_floors(PYOD, "auprc"),
-        "tuned DPR-GM is above sensor-range": after > sensor_range,
-        "tuning DPR-GM gains on all three data sets": "`injection`: of 3 cases better than the defaults in 3,"
-        in (ROOT / "docs/tuning-dprgm.md").read_text(encoding="utf-8"),
+        "the audit of pumploop finds nothing that reveals the labels": "- ✗" not in audit and "- · " not in audit,
+        "the normalisation explains GDN's recall and Prac-F1, not its AUROC": apart["auroc"] > 0.05
+        and max(apart["recall"], apart["prac_f1"]) < 0.05,
     }
 
 
-def _leads(table: str, label: str, metric: str) -> bool:
-    means = {name: float(row[f"{metric}_mean"]) for name, row in rows(table).items() if not is_floor(row)}
-    return max(means, key=lambda name: means[name]) == label
+def floors_table() -> list[str]:
+    """Return a table that holds every committed leaderboard's best row against its best floor."""
+    lines = []
+    for table in TABLES:
+        above = (above_floors(table, metric) for metric in MARKS)
+        lines.append(
+            [
+                f"[{table}](leaderboards/{table}.md)",
+                best(table, "auprc", "floor"),
+                best(table, "auprc", "detector"),
+                *above,
+            ]
+        )
+    header = [
+        "table",
+        "best floor (AUPRC)",
+        "best detector (AUPRC)",
+        *(f"above every floor in {METRICS[m]}" for m in MARKS),
+    ]
+    return table_lines(header, lines)
+
+
+def seeds_table() -> list[str]:
+    """Return a table of the seeds behind each committed leaderboard's rows."""
+    lines = []
+    for table in TABLES:
+        counted = sorted((len(row["seeds"]), row["label"]) for row in json_rows(table) if row["status"] == "ok")
+        cells = [
+            f"{count} seed{'s' * (count > 1)}: {len(labels := list(group))} row{'s' * (len(labels) > 1)}"
+            for count, group in groupby(counted, key=lambda pair: pair[0])
+        ]
+        first = {row["seeds"][0] for row in json_rows(table) if row["seeds"]}
+        lines.append([f"[{table}]({table}.md)", ", ".join(reversed(cells)), ", ".join(map(str, sorted(first)))])
+    return table_lines(["table", "rows by their number of seeds", "first seed"], lines)
+
+
+def diagnostics_table(name: str) -> list[str]:
+    """Return the rows and columns of a page of docs/diagnostics that docs/diagnostics.md shows."""
+    header, _, *lines = page_rows(f"diagnostics/{name}.md")
+    every = {
+        line[0].split()[-1]: dict(zip(header, line, strict=True))
+        for line in reversed(lines)
+        if len(line) == len(header)
+    }
+    return table_lines(
+        COLUMNS, ([every[label][column] for column in COLUMNS] for label in SHOWN[name] if label in every)
+    )
+
+
+def comparison() -> list[str]:
+    """Return the lines that `tsadbench compare` printed."""
+    return (ROOT / "docs/comparisons/skab-strict.md").read_text(encoding="utf-8").splitlines()
 
 
 def published_table() -> list[str]:
@@ -186,44 +284,63 @@ def command_table() -> list[str]:
     return table_lines(["command", "what it does"], lines)
 
 
+BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
+    "published table": published_table,
+    "commands": command_table,
+    "floors": floors_table,
+    "seeds": seeds_table,
+    "comparison": comparison,
+    "how tuning is done": lambda: method().splitlines(),
+    **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
+}
+
+
+def value(name: str) -> str:
+    """Return a value by the name of its fact.
+
+    Raises
+    ------
+    KeyError
+        If there is no such fact.
+    """
+    word, *arguments = name.split()
+    if word in COMPUTED:
+        return COMPUTED[word](*arguments)
+    return facts()[name] if name in facts() else cell(word, *arguments)
+
+
 def generated(text: str) -> str:
-    """Return README.md's text with every block and value brought up to date.
+    """Return a page's text with every block and value brought up to date.
 
     Raises
     ------
     KeyError
         If a marker names a block or a fact that does not exist.
     """
-    blocks = {"published table": published_table, "commands": command_table}
-    named = facts()
-
-    def value(found: re.Match[str]) -> str:
-        parts = found[2].split()
-        fact = named[found[2]] if found[2] in named else cell(*parts)
-        return f"{found[1]}{fact}{found[3]}"
-
-    return _VALUE.sub(value, fill_blocks(text, lambda name: blocks[name]()))
+    return _VALUE.sub(
+        lambda found: found[1] + value(found[2]) + found[3], fill_blocks(text, lambda name: BLOCKS[name]())
+    )
 
 
 def main() -> int:
-    """Check or rewrite README.md; exit code 1 if it is out of date, or claims what no longer holds."""
+    """Check or rewrite the pages; exit code 1 if one is out of date, or claims what no longer holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--check", action="store_true", help="report what differs")
-    action.add_argument("--write", action="store_true", help="rewrite it")
-    parser.add_argument("--file", type=Path, default=ROOT / "README.md")
+    action.add_argument("--write", action="store_true", help="rewrite them")
+    parser.add_argument("--file", type=Path, action="append", help="a page; may be repeated (default: all)")
     arguments = parser.parse_args()
-    text = arguments.file.read_text(encoding="utf-8")
-    current = generated(text)
     wrong = [f"no longer true: {claim}" for claim, holds in claims().items() if not holds]
-    if arguments.write:
-        arguments.file.write_text(current, encoding="utf-8")
-    else:
-        old, new = text.splitlines(), current.splitlines()
-        wrong += [f"expected: {line}" for line in new if line not in old]
-        wrong += [f"found:    {line}" for line in old if line not in new]
-        if text != current:
-            wrong.append("README.md differs from what is committed: run `make readme`")
+    for page in arguments.file or [ROOT / name for name in PAGES]:
+        text = page.read_text(encoding="utf-8")
+        current = generated(text)
+        if arguments.write:
+            page.write_text(current, encoding="utf-8")
+        elif text != current:
+            old, new = text.splitlines(), current.splitlines()
+            wrong += [f"expected: {line}" for line in new if line not in old]
+            wrong += [f"found:    {line}" for line in old if line not in new]
+            wrong.append(f"{page.name} differs from what is committed: run `make readme`")
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

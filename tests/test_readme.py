@@ -1,4 +1,4 @@
-"""README.md says what is committed: its generated parts are current, its commands exist, its links lead somewhere."""
+"""README.md and other pages: their generated parts are current, their commands exist, their links lead somewhere."""
 
 from __future__ import annotations
 

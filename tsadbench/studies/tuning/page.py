@@ -1,4 +1,4 @@
-"""The page ``docs/tuning.md``: written from comparisons, never by hand."""
+"""The page of a tuning study: written from comparisons, never by hand."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ def page(comparisons: Sequence[TuningComparison], command: str) -> str:
     by_dataset: dict[str, list[TuningComparison]] = {}
     for comparison in comparisons:
         by_dataset.setdefault(comparison.dataset, []).append(comparison)
-    return (
-        (files(__package__) / "page.md")
-        .read_text(encoding="utf-8")
-        .format(
-            command=command,
-            trials=settings.trials,
-            folds=settings.folds,
-            no_difference=_NO_DIFFERENCE,
-            reading="\n".join(_reading(comparisons)),
-            tables="\n\n".join(f"## {dataset}\n\n{_table(group)}" for dataset, group in by_dataset.items()),
-            searched=_searched(),
-            slot=SLOT,
-            faults=_faults(),
-        )
+    results = _template("page.md").format(
+        command=command,
+        trials=settings.trials,
+        folds=settings.folds,
+        no_difference=_NO_DIFFERENCE,
+        reading="\n".join(_reading(comparisons)),
+        tables="\n\n".join(f"## {dataset}\n\n{_table(group)}" for dataset, group in by_dataset.items()),
     )
+    return f"{results}\n{method()}"
+
+
+def method() -> str:
+    """Return the part that holds without results, in Markdown: how the search goes, and which faults it plants."""
+    return _template("method.md").format(searched=_searched(), slot=SLOT, faults=_faults())
+
+
+def _template(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _searched() -> str:
