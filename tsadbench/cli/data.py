@@ -104,6 +104,7 @@ def validate(
     A recording of which the default protocol evaluates no row is wrong as well.
     """
     from tsadbench.base.dataset import DataOptions
+    from tsadbench.base.sessions import sessions_of
     from tsadbench.datasets.loading import card_loader
     from tsadbench.execution.plan import require_evaluated
     from tsadbench.execution.request import DEFAULT_PROTOCOL
@@ -122,6 +123,9 @@ def validate(
     )
     for split, members in data.splits.items():
         typer.echo(f"  split     {split}: {len(members)} recordings")
+    sessions = sessions_of(data)
+    names = list(dict.fromkeys(sessions[recording.id] for recording in data.test))
+    typer.echo(f"  sessions  {len(names)} under test, {'declared' if data.sessions else 'inferred'}: {_first(names)}")
     typer.echo(f"  prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}")
     for note in data.notes:
         typer.echo(f"  note      {note}")

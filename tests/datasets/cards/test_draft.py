@@ -238,6 +238,14 @@ def test_validate_lists_all_and_exits_2(plant, edit, tsadbench):
     assert "Traceback" not in found.err
 
 
+def test_the_draft_suggests_sessions_and_validate_tells_which_there_are(plant, edit, tsadbench):
+    assert "# [sessions]\n" in draft_card(plant)
+    inferred = tsadbench("data", "validate", plant / "card.toml")
+    assert "sessions  2 under test, inferred: test/c, test/d" in inferred.out
+    card = edit("[train]", '[sessions]\nmonday = ["*"]\n[train]')
+    assert "sessions  1 under test, declared: monday" in tsadbench("data", "validate", card).out
+
+
 @pytest.mark.parametrize("command", [["data", "validate"], ["run", "-d", "max-z", "--dataset"]])
 def test_a_recording_in_two_sessions_is_one_line_and_exit_code_2(plant, edit, tsadbench, command):
     card = edit("[train]", '[sessions]\none = ["*"]\ntwo = ["test/c"]\n[train]')

@@ -42,6 +42,12 @@ _TIME_FORMATS = (
     "%Y/%m/%d %H:%M:%S",
 )
 
+_SESSIONS = """
+# Recordings of one stretch of operation (a run, a day) resemble each other, and statistics count stretches. Put each
+# training and test recording into one; without this table, shared rows and times tell which belong together.
+# [sessions]
+# monday = ["train/1", "test/*"]"""
+
 
 @dataclass(slots=True)
 class _Look:
@@ -200,6 +206,7 @@ def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Itera
     yield from _columns(tables, normal)
     yield from _missing(tables)
     yield from _splits(tables, normal)
+    yield from _SESSIONS.splitlines()
 
 
 def _files(tables: Sequence[_Look]) -> Iterable[str]:
