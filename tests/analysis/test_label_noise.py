@@ -14,7 +14,8 @@ from tests.helpers.plans import make_plan
 from tests.helpers.protocol_plant import SENSORS, plant
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
-from tsadbench.analysis.label_noise import label_changes, of_rows, of_scores
+from tsadbench.analysis.label_changes import label_changes
+from tsadbench.analysis.label_noise import of_rows, of_scores
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.selection import select

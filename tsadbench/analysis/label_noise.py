@@ -10,43 +10,16 @@ from statistics import fmean
 import numpy as np
 
 from tsadbench.analysis.curves import average_precision
+from tsadbench.analysis.label_changes import LabelChange
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored
 from tsadbench.base.recording import Recording
-from tsadbench.base.shared_rows import shared_rows
-from tsadbench.errors import ContractError, StoreError, UsageError
+from tsadbench.errors import ContractError, StoreError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.progress import progress
-
-# In rows: both directions; after each event.
-SHIFTS = (1, 5, 10)
-MARGINS = (10, 60)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelChange:
-    """Other labels than the given ones.
-
-    Parameters
-    ----------
-    name
-        What tables call it.
-    rows
-        For each test recording's id: [n_rows], True where anomalous.
-    left_out
-        [n_rows] each: rows that do not count; None if all do.
-    """
-
-    name: str
-    rows: Mapping[str, BoolArray]
-    left_out: Mapping[str, BoolArray] | None = None
-
-    def counted(self, name: str) -> BoolArray:
-        """Return [n_rows], which rows of a recording count."""
-        return np.ones_like(self.rows[name]) if self.left_out is None else ~self.left_out[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,51 +83,6 @@ class LabelNoise:
             if now is not None and (before := given.auprc[label]) is not None
         ]
         return max(moves, key=lambda move: abs(move[0]), default=None)
-
-
-def label_changes(
-    data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
-) -> tuple[LabelChange, ...]:
-    """Return the given labels, then others; a change that would leave out no row is none.
-
-    Labels that are shifted keep their length: the first or last one is repeated at the border. Contradictory rows stand
-    in several test recordings, anomalous in one and normal in another (the same time and values; without times, the
-    same values). A margin is made of the normal rows after an event.
-
-    Parameters
-    ----------
-    data
-        Recordings and labels.
-    shifts
-        Over how many rows labels are shifted, earlier and later; None for those of `SHIFTS` that fit all recordings.
-    margins
-        How many rows after each event are left out; None for `MARGINS`.
-
-    Raises
-    ------
-    UsageError
-        If a number is below 1, or a shift at least as long as the shortest test recording.
-    """
-    truth = data.labels.rows
-    shortest, name = min((len(rows), name) for name, rows in truth.items())
-    for shift in shifts or ():
-        if not 0 < shift < shortest:
-            raise UsageError(
-                f"labels shifted by {shift} rows: expected 1 to {shortest - 1}; recording {name!r} has {shortest} rows"
-            )
-    for margin in margins or ():
-        if margin < 1:
-            raise UsageError(f"a margin of {margin} rows after an event: expected at least 1")
-    fitting = [shift for shift in SHIFTS if shift < shortest] if shifts is None else shifts
-    changes = [LabelChange("as given", truth)]
-    for shift in sorted({sign * shift for shift in fitting for sign in (-1, 1)}):
-        side = f"{abs(shift)} {'row' if abs(shift) == 1 else 'rows'} {'later' if shift > 0 else 'earlier'}"
-        changes.append(LabelChange(side, {name: _shifted(rows, shift) for name, rows in truth.items()}))
-    changes.append(LabelChange("contradictory rows out", truth, _contradictory(data)))
-    for margin in sorted(set(MARGINS if margins is None else margins)):
-        after = {name: _margin(rows, margin) for name, rows in truth.items()}
-        changes.append(LabelChange(f"{margin} rows after events out", truth, after))
-    return tuple(change for change in changes if change.left_out is None or any(map(np.any, change.left_out.values())))
 
 
 def of_scores(
@@ -317,23 +245,3 @@ def _change_places(before: Mapping[str, float | None], now: Mapping[str, float |
     for (high, first_now, first), (low, second_now, second) in combinations(sorted(both, reverse=True), 2):
         if high > low and first_now < second_now:
             yield first, second
-
-
-def _shifted(rows: BoolArray, shift: int) -> BoolArray:
-    """Return labels ``shift`` rows later (below 0: earlier); the one at the border is repeated."""
-    return rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)]
-
-
-def _margin(rows: BoolArray, margin: int) -> BoolArray:
-    """Return which rows are normal, with an anomalous one among the ``margin`` before them."""
-    anomalous = np.concatenate([np.zeros(margin + 1, dtype=np.int64), np.cumsum(rows)])
-    return ~rows & (anomalous[margin:-1] > anomalous[: -margin - 1])
-
-
-def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
-    test, truth = data.dataset.test, data.labels.rows
-    numbers = shared_rows(test, untimed="by value")
-    anomalous = {int(number) for one, rows in zip(test, numbers, strict=True) for number in set(rows[truth[one.id]])}
-    normal = {int(number) for one, rows in zip(test, numbers, strict=True) for number in set(rows[~truth[one.id]])}
-    both = np.array(sorted((anomalous & normal) - {-1}), dtype=np.int64)
-    return {one.id: np.isin(rows, both) for one, rows in zip(test, numbers, strict=True)}

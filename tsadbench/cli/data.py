@@ -174,7 +174,8 @@ def audit(
 
     from tsadbench.analysis.audit import audit as audit_data
     from tsadbench.analysis.audit.render import MARKS, markdown, tables
-    from tsadbench.analysis.label_noise import label_changes, of_rows
+    from tsadbench.analysis.label_changes import label_changes
+    from tsadbench.analysis.label_noise import of_rows
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.leaderboard.selection import select

@@ -12,7 +12,8 @@ from tsadbench._version import __version__
 from tsadbench.analysis.calibration.report import CalibrationReport, CalibrationRow, calibration_of
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
-from tsadbench.analysis.label_noise import label_changes, of_rows
+from tsadbench.analysis.label_changes import label_changes
+from tsadbench.analysis.label_noise import of_rows
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold
