@@ -113,6 +113,17 @@ def test_auprc_by_other_labels_stands_in_a_table_with_ranks_and_who_changes_plac
     assert opened.complaints == []
 
 
+def test_the_calibration_stands_below_the_thresholds(opened):
+    opened.see("thresholds")
+    found = opened.page.evaluate("() => board().calibration")
+    rows = opened.page.locator("#calibration-table tbody tr").all()
+    assert [row.locator("td").all_text_contents() for row in rows] == found["rows"]
+    assert opened.page.locator("#calibration-table th").all_text_contents() == found["header"]
+    assert opened.page.locator("#calibration-legend").text_content() == found["legend"]
+    assert "too few" in found["rows"][0]
+    assert opened.complaints == []
+
+
 def test_the_table_sorts_by_mouse_and_by_keyboard(opened):
     first = [float(text.split("(")[0].rstrip("↓")) for text in column(opened, "AUPRC")]
     assert first == sorted(first, reverse=True)
