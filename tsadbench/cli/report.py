@@ -18,7 +18,7 @@ def report(
         typer.Option(
             metavar="LABEL",
             help="Detector, as tables label it, whose curves and series to include; may be repeated (default: all "
-            "of up to 300 trials, else the best of each metric and the floors).",
+            "of up to 300 trials, else the best of each metric and the best floor).",
         ),
     ] = None,
     best: Annotated[

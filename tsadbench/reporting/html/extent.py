@@ -1,4 +1,4 @@
-"""What of a store a page holds: everything of a small one, the best and the floors of a large one."""
+"""What of a store a page holds: everything of a small one, the best of a large one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import metrics_of, ranked_means
+from tsadbench.leaderboard.cells import best_floors, metrics_of, ranked_means
 from tsadbench.leaderboard.ranking import Row
 
 # How many detectors of each metric have figures, if there are too many trials for all of them.
@@ -76,7 +76,7 @@ class Extent:
         else:
             n_best = BEST if best is None else best
             chosen = {key: _best(rows, n_best) for key, rows in some_tables.items()}
-            rule = f"the best {n_best} in each metric on the first split, and the floors that did not fail"
+            rule = f"the best {n_best} in each metric on the first split, and the best floor"
         n_metrics = max((len(row.metrics) for row in board.rows), default=0)
         n_rows = max(_FEWEST_ROWS, _ROWS // len(board.tables()))
         n_shown = min(len(board.rows), n_rows * len(board.tables()))
@@ -141,7 +141,7 @@ class Extent:
 
 
 def _best(rows: Sequence[Row], n_best: int) -> frozenset[str]:
-    chosen = {row.label for row in rows if row.ok and row.floor}
+    chosen = best_floors(rows, metrics_of(rows))
     for metric in metrics_of(rows):
         if metric.better is not None:
             ranked = sorted(
