@@ -9,13 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.main import get_command
 
+from tests.helpers.scripts import load_script
 from tsadbench.cli import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = ["README.md", "leaderboards/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 
 
 def readme(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -49,6 +51,20 @@ def test_a_changed_figure_and_a_changed_row_are_found_and_mended(tmp_path):
     assert checked.stderr.count(f"{figure}(") == checked.stderr.count(".9999(") == 2
     assert readme("--write", "--file", file).returncode == 0
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize("table", ["skab/strict/overall", "skab/skab/overall", "tep/strict/detectable"])
+@pytest.mark.parametrize("metric", ["auroc", "auprc", "mcc"])
+def test_who_is_above_the_floors_is_what_the_committed_table_says(table, metric):
+    script = load_script(ROOT / "docs/readme.py")
+    frame = pd.read_csv(ROOT / f"leaderboards/{table}.csv").set_index("detector")
+    floors, others = (frame[(frame.family == "floor") == kind][f"{metric}_mean"] for kind in (True, False))
+    above = sorted(others.index[others > floors.max()])
+    assert re.findall(r"`(.+?)`", script.above_floors(table, metric)) == above
+    assert script.best(table, metric, "floor").startswith(f"`{floors.idxmax()}` (")
+    assert script.best(table, metric, "detector").startswith(f"`{others.idxmax()}` (")
+    flagging = frame[frame.family != "floor"].flagged_mean
+    assert script.flagging(table, "0.9") == f"{(flagging > 0.9).sum()} of {len(flagging)}"
 
 
 @pytest.mark.parametrize("page", PAGES)
