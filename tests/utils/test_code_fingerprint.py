@@ -645,7 +645,7 @@ class TestOfWhatShips:
         classes = [load_detector(name) for name in NAMES]
         assert len({code_fingerprint(cls) for cls in classes}) == len(classes)
         files = {piece.file.name for piece in reached(load_detector("max-z"))}
-        assert files == {"max_z.py", "standardise.py", "row_blocks.py", "detector.py"}
+        assert files == {"max_z.py", "row_floor.py", "standardise.py", "row_blocks.py", "detector.py"}
 
     def test_packages_that_the_own_files_import(self):
         assert imported_packages(load_detector("dprgm")) == {"numpy", "torch", "torch_geometric"}
