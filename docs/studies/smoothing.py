@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -50,7 +52,7 @@ def judged(store: Store) -> Iterator[Line]:
     Raises
     ------
     UsageError
-        If there is none, or a row of the table cannot be judged again.
+        If there is none.
     """
     trials = [one for one in store.records() if one.protocol == PROTOCOL and one.dataset in SPLITS]
     if not trials:
@@ -58,7 +60,12 @@ def judged(store: Store) -> Iterator[Line]:
     for rows in ROWS:
         records, left_out = judge_smoothed(trials, store, load, rows)
         for row, reason in left_out.items():
-            raise UsageError(f"{store.path}: {row} cannot be judged again: {reason}")
+            print(f"{store.path}: {row} cannot be judged again: {reason}", file=sys.stderr)
+        kept = {(one.dataset, one.label) for one in records}
+        for one in {(one.dataset, one.label): one for one in trials}.values():
+            if (one.dataset, one.label) not in kept:
+                row = Row(records=(replace(one, status="error"),), split=SPLITS[one.dataset], metrics={})
+                yield line(row, rows) | {"status": "without scores"}
         for dataset, of_dataset in grouped(records, lambda one: one.dataset).items():
             for row in Leaderboard.from_records(of_dataset, [SPLITS[dataset]]).rows:
                 yield line(row, rows)
@@ -98,6 +105,7 @@ class Study:
     def __init__(self, lines: Sequence[Line]) -> None:
         ranked = [one for one in lines if one["status"] == "ok" and not one["leaky"]]
         self.first = {str(one["label"]): one for one in ranked if one["rows"] == 1}
+        self.absent = sorted({f"{one['label']} ({one['status']})" for one in lines if one["status"] != "ok"})
         self._lines = {(one["rows"], one["label"]): one for one in ranked}
         self.labels = sorted(self.first, key=lambda label: -(self.mean(label, 1) or 0.0))
 
@@ -144,7 +152,8 @@ def table(study: Study) -> list[str]:
         ranks = ", ".join(str(study.rank(label, rows) or "-") for rows in ROWS)
         cells = [optional_number(study.mean(label, rows, metric)) for metric in METRICS for rows in ROWS]
         lines.append([f"{label}{' (floor)' if first['floor'] else ''}", str(first["seeds"]), own, ranks, *cells])
-    return table_lines(header, lines)
+    absent = ["", f"Not in the table: {', '.join(study.absent)}."] if study.absent else []
+    return [*table_lines(header, lines), *absent]
 
 
 def summary(study: Study) -> list[str]:

@@ -74,6 +74,7 @@ def test_ranks_gains_and_who_changes_places_by_hand(script):
         ]
     )  # fmt: skip
     assert study.labels == ["one", "two", "floor"]
+    assert script.table(study)[-1] == "Not in the table: bad (timeout)."
     assert [study.rank(label, 1) for label in study.labels] == [1, 2, 3]
     assert [study.rank(label, 10) for label in study.labels] == [3, 1, 2]
     assert [study.gain(label, 10) for label in study.labels] == [pytest.approx(gain) for gain in (-0.2, 0.0, 0.15)]
@@ -105,6 +106,16 @@ def test_records_are_what_the_command_prints(script, tsadbench, tmp_path, monkey
         assert summary["mean"] == pytest.approx(after["metrics"][name]["mean"], abs=1e-9)
     assert "| max-z[mean=10] (floor) |" in script.PAGE.read_text() or "| max-z[mean=10] |" in script.PAGE.read_text()
     assert "old" not in script.RECORDS.read_text()
+
+
+def test_a_row_without_scores_is_named_and_not_in_the_table(script, tmp_path, capsys):
+    store = Store.create(tmp_path / "runs")
+    records = run_plan(make_plan(["max-z", "l2-z"], dataset="pumploop", floors=False), store)
+    (gone,) = [one.trial for one in records if one.label == "l2-z"]
+    (store.path / gone / "scores.npz").unlink()
+    study = script.Study(list(script.judged(store)))
+    assert (study.labels, study.absent) == (["max-z"], ["l2-z (without scores)"])
+    assert "l2-z (pumploop, strict) cannot be judged again" in capsys.readouterr().err
 
 
 def test_a_store_without_trials_of_the_study_is_refused(script, tmp_path):
