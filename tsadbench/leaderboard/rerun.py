@@ -65,7 +65,6 @@ def run_again(
             fits = (record for record in chosen.records if {record.label, record.detector} & {*detectors})
             chosen = replace(chosen, records=tuple(fits))
         if chosen.records:
-            _check_version(folder, chosen.records[0])
             dataset = next((card for card, name in cards.items() if name == chosen.dataset), chosen.dataset)
             cells += _compared(chosen, dataset, run, seeds, jobs, directory)
     if not cells:
@@ -73,11 +72,12 @@ def run_again(
     return cells
 
 
-def _check_version(folder: Path, record: Record) -> None:
+def _check_version(baseline: Baseline) -> None:
+    record = baseline.records[0]
     version = protocol_of(record).version
     if record.protocol_version != version:
         raise UsageError(
-            f"--baseline {folder}: the tables of {record.dataset} are of protocol {record.rules}, and version "
+            f"--baseline: the tables of {record.dataset} are of protocol {record.rules}, and version "
             f"{version} is installed: numbers of two versions are not compared. Make the tables anew "
             "(`tsadbench run --write`), or choose others by --dataset and --protocol"
         )
@@ -109,5 +109,6 @@ def _compared(
             data=directory,
             contributions=False,
         )
+        _check_version(baseline)
         records += run(make_plan(request))
     return compared_cells(baseline, records)
