@@ -180,6 +180,7 @@ def facts() -> dict[str, str]:
         **{f"paper gdn {metric}": paper[metric].text() for metric in ("recall", "prac_f1", "auroc")},
         "random graph auroc": Summary(float(drawn["ours_mean"]), float(drawn["ours_std"])).text(),
         "skab sessions": str(len(card["sessions"])),
+        "skab recordings": str(sum(line[1:2] == ["test"] for line in audit)),
         "pyod number": str(sum(":" in label for label in rows(PYOD))),
         "flow trained": flow["valve1"][2],
         "flow valve1": flow["valve1"][3],
