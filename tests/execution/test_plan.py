@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
-from tests.helpers.tiny import Distance, Guided
+from tests.helpers.tiny import Distance, Guided, Largest
 from tsadbench import Detector, PluginError, Traits, UsageError
 from tsadbench.execution.plan import floor_labels
 
@@ -53,6 +53,12 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
     assert set(floor_labels()) == {*shipped, *(f"{name}[mean=10]" for name in averaged), "largest"}
     assert {label for label, _ in labels(plan)} == set(floor_labels())
     assert all(trial.contender.floor for trial in plan.trials)
+
+
+def test_a_variant_with_a_parameter_that_the_floor_does_not_take_is_refused(small_data, monkeypatch):
+    monkeypatch.setattr(Largest, "floor_variants", classmethod(lambda cls: ({"mean": 10},)))
+    with pytest.raises(PluginError, match="largest: floor_variants names 'mean', which its constructor does not take"):
+        make_plan([], dataset=small_data)
 
 
 def test_a_variant_of_a_floor_that_is_asked_for_is_a_floor_and_planned_once(small_data):

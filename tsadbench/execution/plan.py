@@ -223,11 +223,17 @@ def floor_labels() -> tuple[str, ...]:
     Raises
     ------
     PluginError, MissingExtraError
-        If a floor cannot be imported.
+        If a floor cannot be imported, or a variant has a parameter that it does not take.
     """
-    classes = {name: load_detector(name) for name in floors()}
-    variants = {name: ({}, *cls.floor_variants()) for name, cls in classes.items()}
-    return tuple(format_label(name, classes[name], one) for name, several in variants.items() for one in several)
+    labels = []
+    for name in floors():
+        cls = load_detector(name)
+        known = {parameter.name for parameter in parameters_of(cls)}
+        for variant in ({}, *cls.floor_variants()):
+            if unknown := sorted(variant.keys() - known):
+                raise PluginError(f"{name}: floor_variants names {unknown[0]!r}, which its constructor does not take")
+            labels.append(format_label(name, cls, variant))
+    return tuple(labels)
 
 
 def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
