@@ -13,7 +13,7 @@ from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
-from tsadbench.results.trial_result import TrialResult
+from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import JsonValue
 
 
@@ -110,10 +110,11 @@ def judge_each(
     if sum(row.ok for row in rows) < 2:
         reasons = " ".join(takes_no_part(row) for row in rows if not row.ok)
         raise UsageError(f"fewer than two detectors can be compared. {reasons}")
+    episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
     found = tuple(Judged({}, {}) for _ in units)
     for row in rows:
         if row.ok:
-            results = [TrialResult(record, store, data) for record in row.records]
+            results = [TrialResult(record, store, data, episodes) for record in row.records]
             for kind, judged in zip(units, found, strict=True):
                 per_seed = [result.judge(kind) for result in results]
                 judged.means[row.label] = {name: _means([seed[name] for seed in per_seed]) for name in per_seed[0]}

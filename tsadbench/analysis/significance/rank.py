@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
 from tsadbench.leaderboard.selection import Selection, all_records, select
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
@@ -167,36 +167,51 @@ def _resampled(
 ) -> Iterator[Ranking]:
     """Yield the places of each split over resamples; of a split of one session only a note."""
     data, store = selection.load(), selection.store
-    rows = [row for row in selection.rows if all(store.has_scores(record.trial) for record in row.records)]
-    lacking = [f"{row.label}: its scores are not stored" for row in selection.rows if row not in rows]
-    selection = replace(selection, rows=tuple(rows), left_out=(*selection.left_out, *lacking))
-    if len(rows) < 2:
-        raise UsageError(f"{store.path}: expected two rows or more with stored scores. {'; '.join(selection.left_out)}")
-    scored = set(TrialResult(rows[0].first, store, data).recordings)
+    lacking = {row.label for row in selection.rows if not all(store.has_scores(one.trial) for one in row.records)}
+    selection = replace(
+        selection,
+        rows=tuple(row for row in selection.rows if row.label not in lacking),
+        left_out=(*selection.left_out, *(f"{label}: its scores are not stored" for label in lacking)),
+    )
+    if len(selection.rows) < 2:
+        reasons = "; ".join((f"found {len(selection.rows)}", *selection.left_out))
+        raise UsageError(f"{store.path}: expected two rows or more with stored scores, {reasons}")
+    scored = set(selection.only(selection.rows[0]).results(data, one_each=True)[0].recordings)
     session_of = sessions_of(data.dataset)
-    draws: dict[str, tuple[list[str], int, FloatArray | None]] = {}
+    sizes, draws = {}, {}
     for split in splits:
         names = [name for name in data.dataset.splits.get(split, ()) if name in scored]
         place = {name: i for i, name in enumerate(names)}
         sessions = [[place[name] for name in some] for some in grouped(names, session_of.__getitem__).values()]
-        draws[split] = (names, len(sessions), draw(sessions, resamples, seed) if len(sessions) > 1 else None)
-    values: dict[str, list[FloatArray]] = {split: [] for split in draws}
-    several = any(drawn is not None for _, _, drawn in draws.values())
-    for done, row in enumerate(rows if several else ()):
-        progress(done, len(rows), row.label)
-        results = [TrialResult(record, store, data) for record in row.records]
-        for split, (names, _, drawn) in draws.items():
-            if drawn is not None:
-                of_seeds = [resampled(result, metric.name, names, drawn) for result in results]
-                values[split].append(np.mean(of_seeds, axis=0))
-        progress(done + 1, len(rows))
-    for split, (names, n_sessions, drawn) in draws.items():
-        plain = replace(_ranking(selection, split, metric), n_sessions=n_sessions, n_recordings=len(names))
-        if drawn is not None:
-            yield _stable(plain, rows, np.stack(values[split]))
+        sizes[split] = (len(sessions), len(names))
+        if len(sessions) > 1:
+            draws[split] = (names, draw(sessions, resamples, seed))
+    values = _values(selection, data, metric, draws) if draws else {}
+    for split, (n_sessions, n_recordings) in sizes.items():
+        plain = replace(_ranking(selection, split, metric), n_sessions=n_sessions, n_recordings=n_recordings)
+        if split in values:
+            yield _stable(plain, selection.rows, values[split])
         else:
             note = "Not resampled: one session tells nothing of how ranks vary between sessions."
             yield replace(plain, places=(), notes=(note,))
+
+
+def _values(
+    selection: Selection,
+    data: LabelledDataset,
+    metric: Metric,
+    draws: Mapping[str, tuple[Sequence[str], FloatArray]],
+) -> dict[str, FloatArray]:
+    """Return each row's metric on each split and its resamples, [n_rows, 1 + n_resamples], the mean over seeds."""
+    values: dict[str, list[FloatArray]] = {split: [] for split in draws}
+    for done, row in enumerate(selection.rows):
+        progress(done, len(selection.rows), row.label)
+        results = selection.only(row).results(data)
+        for split, (names, drawn) in draws.items():
+            of_seeds = [resampled(result, metric.name, names, drawn) for result in results]
+            values[split].append(np.mean(of_seeds, axis=0))
+    progress(len(selection.rows), len(selection.rows))
+    return {split: np.stack(of_rows) for split, of_rows in values.items()}
 
 
 def _stable(plain: Ranking, rows: Sequence[Row], values: FloatArray) -> Ranking:
