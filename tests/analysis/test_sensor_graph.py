@@ -47,4 +47,4 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
     label = f"{__name__}:OwnGraph"
     graph = sensor_graph(TrialResult(replace(record, label=label, detector=label), store, data))
     assert graph.adjacency[0, 0] == 400.0
-    assert graph.title == f"{label}, seed 0 · small · protocol published"
+    assert graph.title == f"{label}, seed 0 · small · protocol published 2"
