@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ def wide_console() -> Console:
 
 def print_table(console: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of plain text: brackets in it are no markup."""
-    table = Table(*header, title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(
+        *(Column(Text(name)) for name in header),
+        title=Text(title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        pad_edge=False,
+    )
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)

@@ -103,7 +103,7 @@ def _rich(grid: Grid) -> Table:
         notes.append(f"{grid.n_left_out:,} more rows: `tsadbench leaderboard --rows 0`, or --format csv, has them")
     table.caption = "; ".join(notes) or None
     for i, name in enumerate(grid.header):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=True)
     styles = {1: "bold", 2: "underline"}
     for block, style in zip(grid.blocks, ("", "dim", "red"), strict=True):
         for row in block:
