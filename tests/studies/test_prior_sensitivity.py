@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,14 @@ from tests.helpers.records import record
 from tsadbench import UsageError
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.prior import Edge, Prior
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.datasets.pumploop import load
+from tsadbench.execution.records_file import read_records
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.studies.prior_sensitivity import PriorSensitivity, measure, page, variants
+from tsadbench.studies.prior_sensitivity import PriorSensitivity, measure, of_records, page, variants
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 PERTURBED = [
     "the prior", "the prior, half of its edges left out", "the prior, half as many invented",
@@ -87,6 +92,20 @@ def test_fewer_graphs_are_run_if_they_are_named():
     ]  # fmt: skip
     with pytest.raises(UsageError, match=r"expected a graph among \['drop', .*, found 'nome'"):
         variants(data, graphs=["nome"])
+
+
+@pytest.mark.skab
+def test_the_committed_page_is_what_its_records_say(skab_directory):
+    """docs/prior-sensitivity.md, from docs/prior-sensitivity.jsonl alone."""
+    text = (DOCS / "prior-sensitivity.md").read_text(encoding="utf-8")
+    command = text.partition("Written by `")[2].partition("`")[0]
+    records = read_records(DOCS / "prior-sensitivity.jsonl")
+    assert {record.status for record in records} == {"ok"}
+    names = dict.fromkeys(record.dataset for record in records)
+    data = [load_dataset(name)(DataOptions(directory=skab_directory)) for name in names]
+    assert {record.manifest["data_hash"] for record in records} == {one.dataset.content_hash for one in data}
+    results = [of_records(one, records) for one in data]
+    assert page(results, command, "prior-sensitivity.jsonl") == text
 
 
 def test_without_a_prior_there_is_nothing_to_measure():
