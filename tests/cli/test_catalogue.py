@@ -20,6 +20,13 @@ def test_info_tells_parameters_with_defaults_and_meaning_traits_and_paper(tsadbe
     assert tsadbench("info", "strict").out.endswith("Version of its rules\n  2\n")
 
 
+def test_info_tells_of_all_that_has_a_name(tsadbench):
+    """`skab` is a data set and a protocol."""
+    out = tsadbench("info", "skab").out
+    assert "train_rows=400" in out
+    assert "water pump" in out
+
+
 def test_info_tells_which_floors_runs_add_beside_one(tsadbench):
     assert "max-z[mean=10]" in tsadbench("info", "max-z").out
     assert "runs add" not in tsadbench("info", "t2").out

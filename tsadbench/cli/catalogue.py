@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
@@ -52,31 +52,50 @@ def info(
     ],
 ) -> None:
     """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper."""
-    kind = _kind(name)
-    if kind == "datasets":
-        loader = load_dataset(name)
-        typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
-        typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
-    elif kind == "protocols":
-        protocol = load_protocol(name)
-        _print_class(protocol)
-        typer.echo(f"\nVersion of its rules\n  {protocol.version}")
-    elif kind == "families":
-        typer.echo(load_library(name).description)
-        typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
-    else:
-        cls = load_detector(name)
-        _print_class(cls)
-        note = getattr(cls, "note", "")
-        if note:
-            typer.echo(f"\nNote\n  {note}")
-        if variants := cls.floor_variants():
-            labels = ", ".join(format_label(name, cls, variant) for variant in variants)
-            typer.echo(f"\nFloors that runs add beside it\n  {labels}")
-        typer.echo("\nTraits")
-        traits = cls().declared_traits()
-        for field in traits.__dataclass_fields__:
-            typer.echo(f"  {field:<20} {format_value(getattr(traits, field))}")
+    for place, kind in enumerate(_kinds(name)):
+        if place:
+            typer.echo("")
+        _INFORM[kind](name)
+
+
+def _inform_of_data_set(name: str) -> None:
+    loader = load_dataset(name)
+    typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
+    typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
+
+
+def _inform_of_protocol(name: str) -> None:
+    protocol = load_protocol(name)
+    _print_class(protocol)
+    typer.echo(f"\nVersion of its rules\n  {protocol.version}")
+
+
+def _inform_of_family(name: str) -> None:
+    typer.echo(load_library(name).description)
+    typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
+
+
+def _inform_of_detector(name: str) -> None:
+    cls = load_detector(name)
+    _print_class(cls)
+    note = getattr(cls, "note", "")
+    if note:
+        typer.echo(f"\nNote\n  {note}")
+    if variants := cls.floor_variants():
+        labels = ", ".join(format_label(name, cls, variant) for variant in variants)
+        typer.echo(f"\nFloors that runs add beside it\n  {labels}")
+    typer.echo("\nTraits")
+    traits = cls().declared_traits()
+    for field in traits.__dataclass_fields__:
+        typer.echo(f"  {field:<20} {format_value(getattr(traits, field))}")
+
+
+_INFORM: Mapping[Kind, Callable[[str], None]] = {
+    "detectors": _inform_of_detector,
+    "families": _inform_of_family,
+    "protocols": _inform_of_protocol,
+    "datasets": _inform_of_data_set,
+}
 
 
 def _list_family(family: str) -> None:
@@ -114,13 +133,16 @@ def _origins(kind: Kind) -> list[tuple[str, str]]:
     return [(name, _origin([entry for entry in registered if entry.name == name])) for name in names]
 
 
-def _kind(name: str) -> Kind:
+def _kinds(name: str) -> list[Kind]:
+    """Return all that a name stands for: ``skab`` is a data set and a protocol."""
     if ":" in name:
-        return "detectors"
-    kinds = {entry.name: kind for kind in _KINDS for entry in entries(kind)}
-    if name not in kinds:
-        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, kinds)}")
-    return kinds[name]
+        return ["detectors"]
+    names = {kind: {entry.name for entry in entries(kind)} for kind in _KINDS}
+    kinds = [kind for kind in _KINDS if name in names[kind]]
+    if not kinds:
+        known = tuple(sorted(set().union(*names.values())))
+        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
+    return kinds
 
 
 def _print_class(cls: type) -> None:
