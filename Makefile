@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics calibration coverage smoothing tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics calibration coverage smoothing sizes tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -148,6 +148,10 @@ coverage: $(STAMP)
 # Who gains if all scores are averaged alike, from the stores behind the leaderboards: docs/studies/smoothing.md.
 smoothing: $(STAMP)
 	$(BIN)/python docs/studies/smoothing.py --store runs/strict --store runs/tep --store runs/pumploop
+
+# What networks lose by being smaller than published: docs/studies/sizes.md. It goes on where it was interrupted.
+sizes: $(STAMP)
+	$(BIN)/python docs/studies/sizes.py
 
 # Does tuning without labels help? Studies and runs are kept: it goes on where it was. One point at a time, so that a
 # search hangs on its seed alone; to use several cores, start it for one data set each first (--dataset skab, ...).
