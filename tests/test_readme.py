@@ -85,3 +85,10 @@ def test_links_lead_somewhere(page):
     path = ROOT / page
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
         assert (path.parent / target).exists(), target
+
+
+def test_the_changelog_says_nothing_twice():
+    """Branches that both append to it are merged by union, which can double it."""
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    starts = [line for line in lines if line.startswith(("# ", "## ", "### ", "- "))]
+    assert [line for line in starts if starts.count(line) > 1] == []

@@ -99,7 +99,7 @@ def test_a_table_is_sound_whatever_its_names(board):
     nasty = replace(record(NASTY, dataset=NASTY, notes=(f"{NASTY}\nand more",)), protocol="strict[q=0.01]")
     text = Leaderboard.from_records([nasty]).to_latex()
     check(text)
-    assert r"\label{tab:a-b-c-5-x-strict-q-0-01-overall}" in text
+    assert r"\label{tab:a-b-c-5-x-strict-q-0-01-2-overall}" in text
     assert r"\texttt{a\_b[c=\$5\%\&\#\{x\}\textasciicircum{}\textasciitilde{}\textbackslash{}" in text
 
 
@@ -132,7 +132,7 @@ def test_the_caption_and_the_notes_say_what_it_is(board):
     assert "d, split overall, protocol strict" in caption
     assert r"100 rows, 35.0\% anomalous" in caption
     assert "over seeds 0--1" in caption
-    assert r"\label{tab:d-strict-overall}" in text
+    assert r"\label{tab:d-strict-2-overall}" in text
     assert r"$^{\dagger}$ a floor that no detector beats" in text
     assert "* chosen with the test labels: an upper bound, not a result" in text
     assert r"it uses the its\_own test rows" in text

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
+from tsadbench.base.protocol import Metric
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import COST_COLUMNS
 from tsadbench.leaderboard.cells import grids, legend
 from tsadbench.leaderboard.ranking import Summary
-from tsadbench.leaderboard.throughput import compact, pareto_front
+from tsadbench.leaderboard.throughput import compact, front_of, pareto_front
 
 
 def old(made: Record) -> Record:
@@ -153,3 +154,12 @@ def test_the_front_is_what_no_other_point_beats(points):
     }
     firsts = [points[name][0] for name in front]
     assert all(a >= b for a, b in itertools.pairwise(firsts))
+
+
+def test_rows_that_are_not_ranked_are_on_no_front():
+    plain, leaky, silent = (record(label, auprc=auprc) for label, auprc in (("a", 0.5), ("b", 0.9), ("c", 0.8)))
+    silent = replace(silent, splits={name: replace(one, coverage=0.9) for name, one in silent.splits.items()})
+    board = Leaderboard.from_records([plain, replace(leaky, leaky="test rows"), silent])
+    assert front_of(board.rows, Metric("auprc", "AUPRC"), "fit_seconds") == ["a"]
+    whole = Leaderboard.from_records([plain, leaky])
+    assert front_of(whole.rows, Metric("auprc", "AUPRC"), "fit_seconds") == ["b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -66,6 +67,8 @@ def test_each_version_has_its_table_its_places_and_its_floors(mixed):
     assert {row.label: row.below_floor for row in mixed.rows}["then"] is None  # its version has no floor
     texts = (mixed.to_markdown(), mixed.to_latex(), mixed.to_html())
     assert all("protocol strict 1" in text and "protocol strict 2" in text for text in texts)
+    labels = re.findall(r"\\label\{(.*?)\}", mixed.to_latex())
+    assert labels == ["tab:d-strict-2-overall", "tab:d-strict-1-overall"]
 
 
 def test_a_line_says_what_the_older_rows_are(mixed):

@@ -118,7 +118,7 @@ def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -
     with progress_bar("Judging", time_left=True):
         records, left_out = judge_smoothed(all_records(store), store, load, rows)
     for reason, alike in grouped(left_out, left_out.__getitem__).items():
-        typer.echo(f"note: left out, for they cannot be judged again: {', '.join(alike)}: {reason}", err=True)
+        typer.echo(f"note: left out, because they cannot be judged again: {', '.join(alike)}: {reason}", err=True)
     if not records:
         raise UsageError(f"--smoothing {rows}: no trial of {store.path} can be judged again")
     return records

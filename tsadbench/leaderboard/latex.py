@@ -67,7 +67,7 @@ def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:
             r"\begin{table*}",
             r"\centering",
             rf"\caption{{{_caption(grid, rows)}}}",
-            rf"\label{{tab:{_slug(first.dataset)}-{_slug(first.protocol)}-{_slug(first.split)}}}",
+            rf"\label{{tab:{_slug(first.dataset)}-{_slug(first.rules)}-{_slug(first.split)}}}",
             r"\scriptsize",
             r"\setlength{\tabcolsep}{3pt}",
             rf"\begin{{tabular}}{{l{'r' * (len(grid.header) - 1)}}}",

@@ -152,6 +152,7 @@ def test_flags_before_an_event_that_scores_which_look_ahead_may_owe_to_it(record
 
 def test_the_narrative_says_the_same(record):
     text = " ".join(narrative(explain(result(record, look_ahead=3), "r")).split())
+    assert f"protocol {record.protocol} {record.protocol_version}: " in text
     assert "1 of 2 events found; 2 false alarms, 2 of 4 normal rows flagged." in text
     assert "its score exceeds 2. The threshold comes from the tail of the training scores" in text
     assert "about one normal row in 1,000" in text

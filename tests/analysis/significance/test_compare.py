@@ -127,7 +127,7 @@ class TestNumbers:
         assert any("declares no sessions" in note and "count as one: r0 + r1" in note for note in found.notes)
         alone = compare(made, SECOND, FIRST, independent=True)
         assert len(alone.sessions) == 12
-        assert any("Not independent, for they share rows: r0 and r1." in note for note in alone.notes)
+        assert any("Not independent, because they share rows: r0 and r1." in note for note in alone.notes)
 
     def test_recordings_of_one_class_are_left_out_and_counted(self, made):
         found = compare(made, SECOND, FIRST)
@@ -228,7 +228,9 @@ class TestSessions:
         wrong = {name: name for name in data.dataset.sessions}
         data = data._replace(dataset=replace(data.dataset, sessions=wrong))
         notes = self.compared(data, tmp_path / "wrong").notes
-        assert any(note.startswith("Not independent, for they share rows: r0.0 and r0.1, r1.0 and") for note in notes)
+        assert any(
+            note.startswith("Not independent, because they share rows: r0.0 and r0.1, r1.0 and") for note in notes
+        )
 
     def test_nothing_is_said_of_sessions_that_are_declared_well(self, tmp_path):
         notes = self.compared(self.plant(6, copies=2, declared=True), tmp_path / "well").notes

@@ -20,14 +20,10 @@ def matrix(n: int, *gaps: float, seed: int = 0) -> Matrix:
     return Matrix(tuple(f"r{i}" for i in range(n)), tuple("abcdefgh"[: len(columns)]), np.stack(columns, axis=1))
 
 
-def alone(given: Matrix):
-    return tuple((unit,) for unit in given.units)
-
-
 @pytest.mark.parametrize(("n", "conclusive"), [(1, False), (5, False), (6, True)])
 def test_six_units_are_the_fewest_that_two_detectors_can_differ_on(n, conclusive):
     few = matrix(n, 0.3)
-    found = infer(few, alone(few))
+    found = infer(few)
     assert (found.tested, found.conclusive) == (conclusive, conclusive)
     assert found.conclusions[0].startswith("Described, not tested") is not conclusive
     assert any("significant" in sentence for sentence in found.conclusions) is False
@@ -38,9 +34,9 @@ def test_six_units_are_the_fewest_that_two_detectors_can_differ_on(n, conclusive
 def test_holm_asks_for_more_units():
     # Three pairs: 3 * 2 / 2^6 = .094, 3 * 2 / 2^7 = .047.
     six, seven = (matrix(n, 0.2, 0.4) for n in (6, 7))
-    assert infer(six, alone(six)).smallest_p == pytest.approx(3 / 32)
-    assert not infer(six, alone(six)).conclusive
-    found = infer(seven, alone(seven))
+    assert infer(six).smallest_p == pytest.approx(3 / 32)
+    assert not infer(six).conclusive
+    found = infer(seven)
     assert found.conclusive
     assert "b is better than a (p = .047)." in found.conclusions
     assert "c is better than a (p = .047), b (p = .047)." in found.conclusions
@@ -48,45 +44,20 @@ def test_holm_asks_for_more_units():
 
 def test_where_lower_is_better_the_lower_one_is():
     seven = matrix(7, 0.3)
-    found = infer(seven, alone(seven), better="lower")
+    found = infer(seven, better="lower")
     assert "a is better than b (p = .016)." in found.conclusions
     assert (found.pairs[0].wins, found.pairs[0].losses) == (7, 0)
     assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
-def test_recordings_of_one_cluster_count_once():
-    eight = matrix(8, 0.3)
-    clusters = (("r0", "r1", "r2", "r3"), ("r4",), ("r5",), ("r6",), ("r7",))
-    found = infer(eight, clusters)
-    assert len(found.units.units) == 5
-    assert not found.conclusive
-    assert infer(eight, alone(eight)).conclusive
-
-
 def test_no_difference_is_no_equality():
     noise = np.random.default_rng(5).uniform(size=(12, 2))
     given = Matrix(tuple(f"r{i}" for i in range(12)), ("a", "b"), noise)
-    found = infer(given, alone(given))
+    found = infer(given)
     assert found.conclusive
     assert found.conclusions[-1].startswith("Not significant at .05: 1 of 1 differences. That shows no equality")
     same = Matrix(given.units, ("a", "b"), np.stack([noise[:, 0]] * 2, axis=1))
-    assert "12 sessions, 0 of which differ, can give no p-value below 1.00" in infer(same, alone(same)).conclusions[0]
-
-
-@settings(deadline=None, max_examples=8)
-@given(st.integers(3, 9), st.integers(2, 4), st.integers(0, 8), st.integers(0, 99))
-@pytest.mark.slow
-def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
-    once = matrix(n, 0.05, -0.02, seed=seed)
-    place = doubled % n
-    units = (*once.units, *(f"copy{i}" for i in range(copies)))
-    again = Matrix(units, once.detectors, np.vstack([once.values, *[once.values[place]] * copies]))
-    clusters = [[unit] for unit in once.units]
-    clusters[place] += units[n:]
-    one, other = infer(once, alone(once)), infer(again, tuple(map(tuple, clusters)))
-    assert one.pairs == other.pairs
-    assert one.friedman == other.friedman
-    assert one.mean_ranks == other.mean_ranks
+    assert "12 sessions, 0 of which differ, can give no p-value below 1.00" in infer(same).conclusions[0]
 
 
 @settings(deadline=None, max_examples=8)
@@ -95,7 +66,7 @@ def test_doubling_a_cluster_changes_nothing(n, copies, doubled, seed):
 def test_the_order_of_the_recordings_changes_nothing(order):
     given = matrix(9, 0.1, 0.0)
     turned = given.only([given.units[place] for place in order])
-    one, other = infer(given, alone(given)), infer(turned, alone(turned))
+    one, other = infer(given), infer(turned)
     assert one.conclusions == other.conclusions
     assert [pair.p_holm for pair in one.pairs] == [pair.p_holm for pair in other.pairs]
     assert [pair.interval for pair in one.pairs] == [pair.interval for pair in other.pairs]
@@ -103,16 +74,12 @@ def test_the_order_of_the_recordings_changes_nothing(order):
 
 def test_what_cannot_be_compared():
     two = matrix(3, 0.1)
-    with pytest.raises(UsageError, match="found 1 detectors on 3 recordings"):
-        infer(Matrix(two.units, ("a",), two.values[:, :1]), alone(two))
+    with pytest.raises(UsageError, match="found 1 detectors on 3 sessions"):
+        infer(Matrix(two.units, ("a",), two.values[:, :1]))
     with pytest.raises(UsageError, match="1 of them with an undefined value"):
-        infer(
-            Matrix(two.units, two.detectors, np.where(two.values == two.values[0, 0], np.nan, two.values)), alone(two)
-        )
-    with pytest.raises(UsageError, match="hold each recording once"):
-        infer(two, (("r0", "r1"),))
-    with pytest.raises(UsageError, match="on 0 recordings"):
-        infer(Matrix((), two.detectors, np.zeros((0, 2))), ())
+        infer(Matrix(two.units, two.detectors, np.where(two.values == two.values[0, 0], np.nan, two.values)))
+    with pytest.raises(UsageError, match="on 0 sessions"):
+        infer(Matrix((), two.detectors, np.zeros((0, 2))))
 
 
 @pytest.mark.parametrize(
@@ -138,8 +105,3 @@ def test_it_says_how_many_sessions_a_difference_would_take():
     needed = [one.sessions_needed for one in several.pairs]
     assert f"about {min(needed)} to {max(needed)} sessions" in several.conclusions[1] or len(set(needed)) == 1
     assert len(infer(matrix(1, 0.3)).conclusions) == 1
-
-
-def test_without_clusters_each_unit_is_one():
-    eight = matrix(8, 0.3)
-    assert infer(eight).pairs == infer(eight, alone(eight)).pairs

@@ -1,4 +1,4 @@
-"""Units x detectors, and units taken together."""
+"""Units x detectors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ import pytest
 
 from tsadbench import UsageError
 from tsadbench.analysis.significance.matrix import Matrix
-
-
-def test_a_cluster_is_the_mean_of_its_recordings():
-    matrix = Matrix(("a", "b", "c"), ("x", "y"), np.array([[0.1, 0.2], [0.3, 0.4], [0.9, 0.7]]))
-    found = matrix.clustered((("a", "c"), ("b",)))
-    assert found.units == ("a + c", "b")
-    assert found.values == pytest.approx(np.array([[0.5, 0.45], [0.3, 0.4]]))
-    assert found.to_frame().loc["a + c", "x"] == 0.5
 
 
 def test_undefined_values_are_known():

@@ -125,7 +125,7 @@ class Explanation:
 
     Parameters
     ----------
-    label, seed, dataset, protocol, recording
+    label, seed, dataset, protocol, protocol_version, recording
         The trial and the recording.
     n_rows, n_evaluated
         The recording's rows, and those that the protocol evaluates.
@@ -153,6 +153,7 @@ class Explanation:
     seed: int
     dataset: str
     protocol: str
+    protocol_version: int
     recording: str
     n_rows: int
     n_evaluated: int
@@ -199,6 +200,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
         seed=record.seed,
         dataset=record.dataset,
         protocol=record.protocol,
+        protocol_version=record.protocol_version,
         recording=recording,
         n_rows=scored.recording.n_rows,
         n_evaluated=int(scored.evaluated.sum()),

@@ -35,7 +35,7 @@ def narrative(explanation: Explanation, width: int = 100) -> str:
 def _paragraphs(explanation: Explanation) -> Iterator[str]:
     yield (
         f"{explanation.label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, "
-        f"protocol {explanation.protocol}: {_summary(explanation)}"
+        f"protocol {explanation.protocol} {explanation.protocol_version}: {_summary(explanation)}"
     )
     yield _threshold(explanation.threshold, explanation.calibration)
     for number, event in enumerate(explanation.events, start=1):

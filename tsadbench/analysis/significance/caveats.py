@@ -75,7 +75,7 @@ def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, inde
         if independent:
             yield "Each recording is taken for a session of its own (--independent): p-values and intervals flatter."
         if sharing:
-            yield f"Not independent, for they share rows: {', '.join(sharing)}. P-values and intervals flatter."
+            yield f"Not independent, because they share rows: {', '.join(sharing)}. P-values and intervals flatter."
         return
     together = "; ".join(" + ".join(members) for members in sessions.values() if len(members) > 1)
     if together:
@@ -84,7 +84,7 @@ def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, inde
             f"sampling steps count as one: {together}."
         )
     else:
-        yield "The data set declares no sessions: each recording counts as one of its own, which flatters if it is not."
+        yield "The data set declares no sessions: each recording counts as its own, which flatters if it is not."
     if any(recording.time is None for recording in dataset.test):
         yield (
             "Recordings have no time, so rows were compared by values alone: a system at rest repeats them honestly. "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
-from tsadbench.analysis.significance.matrix import Clusters, Matrix
+from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import ROPE, Better, Pair, compare_pairs
 from tsadbench.analysis.significance.power import ALPHA, EFFECT, LEAST_FOR_TESTS, POWER
 from tsadbench.errors import UsageError
@@ -65,18 +65,13 @@ class Inference:
         return tuple(_conclusions(self))
 
 
-def infer(
-    matrix: Matrix, clusters: Clusters | None = None, *, better: Better = "higher", rope: float = ROPE
-) -> Inference:
-    """Compare the detectors of a matrix; below six independent units nothing is tested.
+def infer(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> Inference:
+    """Compare the detectors of a matrix; below six units nothing is tested.
 
     Parameters
     ----------
     matrix
-        [n_units, n_detectors] without NaN.
-    clusters
-        Names of units that are not independent of each other (recordings of one session), each unit in one of them:
-        they are averaged, and count once. None: each unit is independent.
+        [n_units, n_detectors] without NaN; its units are independent.
     better
         Whether a higher or a lower value is better.
     rope
@@ -85,24 +80,19 @@ def infer(
     Raises
     ------
     UsageError
-        If there are no units or fewer than two detectors, a value is undefined, or the clusters do not hold each unit
-        once.
+        If there are no units or fewer than two detectors, or a value is undefined.
     MissingExtraError
         If there are more than two detectors and statsmodels is not installed.
     """
     if len(matrix.detectors) < 2 or len(matrix.units) == 0 or not matrix.defined.all():
         raise UsageError(
-            f"expected two detectors or more with a value on each of one recording or more, found "
-            f"{len(matrix.detectors)} detectors on {len(matrix.units)} recordings, "
+            f"expected two detectors or more with a value on each of one session or more, found "
+            f"{len(matrix.detectors)} detectors on {len(matrix.units)} sessions, "
             f"{np.count_nonzero(~matrix.defined)} of them with an undefined value"
         )
-    clusters = tuple((unit,) for unit in matrix.units) if clusters is None else clusters
-    if sorted(member for members in clusters for member in members) != sorted(matrix.units):
-        raise UsageError("expected clusters that hold each recording once, and no other")
-    units = matrix.clustered(clusters)
-    pairs = compare_pairs(units, better=better, rope=rope)
-    tested = friedman(units) if len(units.units) >= LEAST_FOR_TESTS else None
-    return Inference(units, mean_ranks(units, better), tested, pairs, better)
+    pairs = compare_pairs(matrix, better=better, rope=rope)
+    tested = friedman(matrix) if len(matrix.units) >= LEAST_FOR_TESTS else None
+    return Inference(matrix, mean_ranks(matrix, better), tested, pairs, better)
 
 
 def _conclusions(inference: Inference) -> Iterator[str]:
@@ -111,9 +101,9 @@ def _conclusions(inference: Inference) -> Iterator[str]:
     units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
     if not inference.tested:
         yield (
-            f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few, for below {LEAST_FOR_TESTS} no "
-            f"difference, however large, has a p-value below {number(ALPHA, 2)}. Means and differences describe these "
-            f"sessions, and tell nothing about another one."
+            f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few. With fewer than "
+            f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below {number(ALPHA, 2)}. Means and "
+            f"differences describe these sessions and say nothing about any other."
         )
     elif inference.conclusive:
         yield f"{units} can give a p-value as small as {p_value(inference.smallest_p)}{_holm(inference)}."

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
 
-Clusters: TypeAlias = tuple[tuple[str, ...], ...]
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
 
@@ -65,22 +62,6 @@ class Matrix:
     def only(self, units: Sequence[str]) -> Matrix:
         """Return the rows of these units, in this order."""
         return Matrix(tuple(units), self.detectors, self.values[[self.units.index(unit) for unit in units]])
-
-    def clustered(self, clusters: Clusters) -> Matrix:
-        """Return a row for each cluster: the mean over its recordings.
-
-        Parameters
-        ----------
-        clusters
-            Each of the units in one of them.
-        """
-        means = [self.only(members).values.mean(axis=0) for members in clusters]
-        values = np.array(means, dtype=np.float64).reshape(len(clusters), len(self.detectors))
-        return Matrix(tuple(" + ".join(members) for members in clusters), self.detectors, values)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per unit and one column per detector."""
-        return pd.DataFrame(self.values, index=list(self.units), columns=list(self.detectors))
 
     def to_json(self) -> dict[str, Mapping[str, float | None]]:
         """Return the values by unit and detector; None where undefined."""
