@@ -68,14 +68,15 @@ leaderboards: leaderboards-strict leaderboards-skab reproduce leaderboards-publi
 leaderboards-published leaderboards-strict: leaderboards-%: $(STAMP)
 	$(BIN)/tsadbench run $(ALL) --protocol $* --seeds 5 $(FITS) --out runs/$* --write leaderboards > /dev/null
 
-# 34 fits a trial: the networks with one seed, and all others with five.
+# 34 fits a trial: the networks with one seed, and all others with five. The two slowest are held to 150 steps a fit.
+SKAB_NETWORKS = $(filter-out grelen mtad-gat,$(NETWORKS)) grelen[max_steps=150] mtad-gat[max_steps=150]
 leaderboards-skab: $(STAMP)
-	$(BIN)/tsadbench run $(NETWORKS:%=--detector '%') --no-floors --protocol skab --seeds 1 $(FITS) --out runs/skab > /dev/null
+	$(BIN)/tsadbench run $(SKAB_NETWORKS:%=--detector '%') --no-floors --protocol skab --seeds 1 $(FITS) --out runs/skab > /dev/null
 	$(BIN)/tsadbench run $(STATISTICS:%=--detector '%') --protocol skab --seeds 5 $(FITS) --out runs/skab > /dev/null
 	$(BIN)/tsadbench leaderboard runs/skab --write leaderboards
 
 # The other data sets, under strict; GDN's published quirk is only of interest beside the paper's tables. On tep's 52
-# variables the slow networks take many minutes a seed, and a step of MSCRED two seconds: it takes a hundred.
+# variables the slow networks take many minutes a seed; MSCRED, two seconds a step, is held to a hundred steps.
 leaderboards-tep leaderboards-pumploop: leaderboards-%: $(STAMP)
 	$(BIN)/tsadbench run $(SLOW:%=--detector '%') --no-floors --dataset $* --seeds $(SLOW_SEEDS) $(FITS) --out runs/$* > /dev/null
 	$(BIN)/tsadbench run $(OTHERS) --dataset $* --seeds $(SEEDS) $(FITS) --out runs/$* > /dev/null
