@@ -187,12 +187,12 @@ def test_every_data_set_and_protocol_of_a_store_is_ranked(runs, tmp_path):
         run_plan(make_plan(["max-z", "random"], dataset=data, floors=False, seeds=1), store)
     run_plan(make_plan(["max-z", "random"], dataset=PLANT, protocol="published", floors=False, seeds=1), store)
     found = package.rank(tmp_path / "runs")
-    assert {(one.dataset, one.protocol.split()[0]) for one in found.rankings} == {
+    assert {(one.dataset, one.protocol) for one in found.rankings} == {
         ("rankable", "strict"), ("plant", "strict"), ("rankable", "published"),
     }  # fmt: skip
     assert {one.dataset for one in package.rank(tmp_path / "runs", dataset="plant").rankings} == {"plant"}
     one = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, protocol="published", resamples=10)
-    assert {ranking.protocol.split()[0] for ranking in one.rankings} == {"published"}
+    assert {ranking.protocol for ranking in one.rankings} == {"published"}
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,7 @@ def test_formats(runs):
     assert (first["dataset"], first["split"], first["metric"], first["n_sessions"]) == (
         "rankable", "overall", "auprc", 8,
     )  # fmt: skip
+    assert (first["protocol"], first["protocol_version"]) == ("strict", 2)
     assert first["places"][0]["label"] == found.rankings[0].places[0].label
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 10

@@ -19,6 +19,7 @@ from tsadbench.base.sessions import sessions_of
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
 from tsadbench.leaderboard.selection import Selection, all_records, select
 from tsadbench.results.trial_result import protocol_of
@@ -151,13 +152,15 @@ def _ranking(selection: Selection, split: str, metric: Metric) -> Ranking:
     ranks = _ranks(np.array([mean for _, mean in values]), metric).tolist()
     return Ranking(
         dataset=selection.rows[0].dataset,
-        protocol=selection.rows[0].rules,
+        protocol=selection.rows[0].protocol,
+        protocol_version=selection.rows[0].first.protocol_version,
         split=split,
         metric=metric,
         places=_sorted(_place(row, value, rank_) for (row, value), rank_ in zip(values, ranks, strict=True)),
         notes=(
             *([f"{metric.title} is undefined for {', '.join(undefined)}."] if undefined else []),
             *(f"Without a rank: {reason}." for reason in selection.left_out),
+            *(str(note) for note in older_rules(records)),
         ),
     )
 
