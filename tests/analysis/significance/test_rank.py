@@ -155,11 +155,12 @@ def test_a_seed_gives_the_same_ranks_and_another_one_others(runs):
 
 
 def test_a_lower_metric_is_better_where_it_is(tmp_path):
-    plan = make_plan(
-        [TRUTH, OPPOSITE], dataset=PLANT, protocol="skab", floors=False, settings=["skab.train_rows=40"], seeds=1
-    )
+    data = plant(n_sessions=3)  # a fit for each of its recordings
+    plan = make_plan([TRUTH, OPPOSITE], dataset=data, protocol="skab", floors=False, settings=["skab.train_rows=40"])
     run_plan(plan, Store.create(tmp_path / "runs"))
-    found = package.rank(tmp_path / "runs", metric="mar", stability=True, dataset=PLANT, splits=["overall"])
+    found = package.rank(
+        tmp_path / "runs", metric="mar", stability=True, dataset=data, splits=["overall"], resamples=200
+    )
     rows = places(found)
     assert rows[TRUTH].value < rows[OPPOSITE].value
     assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
