@@ -129,7 +129,7 @@ def _splits(selection: Selection, asked: Sequence[str]) -> tuple[str, ...]:
         if split not in available:
             raise UsageError(f"{selection.rows[0].dataset} has no split {split!r}{nearest(split, available)}")
     if asked:
-        return tuple(asked)
+        return tuple(dict.fromkeys(asked))
     return available if len(available) <= _MOST_SPLITS else available[:1]
 
 
@@ -195,7 +195,7 @@ def _resampled(
         if split in values:
             yield _stable(plain, selection.rows, values[split])
         else:
-            note = "Not resampled: one session tells nothing of how ranks vary between sessions."
+            note = "Not resampled: one session says nothing about how ranks vary between sessions."
             yield replace(plain, places=(), notes=(note,))
 
 
@@ -233,7 +233,7 @@ def _stable(plain: Ranking, rows: Sequence[Row], values: FloatArray) -> Ranking:
     notes = []
     if n_sessions < LEAST_FOR_TESTS:
         notes.append(
-            f"{n_sessions} sessions are few: resamples hold these again and no other, and another session may change "
+            f"{n_sessions} sessions are few: resamples repeat these and contain no other, so another session may change "
             "the ranks by more than the intervals say."
         )
     if not defined.all():
