@@ -129,7 +129,9 @@ class TestOlderStores:
 
     def test_a_comparison_leaves_the_older_out(self, store, data):
         records, _ = judge_outdated(store.records(), store, lambda _: data)
-        assert [row.label for row in select(store.path, everything=True).rows] == ["tests.helpers.tiny:Distance"]
+        chosen = select(store.path, everything=True)
+        assert [row.label for row in chosen.rows] == ["tests.helpers.tiny:Distance"]
+        assert chosen.left_out == ("max-z: it was judged by strict 1",)
         with pytest.raises(UsageError, match=r"max-z was judged by strict 1, other trials of .* by a newer version"):
             select(store.path, detectors=["max-z"])
         board = with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, ("operational",))

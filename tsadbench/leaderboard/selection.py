@@ -36,7 +36,7 @@ class Selection:
     rows
         The chosen ones, in the order they were named, else by rank.
     left_out
-        Which detectors were not chosen because they failed, and why.
+        Which detectors were not chosen, and why: they failed, or an older version of the protocol judged them.
     """
 
     store: Store
@@ -138,14 +138,14 @@ def select(
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
     every = records_of_one(store, dataset=name, protocol=protocol)
     trials = by_label(_of_newest_version(every))
+    older = {record.label: record.rules for record in every if record.label not in trials}
     labels = tuple(dict.fromkeys(map(normal_label, detectors)))
     for label in labels:
         if label not in trials:
-            older = [record.rules for record in every if record.label == label]
             raise UsageError(
-                f"{label} was judged by {older[0]}, other trials of {runs} by a newer version: "
+                f"{label} was judged by {older[label]}, other trials of {runs} by a newer version: "
                 f"`tsadbench judge {runs}` judges its scores again; if they are gone, run it again"
-                if older
+                if label in older
                 else f"there is no detector {label!r} among these trials{nearest(label, trials)}"
             )
     if seed is not None:
@@ -160,10 +160,13 @@ def select(
         directory=directory,
         split=shown,
         rows=chosen if with_failed else _with_ok_trials(chosen, strictly=bool(labels)),
-        left_out=tuple(
-            f"{row.label}: {row.failure_count} trials"
-            for row in ranked
-            if not row.ok and (not labels or row.label in labels)
+        left_out=(
+            *(
+                f"{row.label}: {row.failure_count} trials"
+                for row in ranked
+                if not row.ok and (not labels or row.label in labels)
+            ),
+            *(f"{label}: it was judged by {rules}" for label, rules in older.items() if not labels),
         ),
     )
 

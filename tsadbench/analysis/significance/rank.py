@@ -233,8 +233,8 @@ def _stable(plain: Ranking, rows: Sequence[Row], values: FloatArray) -> Ranking:
     notes = []
     if n_sessions < LEAST_FOR_TESTS:
         notes.append(
-            f"{n_sessions} sessions are few: resamples repeat these and contain no other, so another session may change "
-            "the ranks by more than the intervals say."
+            f"{n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
+            "change the ranks by more than the intervals say."
         )
     if not defined.all():
         notes.append(f"{np.count_nonzero(~defined):,} resamples on which {metric.title} is undefined are left out.")

@@ -129,6 +129,7 @@ def _at_threshold(metric: str, tp: FloatArray, fp: FloatArray, fn: FloatArray, t
             "mcc": np.where(one_class, np.nan, (tp * tn - fp * fn) / np.sqrt(np.where(margins, margins, 1.0))),
             "far": fp / (fp + tn),
             "mar": fn / (tp + fn),
+            "flagged": (tp + fp) / (tp + fp + fn + tn),
         }
     return ratio.get(metric)
 
