@@ -20,13 +20,12 @@ default of `strict`; if they are equal, "training" does, which trains on more ro
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from study_files import Record, parser_of, read_records, write_page, write_records
 
 from tsadbench.analysis.calibration.clusters import FlaggedNormal, flagged_normal, run_of
 from tsadbench.base import Episode, Protocol, Scored
@@ -34,7 +33,7 @@ from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.plan import contender_from_label, make_protocol
 from tsadbench.registry import floors
-from tsadbench.utils.markdown import fill_blocks, number, table_lines
+from tsadbench.utils.markdown import number, table_lines
 from tsadbench.utils.threads import limited_threads
 from tsadbench_protocols.held_out import GAP, between, held_out
 
@@ -47,7 +46,7 @@ NETWORKS = ("dprgm", "lstm-ae")  # with seed 0, on the last tenth alone: they ta
 Q = 1e-3
 
 
-def measured(name: str) -> Iterator[dict[str, object]]:
+def measured(name: str) -> Iterator[Record]:
     """Yield a record of each stretch, detector and arm of a data set."""
     dataset = load_dataset(name)(DataOptions()).dataset
     strict, _ = make_protocol("strict", {"calibration": "training"})
@@ -92,7 +91,7 @@ def measured(name: str) -> Iterator[dict[str, object]]:
             yield from records
 
 
-def found(protocol: Protocol, scored: Scored) -> dict[str, object]:
+def found(protocol: Protocol, scored: Scored) -> Record:
     """Return the threshold of one fit, and the unseen rows that it flags."""
     threshold = protocol.threshold(scored)
     setting = np.concatenate(protocol.calibration_scores(scored))
@@ -109,30 +108,30 @@ def found(protocol: Protocol, scored: Scored) -> dict[str, object]:
     }
 
 
-def distance(record: dict[str, object]) -> float:
+def distance(record: Record) -> float:
     """Return |log10((observed + 1 / n) / q)|."""
     flagged = unseen_of([record])
     return float(abs(np.log10((flagged.share + 1 / flagged.n_rows) / Q)))
 
 
-def unseen_of(records: list[dict[str, object]]) -> FlaggedNormal:
+def unseen_of(records: list[Record]) -> FlaggedNormal:
     """Return the flagged rows of some unseen stretches together."""
     sizes = tuple(size for record in records for size in record["clusters"])
     return FlaggedNormal(sum(record["unseen_rows"] for record in records), sizes)
 
 
-def counting(records: list[dict[str, object]]) -> list[dict[str, object]]:
+def counting(records: list[Record]) -> list[Record]:
     """Return the records of pairs that the criterion counts."""
     with_held_out = {key(record) for record in records if record["held_out"]}
     return [record for record in records if key(record) in with_held_out]
 
 
-def key(record: dict[str, object]) -> tuple[object, ...]:
+def key(record: Record) -> tuple[object, ...]:
     """Return what the two arms of a pair have in common."""
     return record["dataset"], record["tenth"], record["detector"]
 
 
-def decision(records: list[dict[str, object]]) -> list[str]:
+def decision(records: list[Record]) -> list[str]:
     """Return the lines of the criterion's table, and what it decides."""
     counted = counting(records)
     groups = {"all": counted}
@@ -150,7 +149,7 @@ def decision(records: list[dict[str, object]]) -> list[str]:
     return [*table_lines(header, rows), "", f"The default of `strict` is `calibration={chosen}`."]
 
 
-def observed(records: list[dict[str, object]], dataset: str) -> list[str]:
+def observed(records: list[Record], dataset: str) -> list[str]:
     """Return the lines of a data set's table: the unseen stretches of each detector and arm together."""
     of_dataset = [one for one in records if one["dataset"] == dataset]
     header = ["detector", *(column for arm in ARMS for column in (arm, "rows", "clusters", "90 %", "excesses"))]
@@ -172,7 +171,7 @@ def observed(records: list[dict[str, object]], dataset: str) -> list[str]:
     return table_lines(header, rows)
 
 
-def names(records: list[dict[str, object]], field: str) -> list[object]:
+def names(records: list[Record], field: str) -> list[object]:
     """Return the values of a field in the order of their first records."""
     return list(dict.fromkeys(record[field] for record in records))
 
@@ -193,14 +192,14 @@ def block(name: str) -> list[str]:
     return observed(records, name)
 
 
-def read() -> list[dict[str, object]]:
+def read() -> list[Record]:
     """Return the committed records."""
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.is_file() else []
+    return read_records(RECORDS)
 
 
 def main() -> None:
     """Measure, or make the page's tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--dataset", action="append", default=[], help="measure on this data set; repeat for several")
     for name in parser.parse_args().dataset:
         records = []
@@ -208,9 +207,8 @@ def main() -> None:
             for record in measured(name):
                 records.append(record)
                 print(record["tenth"], record["detector"], record["calibration"], sum(record["clusters"]), flush=True)
-        kept = [record for record in read() if record["dataset"] != name]
-        RECORDS.write_text("".join(f"{json.dumps(record)}\n" for record in (*kept, *records)))
-    PAGE.write_text(fill_blocks(PAGE.read_text(), block))
+        write_records(RECORDS, [*(one for one in read() if one["dataset"] != name), *records])
+    write_page(PAGE, block)
 
 
 if __name__ == "__main__":

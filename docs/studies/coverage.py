@@ -10,19 +10,18 @@ report's interval, made of the same rows, is compared with the true rate of the 
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from scipy.signal import lfilter
 from scipy.stats import norm
+from study_files import Record, parser_of, read_records, write_page, write_records
 
 from tsadbench.analysis.calibration.clusters import FEWEST_CLUSTERS, FlaggedNormal, cross_fitted, rate_interval
 from tsadbench.base import FloatArray
 from tsadbench.execution.plan import make_protocol
-from tsadbench.utils.markdown import fill_blocks, number, table_lines
+from tsadbench.utils.markdown import number, table_lines
 
 PAGE = Path(__file__).with_suffix(".md")
 RECORDS = PAGE.with_suffix(".jsonl")
@@ -39,7 +38,7 @@ def ar1(phi: float, n_rows: int, rng: np.random.Generator) -> FloatArray:
     return np.concatenate([[first], series])
 
 
-def simulated(phi: float, q: float, repetitions: int, n_rows: int = ROWS) -> Iterator[dict[str, object]]:
+def simulated(phi: float, q: float, repetitions: int, n_rows: int = ROWS) -> Iterator[Record]:
     """Yield what each repetition reports, beside the true rate of the threshold that was set."""
     protocol, _ = make_protocol("strict", {"q": str(q)})
     for repetition in range(repetitions):
@@ -55,7 +54,7 @@ def simulated(phi: float, q: float, repetitions: int, n_rows: int = ROWS) -> Ite
         }
 
 
-def covered(records: list[dict[str, object]], *, sizes: bool = True) -> str:
+def covered(records: list[Record], *, sizes: bool = True) -> str:
     """Return how many intervals hold the true rate; without ``sizes`` each cluster counts as one row would."""
     held = 0
     for record in records:
@@ -65,9 +64,9 @@ def covered(records: list[dict[str, object]], *, sizes: bool = True) -> str:
     return f"{held} ({held / len(records):.0%})" if records else "-"
 
 
-def read() -> list[dict[str, object]]:
+def read() -> list[Record]:
     """Return the committed records."""
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()]
+    return read_records(RECORDS)
 
 
 def block(_: str) -> list[str]:
@@ -90,17 +89,12 @@ def block(_: str) -> list[str]:
 
 def main() -> None:
     """Simulate, or make the page's table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--repetitions", type=int, default=0)
     repetitions = parser.parse_args().repetitions
     if repetitions:
-        with RECORDS.open("w") as file:
-            for phi in PHIS:
-                for q in RISKS:
-                    file.writelines(
-                        f"{json.dumps(record, separators=(',', ':'))}\n" for record in simulated(phi, q, repetitions)
-                    )
-    PAGE.write_text(fill_blocks(PAGE.read_text(), block))
+        write_records(RECORDS, (record for phi in PHIS for q in RISKS for record in simulated(phi, q, repetitions)))
+    write_page(PAGE, block)
 
 
 if __name__ == "__main__":

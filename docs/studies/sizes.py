@@ -11,17 +11,16 @@ is not measured again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
+from study_files import Record, parser_of, read_records, write_page, write_records
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
@@ -33,11 +32,10 @@ from tsadbench.tuning.faults import KINDS, Plant, with_faults
 from tsadbench.tuning.folds import Fold, Reach, make_folds
 from tsadbench.tuning.objective import auprc
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.atomic_files import write_file
-from tsadbench.utils.markdown import fill_blocks, table_lines
+from tsadbench.utils.markdown import table_lines
 
-HERE = Path(__file__).parent
-RECORDS, PAGE = HERE / "sizes.jsonl", HERE / "sizes.md"
+PAGE = Path(__file__).with_suffix(".md")
+RECORDS = PAGE.with_suffix(".jsonl")
 
 
 class Division(NamedTuple):
@@ -62,7 +60,6 @@ DIVISIONS = {"skab": Division(5, Reach(101, 0), 2), "tep": Division(3, Reach(31,
 KIND_NAMES = tuple(kind.name for kind in KINDS)
 TESTED = ("test AUROC", "test AUPRC")
 
-Record: TypeAlias = dict[str, Any]
 # Ways of scoring that one fit offers.
 SCORINGS: Mapping[str, tuple[str, ...]] = {
     "grelen": tuple(f"statistic={name}" for name in ("reference", "difference", "deviation"))
@@ -163,8 +160,7 @@ def tested(detector: Detector, data: LabelledDataset, first: int) -> dict[str, f
 
 def kept() -> list[Record]:
     """Return the records that there are."""
-    lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.is_file() else []
-    return [json.loads(line) for line in lines]
+    return read_records(RECORDS)
 
 
 def block(name: str) -> list[str]:
@@ -241,17 +237,15 @@ def _over_seeds(values: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--write", action="store_true", help="measure nothing")
     if not parser.parse_args(arguments).write:
         torch.set_num_threads(1)
         known = {(one["dataset"], one["detector"], one["arguments"], one["seed"]) for one in kept()}
         for case in CASES:
             if (case.dataset, case.detector, case.arguments, case.seed) not in known:
-                for record in measured(case, load_dataset(case.dataset)(DataOptions())):
-                    with RECORDS.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(record) + "\n")
-    write_file(PAGE, fill_blocks(PAGE.read_text(encoding="utf-8"), block))
+                write_records(RECORDS, [*kept(), *measured(case, load_dataset(case.dataset)(DataOptions()))])
+    write_page(PAGE, block)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ smoothing.jsonl of its data set are replaced; no detector runs.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+
+from study_files import Record, page_of, parser_of, read_records, write_page, write_records
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.cli.live import progress_bar
@@ -26,7 +26,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.judging import judge_smoothed
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import fill_blocks, number, optional_number, table_lines
+from tsadbench.utils.markdown import number, optional_number, table_lines
 
 PAGE = Path(__file__).with_suffix(".md")
 RECORDS = PAGE.with_suffix(".jsonl")
@@ -38,15 +38,13 @@ METRICS = {"auprc": "AUPRC", "auroc": "AUROC", "mcc": "MCC"}
 _OWN = ("mean", "smoothing", "horizon")
 _NAMED = 5
 
-Line = dict[str, object]
-
 
 def load(name: str) -> LabelledDataset:
     """Return a data set; changed files are noted by its trials."""
     return load_dataset(name)(DataOptions(allow_changed=True))
 
 
-def judged(store: Store) -> Iterator[Line]:
+def judged(store: Store) -> Iterator[Record]:
     """Yield a line for each row and each mean, of the data sets of this study that a store has trials of.
 
     Raises
@@ -71,7 +69,7 @@ def judged(store: Store) -> Iterator[Line]:
                 yield line(row, rows)
 
 
-def line(row: Row, rows: int) -> Line:
+def line(row: Row, rows: int) -> Record:
     """Return what is kept of one row of one table."""
     parameters = row.first.parameters
     own = [value for name in _OWN if isinstance(value := parameters.get(name, 1), int)]
@@ -102,7 +100,7 @@ class Study:
         Of all rows of its tables, by each mean.
     """
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[Record]) -> None:
         ranked = [one for one in lines if one["status"] == "ok" and not one["leaky"]]
         self.first = {str(one["label"]): one for one in ranked if one["rows"] == 1}
         self.absent = sorted({f"{one['label']} ({one['status']})" for one in lines if one["status"] != "ok"})
@@ -112,7 +110,6 @@ class Study:
     def mean(self, label: str, rows: int, metric: str = "auprc") -> float | None:
         """Return a row's mean over its seeds."""
         found = self._lines.get((rows, label), {}).get("metrics", {})
-        assert isinstance(found, Mapping)
         return found[metric]["mean"] if metric in found else None
 
     def rank(self, label: str, rows: int) -> int | None:
@@ -188,20 +185,19 @@ def block(name: str) -> list[str]:
     return {"gains": summary, "table": table}[what](study) if study.labels else ["No records yet."]
 
 
-def read() -> list[Line]:
+def read() -> list[Record]:
     """Return the committed records."""
-    text = RECORDS.read_text(encoding="utf-8") if RECORDS.exists() else ""
-    return [json.loads(each) for each in text.splitlines()]
+    return read_records(RECORDS)
 
 
 def page() -> str:
     """Return the page, its blocks made from the records."""
-    return fill_blocks(PAGE.read_text(encoding="utf-8"), block)
+    return page_of(PAGE, block)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Judge stored trials again if stores are given; then make the page's tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--store", type=Path, action="append", default=[])
     lines = read()
     for path in parser.parse_args(arguments).store:
@@ -210,8 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         replaced = {one["dataset"] for one in made}
         lines = [one for one in lines if one["dataset"] not in replaced] + made
     lines.sort(key=lambda one: (list(SPLITS).index(str(one["dataset"])), one["rows"], one["label"]))
-    RECORDS.write_text("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in lines), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    write_records(RECORDS, lines)
+    write_page(PAGE, block)
 
 
 if __name__ == "__main__":

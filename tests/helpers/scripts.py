@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
 
 def load_script(file: Path) -> ModuleType:
-    """Return the module that a Python file makes; it does not run as a program."""
+    """Return the module that a Python file makes; its ``main`` does not run. It imports from its folder."""
     spec = importlib.util.spec_from_file_location(f"script_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
     return module

@@ -96,7 +96,8 @@ def test_a_row_without_all_scores_is_marked_and_never_bold():
         assert ("$\\triangle$ silent" if bold.startswith("\\") else "△ silent") in text
         assert "count as the worst case" in text
     (table,) = terminal(board.rows, 300)
-    names, auroc = (list(table.columns[i].cells) for i in (0, 1 + [c.header for c in table.columns[1:]].index("AUROC")))
+    headings = [str(column.header) for column in table.columns]
+    names, auroc = (list(table.columns[i].cells) for i in (0, headings.index("AUROC")))
     styles = dict(zip(map(str, names), (str(cell.style) for cell in auroc), strict=True))
     assert styles == {"△ silent": "", "whole": "bold", "other": "underline"}
     nothing = SplitJudgement(dict.fromkeys(("auroc", "auprc", "prac_f1")), 0, 0, 0.0)

@@ -15,6 +15,7 @@ from tests.helpers.plans import make_plan
 from tests.helpers.records import record
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics import with_diagnostics
+from tsadbench.analysis.significance.rank import rank
 from tsadbench.errors import StoreError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
@@ -128,12 +129,26 @@ class TestOlderStores:
 
     def test_a_comparison_leaves_the_older_out(self, store, data):
         records, _ = judge_outdated(store.records(), store, lambda _: data)
-        assert [row.label for row in select(store.path, everything=True).rows] == ["tests.helpers.tiny:Distance"]
+        chosen = select(store.path, everything=True)
+        assert [row.label for row in chosen.rows] == ["tests.helpers.tiny:Distance"]
+        assert chosen.left_out == ("max-z: it was judged by strict 1",)
+        with pytest.raises(UsageError, match=r"max-z was judged by strict 1, other trials of .* by a newer version"):
+            select(store.path, detectors=["max-z"])
         board = with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, ("operational",))
         assert {row.label: bool(row.diagnostics) for row in board.rows if row.split == "overall"} == {
             "tests.helpers.tiny:Distance": True,
             "max-z": False,
         }
+
+    def test_places_by_older_rules_are_said_to_be(self, store):
+        (ranking,) = (one for one in rank(store.path).rankings if one.split == "overall")
+        assert ranking.table[0].endswith("protocol strict 1")
+        assert any("rows of version 1 are shown as they were judged" in note for note in ranking.notes)
+
+    def test_a_failed_trial_of_a_newer_version_hides_no_older_one(self, store):
+        (made,) = (one for one in store.records() if one.label != "max-z")
+        store.replace_record(replace(made, status="timeout", protocol_version=3), made.trial)
+        assert [row.status for row in select(store.path, detectors=["max-z"]).rows] == ["ok"]
 
     def test_scores_are_not_laid_beside_metrics_of_other_rules(self, store, data):
         (made,) = (one for one in store.records() if one.label != "max-z")

@@ -15,10 +15,9 @@ from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_
 
 from tests.helpers.plans import make_plan
 from tests.helpers.records import record
+from tests.helpers.trials import make_plant
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics.compute import of_result
-from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.pumploop import load
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.score_arrays import scored_episodes
@@ -28,25 +27,27 @@ from tsadbench_protocols import pot
 
 DISTANCE = "tests.helpers.tiny:Distance"
 PROTOCOLS = ("strict", "published", "skab")
-ROWS = 10
+ROWS, TRAIN_ROWS = 10, 80
 
 
 @pytest.fixture(scope="module")
 def data():
-    return load(DataOptions())
+    return make_plant(460)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory, data) -> Store:
     made = Store.create(tmp_path_factory.mktemp("made") / "runs")
     for protocol in PROTOCOLS:
+        settings = [f"skab.train_rows={TRAIN_ROWS}"] if protocol == "skab" else []
         detectors = [DISTANCE, "all-positive", "random"]
-        run_plan(make_plan(detectors, dataset=data, protocol=protocol, floors=False, seeds=2), made)
+        plan = make_plan(detectors, dataset=data, protocol=protocol, settings=settings, floors=False, seeds=2)
+        run_plan(plan, made)
     return made
 
 
 def of(records, label: str, protocol: str = "strict"):
-    return next(one for one in records if (one.label, one.protocol) == (label, protocol))
+    return next(one for one in records if (one.label, one.protocol.partition("[")[0]) == (label, protocol))
 
 
 def pandas_mean(scores: np.ndarray) -> np.ndarray:
@@ -61,7 +62,7 @@ def evaluated(protocol: str, arrays: dict[str, np.ndarray], data) -> list[tuple[
         (series,) = test.values()
         counted = slice(30, len(series) - 9)
         return [(series[counted], np.concatenate(list(labels.values()))[counted])]
-    first, episode = (30, "all") if protocol == "strict" else (400, None)
+    first, episode = (30, "all") if protocol == "strict" else (TRAIN_ROWS, None)
     rows = {name: test.get(f"test/{episode or name}/{name}") for name in labels}
     pairs = [(scores[first:], labels[name][first:]) for name, scores in rows.items() if scores is not None]
     if protocol == "skab":
@@ -133,11 +134,11 @@ def test_a_row_of_which_a_seed_has_no_scores_is_left_out_and_named(store, data, 
     found, left_out = judge_smoothed(copy.records(), copy, lambda _: data, ROWS)
     assert {one.label for one in found if one.protocol == "strict"} == {DISTANCE, "all-positive"}
     assert [one.label for one in found].count("random") == 2 * (len(PROTOCOLS) - 1)
-    assert list(left_out) == ["random (pumploop, strict)"]
+    assert list(left_out) == ["random (plant, strict)"]
 
 
 def test_a_trial_that_failed_stays_a_failure(store, data):
-    failed = record("x", status="timeout", dataset="pumploop")
+    failed = record("x", status="timeout", dataset="plant")
     (found,), left_out = judge_smoothed([failed], store, lambda _: data, ROWS)
     assert (found.status, found.smoothing, left_out) == ("timeout", ROWS, {})
 
@@ -180,7 +181,9 @@ def test_a_record_keeps_its_smoothing_only_if_it_has_any():
     assert type(plain).from_json(averaged.to_json(), "here") == averaged
 
 
-def test_the_command_line(store, tsadbench, tmp_path):
+def test_the_command_line(tsadbench, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    run_plan(make_plan([DISTANCE, "all-positive", "random"], dataset="pumploop", floors=False, seeds=1), store)
     shown = tsadbench("leaderboard", store.path, "--smoothing", 10, "--split", "overall", "--format", "json")
     rows = json.loads(shown.out)["rows"]
     assert (shown.code, {row["smoothing"] for row in rows}, {row["split"] for row in rows}) == (0, {10}, {"overall"})

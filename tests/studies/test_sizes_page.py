@@ -29,6 +29,33 @@ def test_the_committed_page_comes_from_the_committed_records(study: ModuleType) 
     assert fill_blocks(page, study.block) == page
 
 
+def test_the_page_says_in_words_what_the_records_say_the_defaults_lose(study: ModuleType) -> None:
+    found = {}
+    for line in study.differences()[2:]:
+        dataset, detector, beside, _, ratios, gaps = (cell.strip().replace("`", "") for cell in line[1:-1].split("|"))
+        found[dataset, detector, beside] = [[float(one) for one in text.split()] for text in (ratios, gaps)]
+    loss, planted = ({key: both[i] for key, both in found.items()} for i in (0, 1))
+
+    assert found["skab", "vanilla-ae", "size=paper"] == [[1.0, 1.0], [0.0, 0.0]]
+    one, other = sorted(loss["skab", "lstm-vae", "size=paper"])
+    assert one < 1 < other
+    assert min(planted["skab", "lstm-vae", "size=paper"]) > 0
+    assert min(planted["skab", "mscred", "size=paper"]) > 0
+    assert min(loss["skab", "mscred", "channels=32"]) > 2
+    worse, better = planted["skab", "mscred", "channels=32"]
+    assert worse < 0 < better
+    statistics = [key for key in found if key[1] == "grelen"]
+    assert len(statistics) == len(study.SCORINGS["grelen"])
+    assert all(min(loss[key]) > 1 and min(planted[key]) > 0 for key in statistics)
+    assert min(loss["skab", "mtad-gat", "max_steps=150,size=paper"]) > 1
+    assert max(planted["skab", "mtad-gat", "max_steps=150,size=paper"]) < 0
+    assert max(loss["tep", "vanilla-ae", "size=paper"]) < 1
+    assert min(planted["tep", "vanilla-ae", "size=paper"]) > 0
+    for beside in ("hidden_size=32,latent_size=4", "size=paper"):
+        assert min(loss["tep", "lstm-vae", beside]) >= 1
+        assert max(planted["tep", "lstm-vae", beside]) < 0
+
+
 def test_every_case_was_measured_with_the_first_seed_and_none_twice(study: ModuleType) -> None:
     found = [(one["dataset"], one["detector"], one["arguments"], one["seed"], one["scoring"]) for one in study.kept()]
     assert len(set(found)) == len(found)

@@ -49,7 +49,7 @@ def load(options: DataOptions) -> LabelledDataset:
     """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
 
     The first test recording is normal; in each of the others, one of 21 faults begins with row 160. Each run of the
-    simulator is a session; ``d04`` and ``d05`` are one, for their first 160 rows are equal to the bit.
+    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ _SMOOTHED = (
 LEAKY = "⚠"
 INCOMPLETE = "△"
 _INCOMPLETE = (
-    f"{INCOMPLETE} left evaluated rows without a score: they count as the worst case, the normal ones as false alarms "
-    "and the anomalous ones as missed at every threshold; it has no place."
+    f"{INCOMPLETE} left evaluated rows without a score, and has no place. From version 2 of the protocols on, such "
+    "rows count as the worst case: the normal ones as false alarms, the anomalous ones as missed at every threshold."
 )
 STORED = "°"
 

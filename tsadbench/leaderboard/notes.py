@@ -45,7 +45,7 @@ def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
     notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
     notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
     notes += _unfinished_trainings(records)
-    notes += _older_rules(records)
+    notes += older_rules(records)
     for dataset in dict.fromkeys(record.dataset for record in records):
         notes += [Note(dataset, text) for text in _mixtures([one for one in records if one.dataset == dataset])]
     return tuple(dict.fromkeys(notes))
@@ -66,7 +66,7 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
             yield Note(dataset, f"{', '.join(sorted(label for *_, label in alike))}: {text}", protocol)
 
 
-def _older_rules(records: Sequence[Record]) -> Iterator[Note]:
+def older_rules(records: Sequence[Record]) -> Iterator[Note]:
     """Yield which rows another version of their protocol has judged than the installed one."""
     for dataset, protocol, version in dict.fromkeys(
         (one.dataset, one.protocol, one.protocol_version) for one in records

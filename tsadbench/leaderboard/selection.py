@@ -36,7 +36,7 @@ class Selection:
     rows
         The chosen ones, in the order they were named, else by rank.
     left_out
-        Which detectors were not chosen because they failed, and why.
+        Which detectors were not chosen, and why: they failed, or an older version of the protocol judged them.
     """
 
     store: Store
@@ -101,6 +101,8 @@ def select(
 ) -> Selection:
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
+    If two versions of the protocol judged the trials, those of the older one are left out.
+
     Parameters
     ----------
     runs
@@ -126,18 +128,26 @@ def select(
     Raises
     ------
     UsageError
-        If there is no store, data set, protocol, split, label or seed of this name, or no trial has status "ok".
+        If there is no store, data set, protocol, split, label or seed of this name, an older version of the protocol
+        judged the trials of a label, or no trial has status "ok".
     """
     store = Store.open(Path(runs))
     directory = None if data is None else Path(data)
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-    trials = by_label(records_of_one(store, dataset=name, protocol=protocol))
+    every = records_of_one(store, dataset=name, protocol=protocol)
+    trials = by_label(_of_newest_version(every))
+    older = {record.label: record.rules for record in every if record.label not in trials}
     labels = tuple(dict.fromkeys(map(normal_label, detectors)))
     for label in labels:
         if label not in trials:
-            raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, trials)}")
+            raise UsageError(
+                f"{label} was judged by {older[label]}, other trials of {runs} by a newer version: "
+                f"`tsadbench judge {runs}` judges its scores again; if they are gone, run it again"
+                if label in older
+                else f"there is no detector {label!r} among these trials{nearest(label, trials)}"
+            )
     if seed is not None:
         trials = _of_seed(trials, seed, labels)
     records = [record for of_label in trials.values() for record in of_label]
@@ -150,10 +160,13 @@ def select(
         directory=directory,
         split=shown,
         rows=chosen if with_failed else _with_ok_trials(chosen, strictly=bool(labels)),
-        left_out=tuple(
-            f"{row.label}: {row.failure_count} trials"
-            for row in ranked
-            if not row.ok and (not labels or row.label in labels)
+        left_out=(
+            *(
+                f"{row.label}: {row.failure_count} trials"
+                for row in ranked
+                if not row.ok and (not labels or row.label in labels)
+            ),
+            *(f"{label}: it was judged by {rules}" for label, rules in older.items() if not labels),
         ),
     )
 
@@ -167,9 +180,7 @@ def all_records(store: Store) -> Sequence[Record]:
 
 
 def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -> tuple[Record, ...]:
-    """Return a store's records of one data set and protocol, the newest of each label and seed.
-
-    If two versions of the protocol judged them, those of the older one are left out.
+    """Return a store's records of one data set and protocol, in whichever version.
 
     Parameters
     ----------
@@ -193,9 +204,14 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
         if name is not None and name not in names:
             raise UsageError(f"{store.path} holds no trial of the {what} {name!r}{nearest(name, names)}")
         records = [record for record in records if name in (None, getattr(record, attribute))]
-    newest = max(record.protocol_version for record in records)
-    of_newest = [one for one in records if one.protocol_version == newest or one.status != "ok"]
-    return tuple({(record.label, record.seed): record for record in of_newest}.values())
+    return tuple(records)
+
+
+def _of_newest_version(records: Sequence[Record]) -> tuple[Record, ...]:
+    """Return the newest record of each label and seed; trials that an older version judged than others are left out."""
+    newest = max((record.protocol_version for record in records if record.status == "ok"), default=0)
+    kept = [record for record in records if record.protocol_version == newest or record.status != "ok"]
+    return tuple({(record.label, record.seed): record for record in kept}.values())
 
 
 def normal_label(text: str) -> str:

@@ -19,6 +19,7 @@ from tsadbench.analysis.calibration.clusters import (
     run_of,
 )
 from tsadbench.base.protocol import Threshold
+from tsadbench.utils.markdown import fill_blocks
 
 COVERAGE = load_script(Path(__file__).parents[3] / "docs" / "studies" / "coverage.py")
 
@@ -117,4 +118,5 @@ def test_the_committed_study_covers_85_to_95_percent(phi, q):
 
 
 def test_the_page_is_made_of_its_records():
-    assert COVERAGE.fill_blocks(COVERAGE.PAGE.read_text(), COVERAGE.block) == COVERAGE.PAGE.read_text()
+    page = COVERAGE.PAGE.read_text(encoding="utf-8")
+    assert fill_blocks(page, COVERAGE.block) == page

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.scripts import load_script
+from tsadbench.utils.markdown import fill_blocks
 from tsadbench_protocols.strict import Strict
 
 STUDY = load_script(Path(__file__).parents[3] / "docs" / "studies" / "calibration.py")
@@ -41,8 +42,29 @@ def test_the_default_of_strict_is_the_one_that_the_records_decide():
 
 
 def test_the_page_is_made_of_its_records():
-    page = STUDY.PAGE.read_text()
-    assert STUDY.fill_blocks(page, STUDY.block) == page
+    page = STUDY.PAGE.read_text(encoding="utf-8")
+    assert fill_blocks(page, STUDY.block) == page
+
+
+def share(dataset: str, detector: str, calibration: str) -> float:
+    """Return the share of all unseen rows above the threshold."""
+    wanted = dataset, detector, calibration
+    records = [one for one in STUDY.read() if (one["dataset"], one["detector"], one["calibration"]) == wanted]
+    return sum(sum(one["clusters"]) for one in records) / sum(one["unseen_rows"] for one in records)
+
+
+def test_what_the_page_says_in_words_is_what_the_records_say():
+    """That shares rise with most detectors, which thresholds flag most rows on tep, and how many rows set a tail."""
+    detectors = dict.fromkeys(one["detector"] for one in STUDY.read())
+    for dataset in ("skab", "pumploop"):
+        rising = [share(dataset, name, "held-out") > share(dataset, name, "training") for name in detectors]
+        assert sum(rising) > len(rising) / 2
+    assert {name for name in detectors if share("tep", name, "training") > 0.5} == {"ridge", "t2"}
+    t2 = {(one["dataset"], one["tenth"], one["calibration"]): one for one in STUDY.read() if one["detector"] == "t2"}
+    for dataset in ("skab", "pumploop"):
+        assert t2[dataset, 10, "training"]["n"] == pytest.approx(7800, rel=0.01)
+        assert t2[dataset, 10, "held-out"]["n"] == pytest.approx(1500, rel=0.03)
+        assert t2[dataset, 10, "held-out"]["excesses"] == pytest.approx(30, abs=1)
 
 
 @pytest.mark.parametrize(

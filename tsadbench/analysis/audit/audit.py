@@ -141,7 +141,7 @@ def _about_predictors(predictors: tuple[Predictor, ...]) -> Iterator[Finding]:
     for predictor in predictors:
         name, auroc = predictor.name, predictor.auroc
         if auroc is None:
-            yield Finding(name, "note", f"{name}: no AUROC, for the test rows are of one class.")
+            yield Finding(name, "note", f"{name}: no AUROC, because the test rows are of one class.")
             continue
         # Position and time see no data: they should not predict at all, in either direction. A one-liner may.
         blind = name in meaning
@@ -215,7 +215,7 @@ def _about_constant(recordings: tuple[RecordingFacts, ...], n_sensors: int) -> F
 def _about_label_noise(noise: LabelNoise) -> Finding:
     missing = f" Without scores, and left out: {', '.join(noise.left_out)}." if noise.left_out else ""
     if noise.largest is None:
-        return Finding("label-noise", "note", f"Of {noise.about} no AUPRC is defined by other labels.{missing}")
+        return Finding("label-noise", "note", f"No AUPRC is defined for {noise.about}.{missing}")
     move, label, change = noise.largest
     sentence = f"Other labels move the AUPRC of {noise.about} by up to {move:+.4f} ({label}, {change})"
     moved = [one for one in noise.moved if one.change_places]

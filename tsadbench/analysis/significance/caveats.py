@@ -84,7 +84,10 @@ def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, inde
             f"sampling steps count as one: {together}."
         )
     else:
-        yield "The data set declares no sessions: each recording counts as its own, which flatters if it is not."
+        yield (
+            "The data set declares no sessions: each recording counts as one. If they are not independent, p-values "
+            "and intervals flatter."
+        )
     if any(recording.time is None for recording in dataset.test):
         yield (
             "Recordings have no time, so rows were compared by values alone: a system at rest repeats them honestly. "
@@ -98,13 +101,12 @@ def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
     episodes = list(protocol.episodes(dataset))
     if any(place.start for episode in episodes for place in protocol.places(episode, n_rows)):
         yield (
-            f"Protocol {name} joins the recordings into one series: windows cross their "
-            f"borders, so the first rows of each are scored with rows of another. They are less independent than they "
-            f"count here."
+            f"Protocol {name} joins the recordings into one series: windows cross their borders, so the first rows of "
+            "each are scored with rows of another. They are less independent than this comparison assumes."
         )
     if len(episodes) == 1 and len(n_rows) > 1:
         yield (
-            "One fit a seed scored all recordings: they tell how a difference varies over what is tested, not over "
+            "One fit per seed scored all recordings: they show how a difference varies with what is tested, not with "
             "what is trained on."
         )
 

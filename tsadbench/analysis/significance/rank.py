@@ -19,6 +19,7 @@ from tsadbench.base.sessions import sessions_of
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
 from tsadbench.leaderboard.selection import Selection, all_records, select
 from tsadbench.results.trial_result import protocol_of
@@ -128,7 +129,7 @@ def _splits(selection: Selection, asked: Sequence[str]) -> tuple[str, ...]:
         if split not in available:
             raise UsageError(f"{selection.rows[0].dataset} has no split {split!r}{nearest(split, available)}")
     if asked:
-        return tuple(asked)
+        return tuple(dict.fromkeys(asked))
     return available if len(available) <= _MOST_SPLITS else available[:1]
 
 
@@ -151,13 +152,15 @@ def _ranking(selection: Selection, split: str, metric: Metric) -> Ranking:
     ranks = _ranks(np.array([mean for _, mean in values]), metric).tolist()
     return Ranking(
         dataset=selection.rows[0].dataset,
-        protocol=selection.rows[0].rules,
+        protocol=selection.rows[0].protocol,
+        protocol_version=selection.rows[0].first.protocol_version,
         split=split,
         metric=metric,
         places=_sorted(_place(row, value, rank_) for (row, value), rank_ in zip(values, ranks, strict=True)),
         notes=(
             *([f"{metric.title} is undefined for {', '.join(undefined)}."] if undefined else []),
             *(f"Without a rank: {reason}." for reason in selection.left_out),
+            *(str(note) for note in older_rules(records)),
         ),
     )
 
@@ -192,7 +195,7 @@ def _resampled(
         if split in values:
             yield _stable(plain, selection.rows, values[split])
         else:
-            note = "Not resampled: one session tells nothing of how ranks vary between sessions."
+            note = "Not resampled: one session says nothing about how ranks vary between sessions."
             yield replace(plain, places=(), notes=(note,))
 
 
@@ -230,8 +233,8 @@ def _stable(plain: Ranking, rows: Sequence[Row], values: FloatArray) -> Ranking:
     notes = []
     if n_sessions < LEAST_FOR_TESTS:
         notes.append(
-            f"{n_sessions} sessions are few: resamples hold these again and no other, and another session may change "
-            "the ranks by more than the intervals say."
+            f"{n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
+            "change the ranks by more than the intervals say."
         )
     if not defined.all():
         notes.append(f"{np.count_nonzero(~defined):,} resamples on which {metric.title} is undefined are left out.")

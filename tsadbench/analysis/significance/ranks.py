@@ -75,8 +75,8 @@ class Ranking:
 
     Parameters
     ----------
-    dataset, protocol, split, metric
-        What they are ranked on, and by what.
+    dataset, protocol, protocol_version, split, metric
+        What they are ranked on, by which version of the rules they are judged, and by what they are ranked.
     places
         By rank.
     n_sessions, n_recordings
@@ -89,6 +89,7 @@ class Ranking:
 
     dataset: str
     protocol: str
+    protocol_version: int
     split: str
     metric: Metric
     places: tuple[Place, ...]
@@ -100,7 +101,8 @@ class Ranking:
     @property
     def table(self) -> Table:
         """Title, header and rows."""
-        title = f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {self.protocol}"
+        rules = f"{self.protocol} {self.protocol_version}"
+        title = f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {rules}"
         header = ["rank", "detector", "seeds", self.metric.title]
         if self.n_resamples is None:
             return title, header, [place.cells for place in self.places]
@@ -129,7 +131,7 @@ class Ranks:
         """What the columns mean."""
         shared = "Rank among all rows, floors (marked †) included; equal values share their mean rank."
         if any(place.coverage < 1.0 for ranking in self.rankings for place in ranking.places):
-            shared += f" {INCOMPLETE} left rows without a score, which count as the worst case."
+            shared += f" {INCOMPLETE} left rows without a score."
         if self.resampled is None:
             return shared
         return (
@@ -152,7 +154,7 @@ class Ranks:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per ranking and detector."""
-        shared = ("dataset", "protocol", "split")
+        shared = ("dataset", "protocol", "protocol_version", "split")
         return pd.DataFrame.from_records(
             [
                 {**{name: getattr(ranking, name) for name in shared}, "metric": ranking.metric.name, **asdict(place)}

@@ -120,11 +120,12 @@ def _at_threshold(metric: str, tp: FloatArray, fp: FloatArray, fn: FloatArray, t
     margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     one_class = (tp + fn == 0) | (tn + fp == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
+        f1 = 2 * tp / np.where(tp + fn, 2 * tp + fp + fn, np.nan)
         ratio = {
             "precision": tp / np.maximum(tp + fp, 1),
             "recall": tp / (tp + fn),
-            "prac_f1": 2 * tp / np.where(tp + fn, 2 * tp + fp + fn, np.nan),
-            "f1": 2 * tp / np.where(tp + fn, 2 * tp + fp + fn, np.nan),
+            "prac_f1": f1,
+            "f1": f1,
             "mcc": np.where(one_class, np.nan, (tp * tn - fp * fn) / np.sqrt(np.where(margins, margins, 1.0))),
             "far": fp / (fp + tn),
             "mar": fn / (tp + fn),

@@ -37,6 +37,8 @@ def show_calibration(
     if form != "table":
         texts = {"json": report.to_json, "csv": report.to_csv, "markdown": report.to_markdown}
         sys.stdout.write(texts[form]())
+        for line in report.left_out if form == "csv" else ():
+            sys.stderr.write(f"left out: {line}\n")
         return
     console = wide_console()
     for title, header, rows in report.tables():

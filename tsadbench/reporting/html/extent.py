@@ -76,7 +76,7 @@ class Extent:
         else:
             n_best = BEST if best is None else best
             chosen = {key: _best(rows, n_best) for key, rows in some_tables.items()}
-            rule = f"the best {n_best} in each metric on the first split, and the best floor"
+            rule = f"the best {n_best} detectors and the best floor in each metric on the first split"
         n_metrics = max((len(row.metrics) for row in board.rows), default=0)
         n_rows = max(_FEWEST_ROWS, _ROWS // len(board.tables()))
         n_shown = min(len(board.rows), n_rows * len(board.tables()))
