@@ -96,11 +96,9 @@ def read_baselines(folder: Path) -> tuple[Baseline, ...]:
         If a line is no record.
     """
     baselines = tuple(
-        Baseline(dataset, protocol, records)
+        Baseline(records[0].dataset, records[0].protocol, records)
         for file in sorted(folder.glob(f"*/*/{RECORDS}"))
-        for (dataset, protocol, _), records in grouped(
-            read_records(file), lambda r: (r.dataset, r.protocol, r.protocol_version)
-        ).items()
+        for records in grouped(read_records(file), lambda record: (record.dataset, record.rules)).values()
     )
     if not baselines:
         raise UsageError(

@@ -194,6 +194,12 @@ def test_every_data_set_and_protocol_of_a_store_is_ranked(runs, tmp_path):
     assert {one.dataset for one in package.rank(tmp_path / "runs", dataset="plant").rankings} == {"plant"}
     one = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, protocol="published", resamples=10)
     assert {ranking.protocol for ranking in one.rankings} == {"published"}
+    for made in store.records():
+        if made.protocol == "published":
+            store.replace_record(replace(made, status="timeout", reason="too slow"), made.trial)
+    assert {one.protocol for one in package.rank(tmp_path / "runs").rankings} == {"strict"}
+    with pytest.raises(UsageError, match="no trial came out ok"):
+        package.rank(tmp_path / "runs", protocol="published", dataset=PLANT)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tsadbench.analysis.diagnostics.compute import Diagnostics, of_splits
@@ -54,8 +54,9 @@ def with_diagnostics(
         If a group is not known, or the buffer is not an integer of at least 0.
     """
     trials: dict[str, tuple[Record, list[str]]] = {}
-    for row in board.rows:
-        for record in row.records if _has_scores(row) else ():
+    shown = _with_scores(board.rows)
+    for row in shown:
+        for record in row.records:
             trials.setdefault(record.trial, (record, []))[1].append(row.split)
     data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in trials.values())}
     diagnostics: dict[str, dict[str, Diagnostics]] = {}
@@ -68,19 +69,16 @@ def with_diagnostics(
             episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
         result = TrialResult(record, store, of_record, episodes[table])
         diagnostics[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
-    rows = [
-        replace(row, diagnostics=_averaged(row, diagnostics, groups)) if _has_scores(row) else row for row in board.rows
-    ]
-    return Leaderboard(rows, [*board.notes, *_notes(board, diagnostics)])
+    found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
+    rows = [found.get(id(row), row) for row in board.rows]
+    return Leaderboard(rows, [*board.notes, *_notes(shown, diagnostics)])
 
 
-def _notes(board: Leaderboard, by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
+def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
     """Yield what the diagnostics of each data set and protocol are based on."""
     by_table: dict[tuple[str, str], dict[str, Diagnostics]] = {}
-    for row in board.rows:
-        if _has_scores(row):
-            of_table = by_table.setdefault((row.dataset, row.protocol), {})
-            of_table[row.split] = by_trial[row.records[0].trial][row.split]
+    for row in rows:
+        by_table.setdefault((row.dataset, row.protocol), {})[row.split] = by_trial[row.records[0].trial][row.split]
     for (dataset, protocol), splits in by_table.items():
         counts = ", ".join(f"{of_split.n_events} on {split}" for split, of_split in splits.items())
         yield Note(dataset, f"events: {counts}", protocol)
@@ -89,8 +87,11 @@ def _notes(board: Leaderboard, by_trial: Mapping[str, Mapping[str, Diagnostics]]
             yield Note(dataset, f"VUS-PR is over buffers of 0 to {buffer} rows", protocol)
 
 
-def _has_scores(row: Row) -> bool:
-    return row.ok and not row.stored and row.first.protocol_version == protocol_of(row.first).version
+def _with_scores(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows whose scores the installed rules have judged; each protocol is looked up once."""
+    kept = [row for row in rows if row.ok and not row.stored]
+    versions = {name: protocol_of(one).version for name, one in {row.protocol: row.first for row in kept}.items()}
+    return [row for row in kept if row.first.protocol_version == versions[row.protocol]]
 
 
 def _averaged(

@@ -107,7 +107,7 @@ def _selections(
     records = all_records(Store.open(Path(runs)))
     found = [
         select(runs, dataset=dataset if asked == name else name, protocol=rules, data=data, everything=True)
-        for name, rules in dict.fromkeys((record.dataset, record.protocol) for record in records)
+        for name, rules in dict.fromkeys((one.dataset, one.protocol) for one in records if one.status == "ok")
         if asked in (None, name) and protocol in (None, rules)
     ]
     if not found:
