@@ -170,7 +170,7 @@ class TestNumbers:
         run_plan(make_plan([FIRST, SECOND], dataset=PLANT, protocol="published", floors=False), Store.create(tmp_path))
         notes = compare(tmp_path, FIRST, SECOND).notes
         assert any("windows cross their borders" in note for note in notes)
-        assert any(note.startswith("One fit a seed scored all recordings") for note in notes)
+        assert any(note.startswith("One fit per seed scored all recordings") for note in notes)
 
 
 class TestSessions:
@@ -390,7 +390,7 @@ class TestCommandLine:
         assert "AUPRC on pumploop, split overall, protocol strict 2: 81 recordings, 9 sessions" in text
         assert "9 sessions can give a p-value as small as" in text
         assert "win/tie/loss" in text
-        assert "One fit a seed" in text
+        assert "One fit per seed" in text
 
     def test_markdown_with_holm_and_a_diagram(self, runs, tsadbench, tmp_path):
         found = tsadbench(
