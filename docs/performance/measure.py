@@ -39,6 +39,8 @@ MEASURED_OVERHEAD = Path(__file__).parent / "overhead.json"
 PAGE = ROOT / "docs" / "performance.md"
 # The last version before the networks were made faster.
 BEFORE = "51ef0b2"
+# The last version whose leaderboards the same rules judged: `published` in its version 1.
+SAME_RULES = "dcc9942"
 NETWORKS = (
     "dprgm", "mtad-gat", "mscred", "grelen", "vanilla-lstm", "lstm-ae", "lstm-vae", "conv-ae", "vanilla-ae", "gdn"
 )  # fmt: skip
@@ -207,10 +209,13 @@ def quality_table(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Map
 
 
 def quality_lines(version: str) -> list[str]:
-    """Return the table of metrics under `published`: those committed in a version beside those of the working tree."""
+    """Return the table of metrics under `published`: those committed in a version beside those in `SAME_RULES`."""
     table = "leaderboards/skab/published/overall.csv"
-    shown = subprocess.run(["git", "show", f"{version}:{table}"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return quality_table(published_rows(shown.stdout), published_rows((ROOT / table).read_text(encoding="utf-8")))
+    before, now = (
+        subprocess.run(["git", "show", f"{commit}:{table}"], cwd=ROOT, capture_output=True, text=True, check=True)
+        for commit in (version, SAME_RULES)
+    )
+    return quality_table(published_rows(before.stdout), published_rows(now.stdout))
 
 
 def core_minutes(records: str) -> tuple[int, float]:
@@ -226,21 +231,15 @@ def core_minutes(records: str) -> tuple[int, float]:
     return len(trials), (fitting + sum(trial["score_cpu_seconds"] or 0.0 for trial in trials)) / 60
 
 
-def evening_lines(version: str) -> list[str]:
-    """Return the table of what the committed leaderboards cost: those of a version beside those of the working tree."""
-    header = ["Leaderboard", "Trials", "Core minutes before", "Core minutes now"]
-    rows, sums = [], [0.0, 0.0]
+def evening_lines() -> list[str]:
+    """Return the table of what the committed leaderboards cost."""
+    header = ["Leaderboard", "Trials", "Core minutes"]
+    rows, total = [], 0.0
     for file in sorted((ROOT / "leaderboards").rglob("records.jsonl")):
-        path = file.relative_to(ROOT).as_posix()
-        shown = subprocess.run(
-            ["git", "show", f"{version}:{path}"], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        (_, before), (n_trials, now) = core_minutes(shown.stdout), core_minutes(file.read_text(encoding="utf-8"))
-        sums = [sums[0] + before, sums[1] + now]
-        rows.append(
-            [file.parent.relative_to(ROOT / "leaderboards").as_posix(), str(n_trials), f"{before:.0f}", f"{now:.0f}"]
-        )
-    return table_lines(header, [*rows, ["all", "", *(f"{total:.0f}" for total in sums)]])
+        n_trials, minutes = core_minutes(file.read_text(encoding="utf-8"))
+        total += minutes
+        rows.append([file.parent.relative_to(ROOT / "leaderboards").as_posix(), str(n_trials), f"{minutes:.0f}"])
+    return table_lines(header, [*rows, ["all", "", f"{total:.0f}"]])
 
 
 def write_page(version: str) -> None:
@@ -249,7 +248,7 @@ def write_page(version: str) -> None:
         "trials": lambda: table(json.loads(MEASURED.read_text(encoding="utf-8"))),
         "overhead": lambda: overhead_table(json.loads(MEASURED_OVERHEAD.read_text(encoding="utf-8"))),
         "quality": lambda: quality_lines(version),
-        "evening": lambda: evening_lines(version),
+        "evening": evening_lines,
     }
     text = fill_blocks(PAGE.read_text(encoding="utf-8"), lambda name: blocks[name]())
     PAGE.write_text(text, encoding="utf-8")
