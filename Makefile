@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics calibration coverage smoothing sizes tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop audits pumploop readme screenshots regress comparisons diagnostics calibration rules coverage smoothing sizes tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -154,6 +154,10 @@ coverage: $(STAMP)
 # Who gains if all scores are averaged alike, from the stores behind the leaderboards: docs/studies/smoothing.md.
 smoothing: $(STAMP)
 	$(BIN)/python docs/studies/smoothing.py --store runs/strict --store runs/tep --store runs/pumploop
+
+# What version 2 of the rules changed in the committed tables: docs/studies/rules.md.
+rules: $(STAMP)
+	$(BIN)/python docs/studies/rules.py
 
 # What networks lose by being smaller than published: docs/studies/sizes.md. It goes on where it was interrupted.
 sizes: $(STAMP)
