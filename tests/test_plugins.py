@@ -166,5 +166,5 @@ def test_a_new_package_installs_is_listed_passes_the_checks_and_runs(tmp_path):
     rows = json.loads(out)["rows"]
     assert rows[0]["label"] == "my-own[power=1.0]"
     assert {row["status"] for row in rows} == {"ok"}
-    assert len(rows) == 7
+    assert len(rows) == 13
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider")

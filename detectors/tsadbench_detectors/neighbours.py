@@ -90,18 +90,19 @@ class Neighbours:
         if excluded is None or not len(queries):
             distances, indices = self._tree.query(queries)
             return np.asarray(distances, dtype=np.float64), np.asarray(indices, dtype=np.int64)
-        nearest, of_nearest = np.empty(len(queries)), np.empty(len(queries), dtype=np.int64)
-        asked, n_asked = np.arange(len(queries)), 8
-        while len(asked):
+        # Of a query whose distance to every row overflows, the tree names none, however many it is asked for.
+        nearest, of_nearest = np.full(len(queries), np.inf), np.full(len(queries), len(self.rows), dtype=np.int64)
+        asked, n_asked = np.arange(len(queries)), 0
+        while len(asked) and n_asked < len(self.rows):
+            n_asked = min(max(8, 4 * n_asked), len(self.rows))
             distances, indices = map(np.asarray, self._tree.query(queries[asked], k=1 + np.arange(n_asked)))
             first, stop = excluded[asked, :1], excluded[asked, 1:]
-            # Fewer remembered rows than asked for: the places that are left over hold their number.
             allowed = ((indices < first) | (indices >= stop)) & (indices < len(self.rows))
             place = allowed.argmax(axis=1)  # the first True
             found = np.flatnonzero(allowed.any(axis=1))
             nearest[asked[found]] = distances[found, place[found]]
             of_nearest[asked[found]] = indices[found, place[found]]
-            asked, n_asked = np.delete(asked, found), 4 * n_asked
+            asked = np.delete(asked, found)
         return nearest, of_nearest
 
     def _by_products(

@@ -18,7 +18,7 @@ def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
     done = tsadbench("quickstart", "--out", tmp_path / "runs")
     assert done.code == 0
     assert "skab, split overall" in done.out
-    for row in ("t2", "t2-q", "max-z", "all-positive"):
+    for row in ("t2", "t2-q", "sensor-range[mean=10]", "all-positive"):
         assert f" {row} " in done.out
     assert "What next" in done.err
     assert "pumploop" not in done.out + done.err
