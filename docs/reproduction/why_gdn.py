@@ -1,4 +1,4 @@
-"""GDN: what it is normalised by decides its recall and F1; AUROC hangs on more.
+"""GDN: what it is normalised by decides its recall and F1; AUROC depends on more.
 
 Run: TSADBENCH_DATA=... python docs/reproduction/why_gdn.py > docs/reproduction/why_gdn.txt
 """
