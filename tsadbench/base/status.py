@@ -1,7 +1,9 @@
-"""How a trial can end."""
+"""How a trial can end, and how well its box was closed."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "invalid"]
+# Closed by the kernel, or guarded by an audit hook against mistakes alone.
+Seal: TypeAlias = Literal["sealed", "guarded"]

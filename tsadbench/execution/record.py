@@ -8,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
-from tsadbench.base.status import Status
+from tsadbench.base.replay import Replay
+from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import StoreError
 from tsadbench.utils.parameters import JsonValue
@@ -72,6 +73,11 @@ class Record:
         What the detector stated about its fits, for each episode in which it did. None of it in older records.
     protocol_version
         Version of the protocol whose rules judged the trial; records from before versions were kept are of the first.
+    seal, seal_reason
+        Whether the kernel kept the detector's process from everything but its recordings ("sealed") or an audit hook
+        guarded it ("guarded"), and why the latter. Records from before boxes were sealed are "guarded".
+    replay
+        What scoring again in other circumstances found; None if the trial is not ok, and in older records.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -110,6 +116,9 @@ class Record:
     training: tuple[EpisodeTraining, ...] = ()
     smoothing: int = 1
     protocol_version: int = 1
+    seal: Seal = "guarded"
+    seal_reason: str = ""
+    replay: Replay | None = None
 
     @property
     def rules(self) -> str:
@@ -128,6 +137,8 @@ class Record:
         unknown |= set() if self.training else {"training"}
         unknown |= {"smoothing"} if self.smoothing == 1 else set()
         unknown |= {"protocol_version"} if self.protocol_version == 1 else set()
+        unknown |= {"seal", "seal_reason"} if (self.seal, self.seal_reason) == ("guarded", "") else set()
+        unknown |= {"replay"} if self.replay is None else set()
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 

@@ -1,0 +1,50 @@
+"""What the replay audit of a trial found: whether a row's score depends on anything but the rows around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+# How the second copy of the fitted detector came about, from the strongest to the weakest: its learned state restored
+# in a fresh box, a fork of the fitted process, the same process once more.
+Copy: TypeAlias = Literal["restored", "forked", "same process"]
+
+# A rank correlation below this, and a ratio beyond this, mark a row of a table.
+MIN_CORRELATION = 0.9
+MAX_RATIO = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The replay audit of one trial that is ok; a trial whose scores did not repeat is "invalid" instead.
+
+    Parameters
+    ----------
+    copy
+        What scored again.
+    rows
+        How many test rows were scored again and compared.
+    correlation
+        For unbounded or adaptive memory: the smallest rank correlation of scores behind other beginnings, after 500
+        rows; None if memory is bounded or no recording was long enough.
+    median_ratio, tail_ratio
+        If the detector scores its training rows by a rule of its own: the ratio of the medians and of the 99 %
+        quantiles of those scores to fresh scores of the same rows; None otherwise.
+    """
+
+    copy: Copy
+    rows: int
+    correlation: float | None = None
+    median_ratio: float | None = None
+    tail_ratio: float | None = None
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the scores do not hang on how a recording began, as far as that was tried."""
+        return self.correlation is None or self.correlation >= MIN_CORRELATION
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether training scores are of the size of fresh ones, as far as that was compared."""
+        ratios = [ratio for ratio in (self.median_ratio, self.tail_ratio) if ratio is not None]
+        return all(1.0 / MAX_RATIO <= ratio <= MAX_RATIO for ratio in ratios)
