@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 import os
+import random
 import re
 import shutil
 import socket
+import stat
 import tempfile
+import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import psutil
@@ -25,7 +29,10 @@ from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.store_index import Listed
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.atomic_files import exchange
 from tsadbench.utils.collector import collector_paused
+
+_Read = TypeVar("_Read")
 
 _MARKER = "store.json"
 _RECORD = "record.json"
@@ -36,13 +43,17 @@ _LOG = "log.txt"
 _THRESHOLDS = "thresholds"
 # Followed by the machine and the process that write it.
 _UNFINISHED = ".unfinished-"
-# How often two processes that write the same trial may collide.
+# How often a write that collides with others of the same trial is repeated, if folders cannot exchange their names.
 _ATTEMPTS = 20
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 _ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
 
 
 class Store:
-    """A folder of trials, which several processes may write at once.
+    """A folder of trials, which several processes may write at once, without locks.
+
+    A trial that is written again is replaced in one step: readers find the former one or the new one, whole. Only on
+    file systems that cannot exchange two names (NFS, for instance) it is absent for a moment in between.
 
     Each trial's folder is named by the hash of what determines the trial and holds ``record.json``, ``scores.npz``
     (as `score_arrays` names them: [n_rows] float64; ``thresholds``: one an
@@ -159,9 +170,13 @@ class Store:
             If there is none, or it cannot be read.
         """
         file = os.path.join(self.path, trial, _RECORD)  # a text: making a path takes as long as reading the file
-        try:
+
+        def read() -> bytes:
             with open(file, "rb") as content:
-                text = content.read()
+                return content.read()
+
+        try:
+            text = self._undisturbed(trial, read)
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
             raise StoreError(f"{file}: {reason}; remove that trial and run it again") from error
@@ -251,7 +266,7 @@ class Store:
     def log(self, trial: str) -> str:
         """Return what a trial's detector printed, and its traceback if it failed; empty if there is no log."""
         try:
-            return (self.path / trial / _LOG).read_text(encoding="utf-8")
+            return self._undisturbed(trial, lambda: (self.path / trial / _LOG).read_text(encoding="utf-8"))
         except OSError:
             return ""
 
@@ -269,11 +284,11 @@ class Store:
 
     def has_scores(self, trial: str) -> bool:
         """Whether a trial's scores were kept."""
-        return (self.path / trial / _SCORES).is_file()
+        return self._has(trial, _SCORES)
 
     def has_contributions(self, trial: str) -> bool:
         """Whether a trial's contributions were kept."""
-        return (self.path / trial / _CONTRIBUTIONS).is_file()
+        return self._has(trial, _CONTRIBUTIONS)
 
     def contributions(self, trial: str) -> dict[str, Float32Array]:
         """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept."""
@@ -285,10 +300,28 @@ class Store:
         file = self.path / trial / name
         try:
             # Opened here: NumPy leaves a file open that is no archive.
-            with file.open("rb") as content, np.load(content) as arrays:
+            with self._undisturbed(trial, lambda: file.open("rb")) as content, np.load(content) as arrays:
                 return {array: arrays[array] for array in arrays.files}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
+
+    def _has(self, trial: str, name: str) -> bool:
+        try:
+            return stat.S_ISREG(self._undisturbed(trial, (self.path / trial / name).stat).st_mode)
+        except OSError:
+            return False
+
+    def _undisturbed(self, trial: str, read: Callable[[], _Read]) -> _Read:
+        """Read in a trial's folder; again if another process has replaced the folder meanwhile."""
+        before: tuple[int, ...] | None = None
+        while True:
+            try:
+                return read()
+            except OSError:
+                found = _version(os.path.join(self.path, trial))
+                if found == before:
+                    raise
+                before = found
 
     def _names(self) -> Iterator[str]:
         with os.scandir(self.path) as entries:
@@ -310,21 +343,24 @@ class Store:
         return Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-", dir=self.path))
 
     def _replace(self, unfinished: Path, final: Path) -> None:
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             try:
                 unfinished.rename(final)
-            except OSError:
-                if not final.is_dir():
+                break
+            except OSError as error:  # a folder cannot be renamed over one that is not empty
+                if error.errno not in _TAKEN:
                     raise
-                # A folder cannot be renamed over one that is not empty, so the old one is moved aside first.
+            with contextlib.suppress(FileNotFoundError):  # another process was faster
+                if exchange(unfinished, final):  # the former trial is now the one that the caller removes
+                    break
+                time.sleep(random.random() * 0.001 * attempt)
                 aside = self._new_folder()
-                with contextlib.suppress(FileNotFoundError):  # another process was faster
+                try:
                     os.replace(final, aside / final.name)
-                shutil.rmtree(aside, ignore_errors=True)
-            else:
-                _flush(final.parent)
-                return
-        raise StoreError(f"{final}: other processes write this trial without a pause; stop all but one")
+                finally:
+                    shutil.rmtree(aside, ignore_errors=True)
+        # Without a break, others have written this trial each time: it is as if they had replaced this one at once.
+        _flush(final.parent)
 
     def _tidy(self) -> None:
         """Remove the unfinished folders of processes of this machine that no longer exist."""
@@ -364,6 +400,15 @@ def _link(source: Path, target: Path) -> None:
 
 def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+
+
+def _version(folder: str) -> tuple[int, ...]:
+    """Return what differs between a folder and the one that replaces it; a number is soon given to another folder."""
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns
 
 
 def _to_disk(folder: Path) -> None:

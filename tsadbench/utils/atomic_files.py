@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import secrets
@@ -12,6 +13,11 @@ from pathlib import Path
 from typing import TextIO
 
 from tsadbench.errors import UsageError
+
+# Of Linux's renameat2: paths are relative to the working folder; two names exchange what they stand for.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+# What it answers on systems and file systems that cannot do that (NFS).
+_NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 def write_file(file: Path, content: str | bytes) -> Path:
@@ -61,6 +67,30 @@ def open_text(file: Path) -> TextIO:
     with _reported(file):
         _make_folder(file.parent)
         return file.open("w", encoding="utf-8", newline="")
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Let two files or folders exchange their names at once, so that neither name is ever missing.
+
+    Returns
+    -------
+    bool
+        False if the system or the file system cannot do that; nothing has happened then.
+
+    Raises
+    ------
+    OSError
+        If one of them does not exist, or may not be renamed.
+    """
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NOT_OFFERED:
+        return False
+    raise OSError(number, os.strerror(number), str(first))
 
 
 def append_text(file: Path, text: str) -> None:

@@ -1,0 +1,97 @@
+"""Several processes write the same trials of one store while another reads it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.helpers.records import record
+from tsadbench import StoreError
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.trial import Outcome
+
+pytestmark = pytest.mark.processes
+
+TRIALS = [f"{number:024d}" for number in range(4)]
+SECONDS = 1.5
+
+
+def outcome(trial: str, writer: int) -> Outcome:
+    """Return a trial whose record and scores both say which process wrote it."""
+    return Outcome(
+        replace(record("t2"), trial=trial, notes=(str(writer),)), {"test/all/a": np.full(50, float(writer))}, log="log"
+    )
+
+
+def write(folder: str, writer: int) -> None:
+    """Write all trials again and again, as a process of its own; print how many were written."""
+    store, written, end = Store(Path(folder)), 0, time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for trial in TRIALS:
+            store.add(outcome(trial, writer))
+            written += 1
+    print(written)
+
+
+@contextmanager
+def writing(folder: Path, writer: int, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
+    code = f"{prepare}\nfrom tests.execution.test_concurrent_writers import write; write({str(folder)!r}, {writer})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def disturbed_reads(folder: Path, prepare: str = "") -> tuple[list[str], int]:
+    """Return what a reader missed while two processes wrote, and how often it read all trials."""
+    store = Store.create(folder)
+    for trial in TRIALS:
+        store.add(outcome(trial, 0))
+    missed, rounds = list[str](), 0
+    with ExitStack() as stack:
+        writers = [stack.enter_context(writing(folder, number, prepare)) for number in (1, 2)]
+        while any(writer.poll() is None for writer in writers):
+            rounds += 1
+            missed += [f"listed {name}" for name in set(TRIALS) ^ set(store.trials())]
+            for trial in TRIALS:
+                try:
+                    read = store.record(trial), store.scores(trial)["test/all/a"]
+                except StoreError as error:
+                    missed.append(str(error))
+                else:
+                    assert read[0].notes in (("0",), ("1",), ("2",))
+                    assert len(read[1]) == 50
+                    assert len(set(read[1])) == 1
+                if store.find(trial) is None or store.log(trial) != "log":
+                    missed.append(f"absent {trial}")
+        for writer in writers:
+            printed, errors = writer.communicate()
+            assert writer.returncode == 0, errors
+            assert int(printed) >= len(TRIALS)
+    assert sorted(os.listdir(folder)) == [*TRIALS, "store.json"]
+    return missed, rounds
+
+
+def test_a_reader_always_sees_every_trial_whole_and_no_write_fails(tmp_path: Path):
+    missed, rounds = disturbed_reads(tmp_path / "runs")
+    assert missed == []
+    assert rounds > 10
+
+
+def test_no_write_fails_on_a_file_system_that_cannot_exchange_names(tmp_path: Path):
+    """A reader may miss a trial there for a moment; what it does read is whole."""
+    missed, rounds = disturbed_reads(
+        tmp_path / "runs", "from tsadbench.execution import run_store; run_store.exchange = lambda *_: False"
+    )
+    assert rounds > 10
+    assert all("No such file" in text or text.startswith(("listed", "absent")) for text in missed)
