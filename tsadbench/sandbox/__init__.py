@@ -4,7 +4,8 @@ Through the box's own channels no label and, before fit ends, no test row can re
 mistakes and lazy cheating, not against hostile native code.
 """
 
-from tsadbench.sandbox.box import Box, Costs
+from tsadbench.sandbox.box import Box
+from tsadbench.sandbox.boxed_process import Costs
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits

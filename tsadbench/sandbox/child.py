@@ -93,18 +93,22 @@ class _Inside:
         return self._timed(lambda: [work(recording)])
 
     def _construct(self, header: Header, arrays: list[Array]) -> Header:
-        os.chdir(header["directory"])
-        # Temporary files that libraries leave behind are removed with the box.
-        os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
-        sys.path[:] = header["path"]
-        self._threads = header["threads"]
-        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+        self._surround(header)
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
         self._detector = construction.construct()
         return {"offers_contributions": self._detector.offers_contributions()}
+
+    def _surround(self, header: Header) -> None:
+        """Move into the box's own folder, with the parent's import path and a number of threads."""
+        os.chdir(header["directory"])
+        # Temporary files that libraries leave behind are removed with the box.
+        os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
+        sys.path[:] = header["path"]
+        self._threads = header["threads"]
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
 
     def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
         limit_threads(self._threads)
