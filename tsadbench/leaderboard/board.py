@@ -186,6 +186,8 @@ def _flat(row: Row) -> dict[str, str | int | float]:
         flat[f"{name}_mean"] = summary.mean
         flat[f"{name}_std"] = summary.std
     flat["protocol_version"] = row.first.protocol_version
+    flat["seal"] = row.seal
+    flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
-from tsadbench.leaderboard.ranking import FLOOR_METRICS, UNDEFINED, Row, by_table
+from tsadbench.leaderboard.marks import ALL_BELOW, marks_legend, marks_of, mixed_seals
+from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_table
 from tsadbench.leaderboard.throughput import HEADER, throughput_legend, throughput_texts
 from tsadbench.registry import load_protocol
 from tsadbench.utils.markdown import number
 
 BELOW = "↓"
-ALL_BELOW = "⇊"
 LEGEND = (
     "mean(std) over seeds. Best bold, second underlined, of the detectors that beat every floor in that column. "
     f"{BELOW} does not beat the best floor; {ALL_BELOW} in none of AUROC, AUPRC, MCC. "
@@ -34,13 +34,6 @@ _SMOOTHED = (
     "Smoothed: the scores of every row of the table, of the training rows as of the test rows, are averaged over each "
     "row and those before it in the same recording, and only then judged. What averages by itself is averaged twice."
 )
-LEAKY = "⚠"
-INCOMPLETE = "△"
-_INCOMPLETE = (
-    f"{INCOMPLETE} left evaluated rows without a score, and has no place. From version 2 of the protocols on, such "
-    "rows count as the worst case: the normal ones as false alarms, the anomalous ones as missed at every threshold."
-)
-STORED = "°"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +117,18 @@ def grids(
     floors
         Labels of the floors to show beside the best one in each metric; None: all. Without detectors all are shown.
     """
-    return [_grid(table, decimals, without, most, floors) for table in by_table(rows).values()]
+    mixed = mixed_seals(rows)
+    return [_grid(table, decimals, without, most, floors, mixed=mixed) for table in by_table(rows).values()]
 
 
 def _grid(
-    rows: Sequence[Row], decimals: int, without: Sequence[str], most: int | None, named: Collection[str] | None
+    rows: Sequence[Row],
+    decimals: int,
+    without: Sequence[str],
+    most: int | None,
+    named: Collection[str] | None,
+    *,
+    mixed: bool,
 ) -> Grid:
     metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     detectors = [row for row in rows if row.ok and not row.floor]
@@ -150,7 +150,7 @@ def _grid(
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
-            Cell(_name(row)),
+            Cell(" ".join([*marks_of(row, mixed=mixed), row.label])),
             *(column[row.label] for column in columns),
             Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
             Cell(str(row.first.look_ahead)),
@@ -171,17 +171,6 @@ def _grid(
         n_left_out=len(rows) - len(every_floor) + len(floors) - len(shown),
         n_folded=len(every_floor) - len(floors),
     )
-
-
-def _name(row: Row) -> str:
-    all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
-    marks = [
-        (ALL_BELOW, all_below),
-        (LEAKY, bool(row.leaky)),
-        (INCOMPLETE, not row.complete),
-        (STORED, row.stored),
-    ]
-    return " ".join([*(mark for mark, applies in marks if applies), row.label])
 
 
 def _metric_cells(rows: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
@@ -268,8 +257,8 @@ def ranked_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
 
 
 def _ranked(rows: Sequence[Row]) -> list[Row]:
-    """Return the detectors that are compared: they did not fail, use no leak, and scored every row."""
-    return [row for row in rows if row.ok and not row.floor and not row.leaky and row.complete]
+    """Return the detectors that are compared: they did not fail, and are sound."""
+    return [row for row in rows if row.ok and not row.floor and row.sound]
 
 
 def _floor_means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
@@ -293,8 +282,6 @@ def _means(rows: Sequence[Row], metric: Metric) -> dict[str, float]:
 
 def legend(rows: Sequence[Row]) -> str:
     """Return what the marks in the tables of these rows mean."""
-    leaks = dict.fromkeys(row.leaky for row in rows if row.leaky)
-    origins = dict.fromkeys(_origin(row) for row in rows if row.stored)
     return " ".join(
         [
             LEGEND,
@@ -302,19 +289,9 @@ def legend(rows: Sequence[Row]) -> str:
             *([_SMOOTHED] if any(row.smoothing > 1 for row in rows) else []),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
-            *([_INCOMPLETE] if any(not row.complete for row in rows) else []),
-            *(f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}." for leak in leaks),
-            *([f"{STORED} stored: made earlier, with {'; with '.join(origins)}."] if origins else []),
+            *marks_legend(rows),
         ]
     )
-
-
-def _origin(row: Row) -> str:
-    """Return when and with which version a stored row was made."""
-    versions = row.first.manifest.get("versions")
-    version = versions.get("tsadbench") if isinstance(versions, dict) else None
-    day = min(str(record.manifest.get("started"))[:10] for record in row.records)
-    return f"tsadbench {version} on {day}"
 
 
 def failure_lines(rows: Sequence[Row]) -> list[str]:

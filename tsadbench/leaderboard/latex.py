@@ -9,7 +9,7 @@ from tsadbench.leaderboard.cells import Cell, Grid, failure_lines, grids, legend
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, by_table
 
-# One pass over the text, so that no replacement is replaced again. The marks are those of `leaderboard.cells`.
+# One pass over the text, so that no replacement is replaced again. The marks are those of `cells` and `marks`.
 _ESCAPES = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -30,6 +30,9 @@ _ESCAPES = str.maketrans(
         "⇊": r"$\Downarrow$",
         "⚠": r"$\ddagger$",
         "△": r"$\triangle$",
+        "∞": r"$\infty$",
+        "≠": r"$\neq$",
+        "◇": r"$\diamond$",
         "°": r"$^{\circ}$",
     }
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import cast
 
 from tsadbench.base.protocol import SplitJudgement, Threshold
+from tsadbench.base.replay import Replay
+from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.utils.deviation import sample_deviation
@@ -102,14 +104,17 @@ class Row:
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
-    # Whether no trial failed, and whether those that did not have a score for every evaluated row. As properties they
-    # would look at all trials whenever a large table is sorted or shown.
+    # Whether no trial failed, whether those that did not have a score for every evaluated row, and what the replay
+    # audits of all trials found at worst. As properties they would look at all trials whenever a large table is sorted
+    # or shown.
     ok: bool = field(init=False, compare=False)
     complete: bool = field(init=False, compare=False)
+    replay: Replay | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ok", not failed(self.records))
         object.__setattr__(self, "complete", not any(judged.coverage < 1 for judged in self._judged if judged.n_rows))
+        object.__setattr__(self, "replay", Replay.weakest(record.replay for record in self.records))
 
     @property
     def first(self) -> Record:
@@ -145,6 +150,32 @@ class Row:
     def leaky(self) -> str:
         """What the detector learns that it must not: a published leak, switched on to compare; else empty."""
         return self.first.leaky
+
+    @property
+    def forgets(self) -> bool:
+        """Whether its scores do not hang on how a recording began, as far as that was tried."""
+        return self.replay is None or self.replay.forgets
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its own scores of training rows are of the size of fresh ones, as far as that was compared."""
+        return self.replay is None or self.replay.calibrated
+
+    @property
+    def sound(self) -> bool:
+        """Whether it may be the best in anything: it scored every row, uses no leak, and forgets."""
+        return self.complete and not self.leaky and self.forgets
+
+    @property
+    def seal(self) -> Seal:
+        """Seal "sealed" if the kernel sealed the boxes of all its trials, else "guarded"."""
+        return "sealed" if all(record.seal == "sealed" for record in self.records) else "guarded"
+
+    @property
+    def seal_reasons(self) -> tuple[str, ...]:
+        """Why boxes of its trials were not sealed; empty if they were, or if the records do not say."""
+        reasons = (record.seal_reason for record in self.records if record.seal == "guarded")
+        return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
     @property
     def smoothing(self) -> int:
@@ -255,6 +286,9 @@ class Row:
             ],
             "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
             "peak_memory_mib": self.peak_memory_mib,
+            "seal": self.seal,
+            "seal_reasons": list(self.seal_reasons),
+            "replay": replay_json(self.replay),
             "throughput": {
                 "fit_seconds": self.fit_seconds,
                 "score_seconds": self.score_seconds,
@@ -277,6 +311,14 @@ def failed(records: Iterable[Record]) -> tuple[Record, ...]:
 def failures_json(records: Iterable[Record]) -> list[JsonValue]:
     """Return seed, status and reason of each trial that failed."""
     return [{"seed": record.seed, "status": record.status, "reason": record.reason} for record in failed(records)]
+
+
+def replay_json(replay: Replay | None) -> JsonValue:
+    """Return what a replay audit found, and the marks that it gives a row; None if there was none."""
+    if replay is None:
+        return None
+    found = {name: _finite(value) for name, value in asdict(replay).items()}
+    return {**found, "marks": list(replay.marks)}
 
 
 def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = ()) -> list[Row]:
@@ -363,6 +405,11 @@ def _summaries_json(values: Mapping[str, Summary]) -> dict[str, JsonValue]:
 
 def _threshold_json(threshold: Threshold) -> dict[str, JsonValue]:
     return {name: getattr(threshold, name) for name in _THRESHOLD_FIELDS}
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    """Return None for a number that JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -112,8 +112,8 @@ def select(
     protocol
         As tables show it. Needed if the store holds several.
     detectors
-        Labels, as tables show them, with the parameters in any order (default: of those that are not leaky, the best
-        five by AUPRC on the split, and the best floor).
+        Labels, as tables show them, with the parameters in any order (default: of those that are not leaky and forget,
+        the best five by AUPRC on the split, and the best floor).
     split
         A split of the data set (default: ``overall``).
     seed
@@ -260,7 +260,7 @@ def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> tup
     ok = [row for row in rows if row.ok]
     if everything:
         return tuple(ok)
-    detectors = [row for row in ok if not row.floor and not row.leaky]
+    detectors = [row for row in ok if not row.floor and not row.leaky and row.forgets]
     return (*detectors[:SHOWN], *[row for row in ok if row.floor][:1])
 
 

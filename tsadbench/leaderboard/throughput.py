@@ -105,13 +105,13 @@ def quality_and_speed(rows: Sequence[Row], metric: Metric, speed: Speed) -> dict
 def front_of(rows: Sequence[Row], metric: Metric, speed: Speed) -> list[str]:
     """Return the rows that no other beats in quality and speed, from the fastest to the slowest; parameters as above.
 
-    Floors take part; leaky rows and rows with missing scores do not. Without a better end of the metric there is no
-    front.
+    Floors take part; leaky rows, rows with missing scores and rows that do not forget do not. Without a better end of
+    the metric there is no front.
     """
     if metric.better is None:
         return []
     fast, good = (-1 if speed == "fit_seconds" else 1), (-1 if metric.better == "lower" else 1)
-    points = quality_and_speed([row for row in rows if row.complete and not row.leaky], metric, speed)
+    points = quality_and_speed([row for row in rows if row.sound], metric, speed)
     return pareto_front({name: (fast * x, good * y) for name, (x, y) in points.items()})
 
 

@@ -12,6 +12,7 @@ from tsadbench.analysis.significance.per_recording import takes_no_part
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.base.sessions import STEPS
+from tsadbench.leaderboard.marks import replay_text
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
 
@@ -20,7 +21,7 @@ PRIMARY = "auprc"
 
 
 def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
-    """Say which detectors failed, which leak, and which leave rows without a score."""
+    """Say which detectors failed, which leak, which leave rows without a score, and which do not forget."""
     yield from (takes_no_part(row) for row in rows if not row.ok)
     for row in rows:
         if row.leaky:
@@ -30,6 +31,9 @@ def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
                 "they count as the worst case."
             )
+        if not row.forgets:
+            found = replay_text(row.replay)
+            yield f"{row.label} does not forget: its scores depend on how a recording began ({found})."
 
 
 def on_metric(metric: Metric) -> Iterator[str]:

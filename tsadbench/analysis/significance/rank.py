@@ -100,7 +100,7 @@ def rank(
 def _selections(
     runs: str | Path, dataset: str | LabelledDataset | None, protocol: str | None, data: str | Path | None
 ) -> list[Selection]:
-    """Return the rows of each data set and protocol that were asked for; leaky ones take no part."""
+    """Return the rows of each data set and protocol that were asked for; leaky and unforgetting ones take no part."""
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(allow_changed=True))
     asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
@@ -113,14 +113,17 @@ def _selections(
     if not found:
         select(runs, dataset=dataset, protocol=protocol)
         raise UsageError(f"{runs} holds no trial of the data set {asked!r} under the protocol {protocol!r}")
-    return [
-        replace(
-            selection,
-            rows=tuple(row for row in selection.rows if not row.leaky),
-            left_out=(*selection.left_out, *(f"{row.label}: it is leaky" for row in selection.rows if row.leaky)),
-        )
-        for selection in found
-    ]
+    return [_without_unfit(selection) for selection in found]
+
+
+def _without_unfit(selection: Selection) -> Selection:
+    unfit = {row.label: "it is leaky" for row in selection.rows if row.leaky}
+    unfit |= {row.label: "it does not forget" for row in selection.rows if not (row.floor or row.forgets)}
+    return replace(
+        selection,
+        rows=tuple(row for row in selection.rows if row.label not in unfit),
+        left_out=(*selection.left_out, *(f"{label}: {reason}" for label, reason in unfit.items())),
+    )
 
 
 def _splits(selection: Selection, asked: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tsadbench.analysis.significance.tables import Table
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.cells import INCOMPLETE
+from tsadbench.leaderboard.marks import INCOMPLETE
 from tsadbench.utils.markdown import number, table_lines
 
 SCHEMA = 1

@@ -10,7 +10,8 @@ from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
-from tsadbench.leaderboard.ranking import Row, Summary, failures_json
+from tsadbench.leaderboard.marks import marks_of, mixed_seals
+from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json
 from tsadbench.leaderboard.throughput import SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.utils.parameters import JsonValue
@@ -41,12 +42,13 @@ class ReferenceRows:
 
 def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None = None) -> list[JsonValue]:
     """Return a table for each split; the rows are those of one data set and protocol."""
+    mixed = mixed_seals(board.rows)
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows, extent, reference),
+            "rows": _rows(rows, extent, reference, mixed=mixed),
             "n_left_out": len(rows) - len(extent.shown(rows)),
             "fronts": _fronts(extent.shown(rows)),
         }
@@ -77,6 +79,9 @@ def manifests(records: Sequence[Record]) -> list[JsonValue]:
             "threads": record.threads,
             "status": record.status,
             "reason": record.reason,
+            "seal": record.seal,
+            "seal_reason": record.seal_reason,
+            "replay": replay_json(record.replay),
             "parameters": dict(record.parameters),
             "manifest": dict(record.manifest),
         }
@@ -89,7 +94,7 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
     return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, *, mixed: bool) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     in_sight = best_floors(rows, metrics_of(rows))
     return [
@@ -99,13 +104,14 @@ def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None) 
             {} if reference is None else reference.of(row),
             extent.n_seeds,
             folded=row.floor and row.label not in in_sight,
+            mixed=mixed,
         )
         for row in extent.shown(rows)
     ]
 
 
 def _row(
-    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool
+    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool, mixed: bool
 ) -> JsonValue:
     records = row.records[:n_seeds]
     return {
@@ -113,6 +119,7 @@ def _row(
         "family": row.first.family,
         "floor": row.floor,
         "folded": folded,
+        "marks": {**marks_of(row, mixed=mixed)},
         "leaky": row.leaky,
         "stored": row.stored,
         "status": row.status,
@@ -124,6 +131,9 @@ def _row(
         "look_ahead": row.first.look_ahead,
         "below": list(row.below_floor or ()),
         "places": dict(places),
+        "seal": row.seal,
+        "seal_reasons": list(row.seal_reasons),
+        "replay": replay_json(row.replay),
         "metrics": _summaries(row.metrics),
         "by_seed": {name: [record.splits[row.split].metrics.get(name) for record in records] for name in row.metrics},
         "reference": _summaries(reference),

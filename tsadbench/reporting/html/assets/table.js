@@ -63,11 +63,7 @@ function summaryCell(summary) {
 }
 
 function nameCell(row) {
-  const marks = [];
-  if (row.status === "ok" && row.below.length === 3) marks.push(element("span", { title: "beats no floor in AUROC, AUPRC and MCC" }, "⇊ "));
-  if (row.leaky) marks.push(element("span", { title: `leaky: ${row.leaky}` }, "⚠ "));
-  if (!row.complete) marks.push(element("span", { title: "left rows without a score: they count as the worst case; out of the ranking" }, "△ "));
-  if (row.stored) marks.push(element("span", { title: "made earlier" }, "° "));
+  const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
   return element("td", { title: row.label }, ...marks, row.label);
 }
 

@@ -1,0 +1,59 @@
+"""What several replay audits say together, and what marks a row."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsadbench.base.replay import Replay
+
+RATIOS = st.none() | st.floats(1e-9, 1e9)
+REPLAYS = st.builds(
+    Replay,
+    copy=st.sampled_from(["restored", "forked", "same process"]),
+    rows=st.integers(0, 10_000),
+    correlation=st.none() | st.floats(-1, 1),
+    median_ratio=RATIOS,
+    tail_ratio=RATIOS,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "marks"),
+    [
+        ({}, ()),
+        ({"correlation": 0.9, "median_ratio": 10.0, "tail_ratio": 0.1}, ()),
+        ({"correlation": 0.899}, ("unforgetting",)),
+        ({"correlation": float("nan")}, ("unforgetting",)),
+        ({"median_ratio": 10.01}, ("uncalibrated",)),
+        ({"tail_ratio": 0.0999}, ("uncalibrated",)),
+        ({"tail_ratio": float("inf"), "correlation": -1.0}, ("unforgetting", "uncalibrated")),
+        ({"median_ratio": 0.0}, ("uncalibrated",)),
+    ],
+)
+def test_what_marks_a_row(found, marks):
+    assert Replay(copy="restored", rows=200, **found).marks == marks
+
+
+def test_the_weakest_of_several():
+    found = Replay.weakest(
+        [
+            Replay(copy="restored", rows=900, correlation=0.99, median_ratio=1.5, tail_ratio=0.5),
+            None,
+            Replay(copy="same process", rows=200, median_ratio=0.5, tail_ratio=1.9),
+            Replay(copy="forked", rows=300, correlation=0.3, median_ratio=1.9),
+        ]
+    )
+    assert found == Replay(copy="same process", rows=200, correlation=0.3, median_ratio=0.5, tail_ratio=0.5)
+
+
+def test_of_none_there_is_no_weakest():
+    assert Replay.weakest([]) is None
+    assert Replay.weakest([None, None]) is None
+
+
+@given(st.lists(REPLAYS, min_size=1, max_size=5))
+def test_a_mark_of_one_is_a_mark_of_all(replays):
+    weakest = Replay.weakest(replays)
+    assert {*weakest.marks} == {mark for replay in replays for mark in replay.marks}

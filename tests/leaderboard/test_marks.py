@@ -1,0 +1,178 @@
+"""How tables show the seal of their trials, and what the replay audit found."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tests.helpers.records import record
+from tsadbench import Leaderboard
+from tsadbench.base.replay import Replay
+from tsadbench.leaderboard.cells import grids, legend
+from tsadbench.leaderboard.marks import marks_of
+from tsadbench.leaderboard.terminal import terminal
+from tsadbench.reporting.html import tables
+from tsadbench.reporting.html.extent import Extent
+
+FORGETFUL = Replay(copy="same process", rows=240, correlation=0.42)
+UNEVEN = Replay(copy="restored", rows=500, median_ratio=0.02, tail_ratio=3.0)
+SOUND = Replay(copy="forked", rows=200, correlation=0.97, median_ratio=2.0, tail_ratio=0.5)
+
+
+def sealed(label, seed=0, replay=None, **metrics):
+    return replace(record(label, seed, **metrics), seal="sealed", replay=replay)
+
+
+def guarded(label, seed=0, reason="no user namespaces here", **metrics):
+    return replace(record(label, seed, **metrics), seal="guarded", seal_reason=reason)
+
+
+def board_of(*records):
+    return Leaderboard.from_records(records)
+
+
+def texts_of(board):
+    return {"markdown": board.to_markdown(), "latex": board.to_latex(), "html": board.to_html()}
+
+
+def json_rows(board):
+    return {row["label"]: row for row in json.loads(board.to_json())["rows"]}
+
+
+def test_json_has_the_seal_of_the_weakest_trial_and_the_replay():
+    rows = json_rows(
+        board_of(
+            sealed("whole", 0, SOUND),
+            sealed("whole", 1, FORGETFUL),
+            sealed("mixed", 0),
+            guarded("mixed", 1),
+            record("old"),
+        )
+    )
+    assert (rows["whole"]["seal"], rows["whole"]["seal_reasons"]) == ("sealed", [])
+    assert rows["whole"]["replay"] == {
+        "copy": "same process", "rows": 200, "correlation": 0.42, "median_ratio": 2.0, "tail_ratio": 0.5,
+        "marks": ["unforgetting"],
+    }  # fmt: skip
+    assert (rows["mixed"]["seal"], rows["mixed"]["seal_reasons"]) == ("guarded", ["no user namespaces here"])
+    assert (rows["old"]["seal"], rows["old"]["seal_reasons"], rows["old"]["replay"]) == ("guarded", [], None)
+
+
+def test_json_holds_no_number_that_json_does_not_have():
+    (row,) = json_rows(board_of(sealed("x", replay=replace(UNEVEN, tail_ratio=float("inf"))))).values()
+    assert (row["replay"]["tail_ratio"], row["replay"]["marks"]) == (None, ["uncalibrated"])
+
+
+def test_csv_has_both_columns_before_the_costs():
+    found = board_of(sealed("a", replay=SOUND), sealed("b", replay=FORGETFUL), guarded("c"))
+    lines = {line["detector"]: line for line in csv.DictReader(io.StringIO(found.to_csv()))}
+    assert {label: (line["seal"], line["replay"]) for label, line in lines.items()} == {
+        "a": ("sealed", "ok"),
+        "b": ("sealed", "unforgetting"),
+        "c": ("guarded", ""),
+    }
+    columns = list(lines["a"])
+    assert columns.index("replay") < columns.index("rows_per_second") < columns.index("fit_seconds")
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "html"])
+def test_only_a_mixture_marks_guarded_rows(form):
+    mark = r"$\diamond$" if form == "latex" else "◇"
+    all_sealed = texts_of(board_of(sealed("a"), sealed("b")))[form]
+    assert mark not in all_sealed
+    assert "All rows ran sealed by the kernel." in all_sealed
+    all_guarded = texts_of(board_of(guarded("a"), guarded("b")))[form]
+    assert mark not in all_guarded
+    assert "All rows ran guarded" in all_guarded
+    assert all_guarded.count("no user namespaces here") == 1
+    mixed = texts_of(board_of(sealed("a"), guarded("b")))[form]
+    assert f"{mark} b" in mixed
+    assert f"{mark} a" not in mixed
+    assert f"{mark} guarded" in mixed
+    assert "All rows" not in mixed
+
+
+def test_marks_are_alike_below_one_legend():
+    one = [replace(sealed("a"), dataset="d"), replace(guarded("a"), dataset="e")]
+    names = [grid.detectors[0][0].text for grid in grids(board_of(*one).rows)]
+    assert names == ["a", "◇ a"]
+
+
+def test_rows_without_a_reason_say_what_that_means():
+    assert "from before boxes were sealed" in legend(board_of(record("old")).rows)
+
+
+def test_a_row_that_does_not_forget_is_marked_and_never_bold():
+    found = board_of(
+        sealed("counts", replay=FORGETFUL, auroc=0.99, auprc=0.99, prac_f1=0.99),
+        sealed("whole", replay=SOUND, auroc=0.8, auprc=0.8, prac_f1=0.8),
+        sealed("other", auroc=0.7, auprc=0.7, prac_f1=0.7),
+    )
+    (grid,) = grids(found.rows)
+    ranks = {row[0].text: {cell.rank for cell in row[1:4]} for row in grid.detectors}
+    assert ranks == {"∞ counts": {0}, "whole": {1}, "other": {2}}
+    for bold, text in {"**": found.to_markdown(), "<b>": found.to_html(), r"\textbf{": found.to_latex()}.items():
+        assert f"{bold}.8000" in text
+        assert f"{bold}.9900" not in text
+        assert "does not forget" in text
+    assert r"\texttt{$\infty$ counts}" in found.to_latex()
+    (table,) = tables.tables(found, Extent.of(found, (), 0))
+    assert {row["label"]: row["places"].get("auroc") for row in table["rows"]} == {
+        "counts": None,
+        "whole": 1,
+        "other": 2,
+    }
+
+
+def test_an_unforgetting_row_does_not_keep_a_floor_from_leading():
+    found = board_of(
+        sealed("counts", replay=FORGETFUL, auroc=0.99),
+        sealed("whole", auroc=0.6),
+        record("floor", floor=True, auroc=0.7),
+    )
+    (grid,) = grids(found.rows)
+    assert grid.floors[0][grid.header.index("AUROC")].leads
+
+
+def test_a_row_with_training_scores_of_another_size_is_marked_and_may_be_bold():
+    found = board_of(sealed("uneven", replay=UNEVEN, auroc=0.9), sealed("other", auroc=0.7))
+    assert "| ≠ uneven | " in found.to_markdown()
+    assert "**.9000**" in found.to_markdown()
+    assert r"$\neq$ uneven" in found.to_latex()
+    assert "differ by a factor beyond 10" in legend(found.rows)
+
+
+def test_the_terminal_shows_the_marks():
+    found = board_of(sealed("counts", replay=FORGETFUL), guarded("uneven"))
+    console = Console(width=300, file=io.StringIO())
+    for table in terminal(found.rows, 300):
+        console.print(table)
+    assert "∞ counts" in console.file.getvalue()
+    assert "◇ uneven" in console.file.getvalue()
+
+
+def test_what_marks_say_of_a_row_has_the_numbers():
+    (row,) = board_of(guarded("x")).rows
+    (audited,) = board_of(sealed("x", replay=replace(UNEVEN, correlation=0.31))).rows
+    assert marks_of(row, mixed=True) == {"◇": "guarded: no user namespaces here"}
+    assert marks_of(row, mixed=False) == {}
+    said = marks_of(audited, mixed=True)
+    assert list(said) == ["∞", "≠"]
+    for text in ("500 rows", "copy: restored", "rank correlation 0.31", "ratio of medians 0.02"):
+        assert text in said["∞"]
+
+
+def test_the_report_holds_marks_and_each_trials_details():
+    found = board_of(sealed("a", replay=FORGETFUL), guarded("b"))
+    (table,) = tables.tables(found, Extent.of(found, (), 0))
+    rows = {row["label"]: row for row in table["rows"]}
+    assert list(rows["a"]["marks"]) == ["∞"]
+    assert list(rows["b"]["marks"]) == ["◇"]
+    first, second = tables.manifests([row.records[0] for row in found.rows])
+    assert (first["seal"], first["replay"]["rows"], first["replay"]["marks"]) == ("sealed", 240, ["unforgetting"])
+    assert (second["seal"], second["seal_reason"], second["replay"]) == ("guarded", "no user namespaces here", None)

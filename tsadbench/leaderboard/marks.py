@@ -1,0 +1,110 @@
+"""Marks in front of a row's name: what a reader must know before its numbers, as every format shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tsadbench.base.replay import MAX_RATIO, MIN_CORRELATION, Replay
+from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
+from tsadbench.utils.markdown import number
+
+ALL_BELOW = "⇊"
+LEAKY = "⚠"
+INCOMPLETE = "△"
+UNFORGETTING = "∞"
+UNCALIBRATED = "≠"
+GUARDED = "◇"
+STORED = "°"
+
+_INCOMPLETE = (
+    f"{INCOMPLETE} left evaluated rows without a score, and has no place. From version 2 of the protocols on, such "
+    "rows count as the worst case: the normal ones as false alarms, the anomalous ones as missed at every threshold."
+)
+_UNFORGETTING = (
+    f"{UNFORGETTING} does not forget, and has no place: 500 rows into a recording, its scores still depend on how that "
+    f"began (the replay audit found a rank correlation below {number(MIN_CORRELATION, 1)})."
+)
+_UNCALIBRATED = (
+    f"{UNCALIBRATED} calibrated on scores of another size: its own scores of the training rows and fresh scores of the "
+    f"same rows differ by a factor beyond {MAX_RATIO:g}, in the median or the 99 % quantile."
+)
+_SEALED = "All rows ran sealed by the kernel."
+_MEANING = (
+    "guarded, not sealed by the kernel: an audit hook kept labels and test rows from the detector, which stops "
+    "mistakes, not code that means to get round it"
+)
+_NO_REASON = "the records name no reason: they are from before boxes were sealed, or no box was started"
+
+
+def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
+    """Return a row's marks, in the order in which tables show them, each with what it says of this row.
+
+    Parameters
+    ----------
+    row
+        The row.
+    mixed
+        Whether the tables hold sealed and guarded rows (`mixed_seals`); otherwise no row is marked as guarded.
+    """
+    all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
+    marks = [
+        (ALL_BELOW, all_below, "beats no floor in AUROC, AUPRC and MCC"),
+        (LEAKY, bool(row.leaky), f"leaky: {row.leaky}"),
+        (INCOMPLETE, not row.complete, "left rows without a score: they count as the worst case; out of the ranking"),
+        (UNFORGETTING, not row.forgets, f"does not forget, out of the ranking; {replay_text(row.replay)}"),
+        (UNCALIBRATED, not row.calibrated, f"training scores of another size; {replay_text(row.replay)}"),
+        (GUARDED, mixed and row.seal == "guarded", f"guarded: {_reasons([row])}"),
+        (STORED, row.stored, "made earlier"),
+    ]
+    return {mark: meaning for mark, applies, meaning in marks if applies}
+
+
+def mixed_seals(rows: Sequence[Row]) -> bool:
+    """Whether some of the rows ran sealed and others guarded."""
+    return len({row.seal for row in rows}) > 1
+
+
+def replay_text(replay: Replay | None) -> str:
+    """Return in words what the replay audit of a row's trials compared and found; empty if there was none."""
+    if replay is None:
+        return ""
+    found = {
+        "rank correlation": replay.correlation,
+        "ratio of medians": replay.median_ratio,
+        "ratio of 99 % quantiles": replay.tail_ratio,
+    }
+    numbers = (f", {name} {value:.3g}" for name, value in found.items() if value is not None)
+    return f"{replay.rows:,} rows scored again, copy: {replay.copy}{''.join(numbers)}"
+
+
+def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what the marks of these rows mean, and whether the kernel sealed their boxes."""
+    if any(not row.complete for row in rows):
+        yield _INCOMPLETE
+    if any(not row.forgets for row in rows):
+        yield _UNFORGETTING
+    if any(not row.calibrated for row in rows):
+        yield _UNCALIBRATED
+    for leak in dict.fromkeys(row.leaky for row in rows if row.leaky):
+        yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
+    if origins := dict.fromkeys(_origin(row) for row in rows if row.stored):
+        yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
+    guarded = [row for row in rows if row.seal == "guarded"]
+    if not guarded:
+        yield _SEALED
+    else:
+        yield f"{GUARDED if mixed_seals(rows) else 'All rows ran'} {_MEANING} ({_reasons(guarded)})."
+
+
+def _reasons(rows: Sequence[Row]) -> str:
+    """Return why rows ran guarded."""
+    reasons = dict.fromkeys(reason for row in rows for reason in row.seal_reasons)
+    return "; ".join(reasons) or _NO_REASON
+
+
+def _origin(row: Row) -> str:
+    """Return when and with which version a stored row was made."""
+    versions = row.first.manifest.get("versions")
+    version = versions.get("tsadbench") if isinstance(versions, dict) else None
+    day = min(str(record.manifest.get("started"))[:10] for record in row.records)
+    return f"tsadbench {version} on {day}"
