@@ -61,6 +61,13 @@ def test_a_closed_socket_is_the_end(pair):
         {"arrays": [["object", [1]]]},
         {"arrays": [["float64", [-1]]]},
         {"arrays": [["float64", [10**15]]]},
+        {"arrays": [["float64", [10**30]]]},
+        {"arrays": [["float64", [float("inf")]]]},
+        {"arrays": [["float64", [2.0]]]},
+        {"arrays": [["float64", [True]]]},
+        {"arrays": [["float64", [2**40, 2**40]]]},
+        {"arrays": [["float64", [1, 1, 1]]]},
+        {"arrays": [[["float64"], [1]]]},
         {"arrays": [["float64", ["x"]]]},
     ],
 )
@@ -68,7 +75,15 @@ def test_what_is_no_frame_or_too_large_is_refused_before_anything_is_allocated(p
     ours, theirs = pair
     raw(ours, header)
     with pytest.raises(BrokenFrameError):
-        receive(theirs, max_bytes=1000)
+        receive(theirs)
+
+
+@pytest.mark.parametrize("text", [b"[" * 10**5, b'{"arrays": ' + b"[" * 10**5, b"\xff\xfe{}", b"1" * 5000, b""])
+def test_what_is_no_json_or_too_deep_is_refused(pair, text):
+    ours, theirs = pair
+    threading.Thread(target=ours.sendall, args=(struct.pack(">Q", len(text)) + text,)).start()
+    with pytest.raises(BrokenFrameError, match="an invalid header"):
+        receive(theirs)
 
 
 def test_a_header_without_end_is_refused(pair):

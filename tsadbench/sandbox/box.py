@@ -18,9 +18,11 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import packed
 from tsadbench.sandbox.launch import Launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.replies import Constructed, Done, Fitted, HeldOutLoss, Learned, Timed
 from tsadbench.sandbox.wire import Array, Header
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
+from tsadbench.utils.text import one_line
 
 
 class Box(BoxedProcess):
@@ -67,8 +69,8 @@ class Box(BoxedProcess):
         self._n_scored = 0
         try:
             header: Header = {"kind": "construct", **self._surroundings}
-            reply, _ = self._ask(header, [np.frombuffer(construction.dumps(), dtype=np.uint8)])
-            self.offers_contributions = bool(reply["offers_contributions"])
+            reply, _ = self._ask(header, [np.frombuffer(construction.dumps(), dtype=np.uint8)], expected=Constructed)
+            self.offers_contributions = reply.offers_contributions
         except BaseException:
             self.close()
             raise
@@ -77,11 +79,11 @@ class Box(BoxedProcess):
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
-        reply, _ = self._ask(*packed("fit", opaque))
-        self.costs.fit_seconds += reply["seconds"]
-        self.costs.fit_cpu_seconds += reply["cpu_seconds"]
+        reply, _ = self._ask(*packed("fit", opaque), expected=Fitted)
+        self.costs.fit_seconds += reply.seconds
+        self.costs.fit_cpu_seconds += reply.cpu_seconds
         with self._contract():
-            return checked_facts(reply["training_facts"], f"{self._name}.training_facts")
+            return checked_facts(reply.training_facts, f"{self._name}.training_facts")
 
     def set_parameters(self, variant: Construction) -> None:
         """Change parameters of the fitted detector that its fit does not depend on; scoring costs start anew.
@@ -91,37 +93,36 @@ class Box(BoxedProcess):
         variant
             The detector's class, and the arguments to be changed.
         """
-        self._ask({"kind": "set_parameters"}, [np.frombuffer(variant.dumps(), dtype=np.uint8)])
+        self._ask({"kind": "set_parameters"}, [np.frombuffer(variant.dumps(), dtype=np.uint8)], expected=Done)
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
-        n_rows = sum(recording.n_rows for recording in self._train)
-        reply, scores = self._ask({"kind": "training_scores"}, max_values=n_rows)
-        self._count_scoring(reply, n_rows)
-        if len(scores) != len(self._train):
-            raise BoxFailure("invalid", f"{self._name}.training_scores: one array per training recording was expected")
+        shapes = [(recording.n_rows,) for recording in self._train]
+        reply, scores = self._ask({"kind": "training_scores"}, expected=Timed, shapes=shapes)
+        self._count_scoring(reply, sum(recording.n_rows for recording in self._train))
         pairs = zip(scores, self._train, strict=True)
         return tuple(self._checked(array, (recording.n_rows,), "training_scores") for array, recording in pairs)
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
         self._n_scored += 1
-        reply, scores = self._ask(*self._anonymous("score", recording), max_values=recording.n_rows)
+        shapes = [(recording.n_rows,)]
+        reply, scores = self._ask(*self._anonymous("score", recording), expected=Timed, shapes=shapes)
         self._count_scoring(reply, recording.n_rows)
         return self._checked(scores[0], (recording.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
-        _, arrays = self._ask(*self._anonymous("contributions", recording), max_values=recording.values.size)
+        shapes = [recording.values.shape]
+        _, arrays = self._ask(*self._anonymous("contributions", recording), expected=Timed, shapes=shapes)
         return self._checked(arrays[0], recording.values.shape, "contributions")
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
         opaque = [_opaque(recording, f"held-out-{i}") for i, recording in enumerate(recordings)]
         header, arrays = packed("held_out_loss", opaque)
-        reply, _ = self._ask({**header, "first": first}, arrays)
-        return float(reply["loss"])
+        return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
 
     def learned(self) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name.
@@ -131,18 +132,18 @@ class Box(BoxedProcess):
         ModelFileError
             If it cannot be kept in a file.
         """
-        reply, contents = self._exchange({"kind": "learned"}, (), max_bytes=None)
-        if "refused" in reply:
-            raise ModelFileError(reply["refused"])
-        return {name: content.tobytes() for name, content in zip(reply["parts"], contents, strict=True)}
+        reply, contents = self._exchange({"kind": "learned"}, (), Learned, ())
+        if reply.refused is not None:
+            raise ModelFileError(one_line(reply.refused))
+        return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
     def _anonymous(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
         """Return the frame of a test recording: its number replaces an id that may give labels away."""
         return packed(kind, [_opaque(recording, f"recording-{self._n_scored}")])
 
-    def _count_scoring(self, reply: Header, n_rows: int) -> None:
-        self.costs.score_seconds += reply["seconds"]
-        self.costs.score_cpu_seconds += reply["cpu_seconds"]
+    def _count_scoring(self, reply: Timed, n_rows: int) -> None:
+        self.costs.score_seconds += reply.seconds
+        self.costs.score_cpu_seconds += reply.cpu_seconds
         self.costs.rows_scored += n_rows
 
     def _checked(self, array: FloatArray, shape: tuple[int, ...], call: str) -> FloatArray:

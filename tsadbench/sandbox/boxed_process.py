@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,14 @@ import numpy as np
 
 from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive, send
+from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
+from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
+from tsadbench.utils.text import one_line, printable
 
 _POLL_SECONDS = 0.1
+_REPORT_SECONDS = 0.05
 # A log longer than twice this is cut: its beginning and its end are kept.
 _KEPT_LOG_BYTES = 2**19
 
@@ -82,6 +87,7 @@ class BoxedProcess:
         self.costs = Costs()
         self._name = name
         self._listener = listener
+        self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
         self._directory = tempfile.TemporaryDirectory(prefix="tsadbench-box-", ignore_cleanup_errors=True)
         self._process = (launcher or default_launcher()).start(self._log.fileno())
@@ -108,12 +114,11 @@ class BoxedProcess:
         """Return what the detector wrote to standard output and error, without the middle if it is long."""
         size = self._log.seek(0, 2)
         self._log.seek(0)
-        if size <= 2 * _KEPT_LOG_BYTES:
-            return self._log.read().decode(errors="replace")
-        head = self._log.read(_KEPT_LOG_BYTES)
-        self._log.seek(-_KEPT_LOG_BYTES, 2)
-        left_out = f"\n... {size - 2 * _KEPT_LOG_BYTES} bytes left out ...\n"
-        return head.decode(errors="replace") + left_out + self._log.read().decode(errors="replace")
+        content = self._log.read(_KEPT_LOG_BYTES)
+        if size > 2 * _KEPT_LOG_BYTES:
+            self._log.seek(-_KEPT_LOG_BYTES, 2)
+            content += f"\n... {size - 2 * _KEPT_LOG_BYTES} bytes left out ...\n".encode()
+        return printable((content + self._log.read(_KEPT_LOG_BYTES)).decode(errors="replace"), lines=True)
 
     def close(self) -> None:
         """End the process and all its descendants, and remove its working directory."""
@@ -129,36 +134,59 @@ class BoxedProcess:
         return str(folder)
 
     def _ask(
-        self, header: Header, arrays: Sequence[Array] = (), *, max_values: int = 0
-    ) -> tuple[Header, list[FloatArray]]:
-        reply, results = self._exchange(header, arrays, max_bytes=8 * max_values)
+        self,
+        header: Header,
+        arrays: Sequence[Array] = (),
+        *,
+        expected: type[Reply],
+        shapes: Sequence[tuple[int, ...]] = (),
+    ) -> tuple[Reply, list[FloatArray]]:
+        reply, results = self._exchange(header, arrays, expected, shapes)
         return reply, [array.astype(np.float64, copy=False) for array in results]
 
     def _exchange(
-        self, header: Header, arrays: Sequence[Array], *, max_bytes: int | None
-    ) -> tuple[Header, list[Array]]:
+        self, header: Header, arrays: Sequence[Array], expected: type[Reply], shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[Reply, list[Array]]:
+        """Send a request and return its answer; whatever else the box does is a `BoxFailure`."""
+        mark = secrets.token_hex(8)
         try:
-            send(self._process.sock, header, arrays, self._watch)
-            while True:
-                reply, results = receive(self._process.sock, max_bytes=max_bytes, tick=self._watch)
-                if reply.get("kind") != "progress":
-                    break
-                if self._listener is not None:
-                    self._listener(int(reply["done"]), int(reply["total"]), str(reply["note"]))
+            send(self._process.sock, {**header, "request": mark}, arrays, self._watch)
+            reply, results = self._answer(expected, mark, shapes)
         except BrokenFrameError as error:
-            raise BoxFailure("invalid", f"{self._name} wrote into the box's channel: {error}") from error
+            raise BoxFailure("error", f"{self._name} wrote into the box's channel: {error}") from error
         except (OSError, EOFError) as error:
             raise self._death() from error
         finally:
             self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, self._watch.peak_memory_mib)
-        if reply.get("kind") == "failure":
-            raise BoxFailure(reply["status"], reply["reason"], reply["traceback"])
-        self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, float(reply["peak_memory_mib"]))
+        self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, reply.peak_memory_mib)
         return reply, results
+
+    def _answer(self, expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]]) -> tuple[Reply, list[Array]]:
+        """Receive the answer to a request; pass on the progress before it, no more often than somebody can read it."""
+        unseen: Progress | None = None
+        while True:
+            header, kinds = receive_header(self._process.sock, self._watch, max_bytes=MAX_REPLY_BYTES)
+            reply = read_reply(expected, mark, shapes, header, kinds)
+            if isinstance(reply, Failure):
+                raise BoxFailure(reply.status, reply.reason, reply.traceback)
+            if not isinstance(reply, Progress):
+                self._report(unseen)
+                return reply, receive_arrays(self._process.sock, kinds, self._watch)
+            unseen = reply
+            if time.monotonic() >= self._next_report:
+                self._report(reply)
+                unseen = None
+
+    def _report(self, progress: Progress | None) -> None:
+        self._next_report = time.monotonic() + _REPORT_SECONDS
+        if progress is not None and self._listener is not None:
+            self._listener(progress.done, progress.total, one_line(progress.note))
 
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""
         code = self._process.end()
         if code < 0:
-            return BoxFailure("killed", f"its process was ended by {signal.Signals(-code).name}")
+            # Most of the real-time signals have no name.
+            names = {one.value: one.name for one in signal.Signals}
+            return BoxFailure("killed", f"its process was ended by {names.get(-code, f'signal {-code}')}")
         return BoxFailure("error", f"its process ended itself with exit code {code}")

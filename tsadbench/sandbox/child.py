@@ -25,9 +25,11 @@ from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
+from tsadbench.sandbox.replies import LONGEST_TRACEBACK
 from tsadbench.sandbox.wire import Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
+from tsadbench.utils.text import one_line, printable
 from tsadbench.utils.threads import limit_threads
 
 _REPORT_SECONDS = 0.1
@@ -61,7 +63,8 @@ class _Inside:
             self.send(_failure(error))
         else:
             _flush()
-            self.send({"kind": "done", "peak_memory_mib": _peak_memory_mib(), **reply}, results)
+            answer = {"kind": "done", "request": header["request"], "peak_memory_mib": _peak_memory_mib()}
+            self.send({**answer, **reply}, results)
 
     def send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
         with self._lock:
@@ -122,11 +125,11 @@ class _Inside:
         now = time.monotonic()
         if done >= total or now - self._last_report > _REPORT_SECONDS:
             self._last_report = now
-            self.send({"kind": "progress", "done": int(done), "total": int(total), "note": str(note)})
+            self.send({"kind": "progress", "done": int(done), "total": int(total), "note": one_line(str(note), 200)})
 
     def _violated(self, what: str) -> None:
         """Report to the parent and end at once, so that no `except` of the detector can hide it."""
-        self.send({"kind": "failure", "status": "invalid", "reason": what, "traceback": ""})
+        self.send({"kind": "failure", "status": "invalid", "reason": one_line(what), "traceback": ""})
         os._exit(1)
 
 
@@ -158,17 +161,24 @@ def _learned(detector: Detector) -> tuple[Header, list[Array]]:
     try:
         parts = to_parts(detector)
     except TsadbenchError as error:
-        return {"refused": str(error)}, []
+        return {"refused": one_line(str(error))}, []
     return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
 
 def _failure(error: BaseException) -> Header:
     invalid = isinstance(error, ContractError)
+    try:
+        said = str(error)
+    except Exception:  # an exception of the detector's own class may fail at anything
+        said = "its message cannot be read"
+    trace = printable("".join(traceback.format_exception(error)), lines=True)
+    if len(trace) > LONGEST_TRACEBACK:
+        trace = f"{trace[: LONGEST_TRACEBACK // 2]}\n...\n{trace[-LONGEST_TRACEBACK // 2 + 5 :]}"
     return {
         "kind": "failure",
         "status": "invalid" if invalid else "error",
-        "reason": str(error) if invalid else f"{type(error).__name__}: {error}",
-        "traceback": "".join(traceback.format_exception(error)),
+        "reason": one_line(said if invalid else f"{type(error).__name__}: {said}"),
+        "traceback": trace,
     }
 
 

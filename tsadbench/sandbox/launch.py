@@ -108,7 +108,7 @@ class ForkServer(Launcher):
                 control = self._running()
                 control.sendall(b"e")
                 send(control, {"pid": pid})
-                return int(receive(control)[0]["exit"])
+                return _number(control, "exit")
             except (OSError, EOFError, BrokenFrameError):
                 self._stop()
                 return -9  # the server was killed, and its boxes with it (prctl in `server`)
@@ -123,7 +123,7 @@ class ForkServer(Launcher):
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
-            return Process(int(receive(control)[0]["pid"]), ours, self)
+            return Process(_number(control, "pid"), ours, self)
 
     def _running(self) -> socket.socket:
         if self._control is None:
@@ -179,6 +179,14 @@ def default_launcher() -> Launcher:
     server = ForkServer()
     atexit.register(server.stop)
     return server
+
+
+def _number(control: socket.socket, name: str) -> int:
+    """Receive the server's answer, a number of this name."""
+    value = receive(control)[0].get(name)
+    if type(value) is not int:
+        raise BrokenFrameError(f"the server's answer has no number {name}")
+    return value
 
 
 def _popen(module: str, theirs: socket.socket, output: int) -> subprocess.Popen[bytes]:

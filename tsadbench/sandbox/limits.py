@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from tsadbench.base.status import Status
 from tsadbench.sandbox.process_tree import resident_mib
+from tsadbench.utils.text import one_line, printable
 
 # A detector that writes more than this is out of control, and others share the disk.
 MAX_LOG_BYTES = 256 * 2**20
@@ -26,16 +27,16 @@ class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a resu
     status
         The record's status.
     reason
-        One line.
+        One line. What is no printable character of it becomes an escape: the detector may have written it.
     traceback
         The detector's, if it raised an error.
     """
 
     def __init__(self, status: Status, reason: str, traceback: str = "") -> None:
-        super().__init__(reason)
+        super().__init__(one_line(reason))
         self.status = status
-        self.reason = reason
-        self.traceback = traceback
+        self.reason = one_line(reason)
+        self.traceback = printable(traceback, lines=True)
 
 
 class Interrupted(BaseException):

@@ -7,7 +7,7 @@ import math
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 Header: TypeAlias = dict[str, Any]
 Array: TypeAlias = NDArray[np.float64] | NDArray[np.uint8]
 Tick: TypeAlias = Callable[[], None]
+# An array's dtype and shape.
+ArrayKind: TypeAlias = tuple[str, tuple[int, ...]]
+_Buffer = TypeVar("_Buffer", bytearray, memoryview)
 
 _LENGTH = struct.Struct(">Q")
 _MAX_HEADER = 16 * 2**20
 _DTYPES = ("float64", "uint8")
+_MOST_DIMENSIONS = 2
+_MOST_VALUES = 2**48
 
 
 class BrokenFrameError(ConnectionError):
@@ -49,17 +54,13 @@ def send(
             _send_all(sock, array.data.cast("B"), tick)
 
 
-def receive(
-    sock: socket.socket, *, max_bytes: int | None = None, tick: Tick | None = None
-) -> tuple[Header, list[Array]]:
-    """Receive one frame.
+def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
+    """Receive one frame of a sender that is trusted.
 
     Parameters
     ----------
     sock
         The socket; with a timeout, ``tick`` is called whenever it expires.
-    max_bytes
-        Largest total size of the arrays; None: no limit.
     tick
         Called while nothing arrives; may raise.
 
@@ -68,31 +69,71 @@ def receive(
     EOFError
         If the other side is gone.
     BrokenFrameError
-        If it sent something else, or too much.
+        If it sent something else.
     """
-    (length,) = _LENGTH.unpack(_receive_exactly(sock, _LENGTH.size, tick))
-    if length > _MAX_HEADER:
+    header, kinds = receive_header(sock, tick)
+    return header, receive_arrays(sock, kinds, tick)
+
+
+def receive_header(
+    sock: socket.socket, tick: Tick | None = None, *, max_bytes: int = _MAX_HEADER
+) -> tuple[Header, list[ArrayKind]]:
+    """Receive the first part of a frame: its header and the kinds of its arrays; nothing is allocated for them.
+
+    Parameters
+    ----------
+    sock, tick
+        As for `receive`.
+    max_bytes
+        Largest size of the header.
+
+    Raises
+    ------
+    EOFError, BrokenFrameError
+        As for `receive`.
+    """
+    (length,) = _LENGTH.unpack(_receive_exactly(sock, bytearray(_LENGTH.size), tick))
+    if length > max_bytes:
         raise BrokenFrameError(f"a header of {length} bytes")
     try:
-        header: Header = json.loads(_receive_exactly(sock, length, tick))
-        shapes = [(str(name), tuple(int(n) for n in shape)) for name, shape in header.pop("arrays")]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BrokenFrameError(f"an invalid header ({error})") from error
-    return header, _receive_arrays(sock, shapes, max_bytes, tick)
+        header: Header = json.loads(_receive_exactly(sock, bytearray(length), tick))
+        kinds = [(name, tuple(shape)) for name, shape in header.pop("arrays")]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BrokenFrameError(f"an invalid header ({type(error).__name__}: {error})") from error
+    for name, shape in kinds:
+        good = len(shape) <= _MOST_DIMENSIONS and all(type(n) is int and 0 <= n <= _MOST_VALUES for n in shape)
+        if name not in _DTYPES or not good or math.prod(shape) > _MOST_VALUES:
+            raise BrokenFrameError("arrays of a type or shape that is not sent here")
+    return header, kinds
 
 
-def _receive_arrays(
-    sock: socket.socket, shapes: Sequence[tuple[str, tuple[int, ...]]], max_bytes: int | None, tick: Tick | None
-) -> list[Array]:
-    if any(name not in _DTYPES or min(shape, default=0) < 0 for name, shape in shapes):
-        raise BrokenFrameError("arrays of a type or shape that is not sent here")
-    sizes = [np.dtype(name).itemsize * math.prod(shape) for name, shape in shapes]
-    if max_bytes is not None and sum(sizes) > max_bytes:
-        raise BrokenFrameError(f"arrays of {sum(sizes)} bytes, at most {max_bytes} were expected")
-    return [
-        np.frombuffer(_receive_exactly(sock, size, tick), dtype=name).reshape(shape)
-        for size, (name, shape) in zip(sizes, shapes, strict=True)
-    ]
+def receive_arrays(sock: socket.socket, kinds: Sequence[ArrayKind], tick: Tick | None = None) -> list[Array]:
+    """Receive the rest of a frame: its arrays.
+
+    Parameters
+    ----------
+    sock, tick
+        As for `receive`.
+    kinds
+        What `receive_header` returned.
+
+    Raises
+    ------
+    EOFError
+        As for `receive`.
+    BrokenFrameError
+        If there is no memory for them.
+    """
+    arrays: list[Array] = []
+    for name, shape in kinds:
+        try:
+            array = np.empty(shape, dtype=name)
+        except MemoryError as error:
+            raise BrokenFrameError(f"an array of shape {list(shape)}, for which there is no memory") from error
+        if array.size:
+            _receive_exactly(sock, array.data.cast("B"), tick)
+        arrays.append(array)
+    return arrays
 
 
 def _send_all(sock: socket.socket, data: memoryview, tick: Tick | None) -> None:
@@ -105,9 +146,8 @@ def _send_all(sock: socket.socket, data: memoryview, tick: Tick | None) -> None:
             continue
 
 
-def _receive_exactly(sock: socket.socket, size: int, tick: Tick | None) -> bytearray:
-    data = bytearray(size)
-    view = memoryview(data)
+def _receive_exactly(sock: socket.socket, buffer: _Buffer, tick: Tick | None) -> _Buffer:
+    view = memoryview(buffer)
     while view:
         if tick is not None:
             tick()
@@ -118,4 +158,4 @@ def _receive_exactly(sock: socket.socket, size: int, tick: Tick | None) -> bytea
         if count == 0:
             raise EOFError("the other side is gone")
         view = view[count:]
-    return data
+    return buffer

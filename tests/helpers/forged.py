@@ -1,0 +1,110 @@
+"""A box whose inside is a function of the test: it writes whatever it likes into the channel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import struct
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.helpers.boxed import Sums
+from tsadbench.sandbox import Box, Construction, Limits
+from tsadbench.sandbox.launch import Launcher, Process
+from tsadbench.sandbox.wire import Header, receive, send
+
+Answer = Callable[[socket.socket, Header, list], None]
+
+
+class _Played(Process):
+    """Has no process of its own that could be killed."""
+
+    def kill(self) -> None:
+        pass
+
+
+class PlayedLauncher(Launcher):
+    """The inside is a thread that passes every request to a function, and hangs up after the last."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def start(self, log: int) -> Process:
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
+        return _Played(os.getpid(), ours, self)
+
+    def end(self, pid: int) -> int:
+        return 0
+
+    def _serve(self, sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError, EOFError):
+            while True:
+                self._answer(sock, *receive(sock))
+
+
+def raw_frame(header: object, payload: bytes = b"") -> bytes:
+    """Return a frame with any header, valid JSON or, as bytes, not."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack(">Q", len(text)) + text + payload
+
+
+def honest(sock: socket.socket, header: Header, arrays: list) -> None:
+    """Answer as the inside of a box does, for a detector that scores every row with zero."""
+    done = {"kind": "done", "request": header["request"], "peak_memory_mib": 1.0}
+    costs = {"seconds": 0.5, "cpu_seconds": 0.25}
+    rows = [array for array in arrays if array.ndim == 2]
+    replies = {
+        "construct": ({"offers_contributions": True}, []),
+        "set_parameters": ({}, []),
+        "fit": ({**costs, "training_facts": {"epochs": 3, "share_seen": 0.5, "levelled": True}}, []),
+        "training_scores": (costs, [np.zeros(6)]),
+        "score": (costs, [np.zeros(len(one)) for one in rows]),
+        "contributions": (costs, [np.zeros(one.shape) for one in rows]),
+        "held_out_loss": ({"loss": 0.5}, []),
+        "learned": ({"parts": ["a", "b"]}, [np.zeros(3, dtype=np.uint8), np.ones(0, dtype=np.uint8)]),
+    }
+    reply, results = replies[header["kind"]]
+    send(sock, {**done, **reply}, results)
+
+
+def played(answer: Answer, *, timeout: float = 30.0, listener=None) -> Box:
+    """Return a box with this inside."""
+    construction = Construction(Sums, {})
+    return Box(
+        construction, threads=1, limits=Limits(timeout=timeout), listener=listener, launcher=PlayedLauncher(answer)
+    )
+
+
+class WritesFrames(Sums):
+    """Writes a frame of its own into every socket that it finds, or fails in an unusual way."""
+
+    def __init__(self, *, frame: str = "", how: str = "write") -> None:
+        self.frame = frame
+        self.how = how
+
+    def _fit(self, recordings):
+        getattr(self, f"_{self.how}")()
+
+    def _write(self):
+        for fd in range(3, 64):
+            with contextlib.suppress(OSError):
+                if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                    os.write(fd, raw_frame(self.frame.encode()))
+
+    def _unreadable(self):
+        class UnreadableError(Exception):
+            def __str__(self):
+                raise RuntimeError("no")
+
+        raise UnreadableError
+
+    def _signal(self):
+        os.kill(os.getpid(), 40)
+        time.sleep(600)

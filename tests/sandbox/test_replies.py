@@ -1,0 +1,376 @@
+"""What a box may answer: anything else ends its trial with status error, and never the run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from tests.helpers.forged import WritesFrames, honest, played, raw_frame
+from tsadbench import Recording
+from tsadbench.errors import ModelFileError
+from tsadbench.sandbox import Box, BoxFailure, Construction
+from tsadbench.sandbox.wire import send
+
+ROWS = Recording("rows", np.arange(12.0).reshape(6, 2), ("a", "b"))
+CALLS = {
+    "fit": lambda box: box.fit((ROWS,)),
+    "training_scores": lambda box: (box.fit((ROWS,)), box.training_scores()),
+    "score": lambda box: box.score(ROWS),
+    "contributions": lambda box: box.contributions(ROWS),
+    "held_out_loss": lambda box: box.held_out_loss((ROWS,), 0),
+    "learned": lambda box: box.learned(),
+}
+NUMBERS = ["1", None, [1], {}, True, -1.0, float("nan"), float("inf"), 10**400, 1e300]
+FORGED = {
+    "construct": [{"offers_contributions": value} for value in ("yes", 1, None)],
+    "fit": [
+        *({"seconds": value} for value in NUMBERS),
+        *({"cpu_seconds": value} for value in NUMBERS),
+        *({"peak_memory_mib": value} for value in NUMBERS),
+        *({"training_facts": value} for value in (None, [], 3, "facts", [["epochs", 3]])),
+        *({"training_facts": {"epochs": value}} for value in ("3", [3], {}, float("nan"), float("inf"), 10**400)),
+        {"training_facts": {f"fact_{number}": 1 for number in range(33)}},
+        {"training_facts": {"x" * 41: 1}},
+        {"training_facts": {"\ud800": 1}},
+        {"splits": {}},
+    ],
+    "score": [
+        {"arrays": []},
+        {"arrays": [["float64", [6]], ["float64", [6]]]},
+        {"arrays": [["float64", [5]]]},
+        {"arrays": [["float64", [6, 1]]]},
+        {"arrays": [["uint8", [6]]]},
+        {"arrays": [["object", [6]]]},
+        {"arrays": [["float64", []]]},
+        {"arrays": [["float64", [10**12]]]},
+        {"arrays": [["float64", [1e999]]]},
+        {"arrays": [["float64", [-6]]]},
+        {"arrays": [["float64", [0]]] * 10**4},
+        {"arrays": {"float64": [6]}},
+        {"arrays": [[{}, [6]]]},
+        {"request": "0123456789abcdef"},
+        {"request": None},
+    ],
+    "contributions": [{"arrays": [["float64", [2, 6]]]}, {"arrays": [["float64", [12]]]}],
+    "training_scores": [{"arrays": []}, {"arrays": [["float64", [3]], ["float64", [3]]]}],
+    "held_out_loss": [{"loss": value} for value in ("1", None, float("nan"), float("-inf"), 10**400)],
+    "learned": [
+        {"parts": "ab"},
+        {"parts": ["a"]},
+        {"parts": ["a", "a"]},
+        {"parts": ["a", 2]},
+        {"parts": ["a", "b", "c"]},
+        {"parts": ["a", "x" * 1001]},
+        {"arrays": [["uint8", [2**47]], ["uint8", [0]]]},
+        {"arrays": [["float64", [1]], ["uint8", [0]]]},
+        {"arrays": [["uint8", [1, 3]], ["uint8", [0]]]},
+        {"refused": 3, "parts": [], "arrays": []},
+    ],
+}
+FRAMES = {
+    "a list": [],
+    "a number": 3,
+    "null": None,
+    "no kind": {"arrays": []},
+    "an unknown kind": {"kind": "ok", "arrays": []},
+    "a kind that is a list": {"kind": ["done"], "arrays": []},
+    "an empty answer": {"kind": "done", "arrays": []},
+    "deep lists": b'{"kind": "done", "arrays": [], "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "deep objects": b'{"kind": "done", "arrays": [], "x": ' + b'{"x":' * 50_000,
+    "no JSON": b"{'kind': 'done'}",
+    "no text": b"\xff\x00\xfe",
+    "half of it": b'{"kind": "done", "arr',
+    "a number without end": b'{"kind": "done", "arrays": [], "x": ' + b"9" * 5000 + b"}",
+    "a failure without a reason": {"kind": "failure", "status": "error", "arrays": []},
+    "a failure that is ok": {"kind": "failure", "status": "ok", "reason": "", "traceback": "", "arrays": []},
+    "a failure of markup": {"kind": "failure", "status": "<b>", "reason": "", "traceback": "", "arrays": []},
+    "a status that is a list": {"kind": "failure", "status": [], "reason": "", "traceback": "", "arrays": []},
+    "a reason that is a number": {"kind": "failure", "status": "error", "reason": 3, "traceback": "", "arrays": []},
+    "a traceback that is null": {"kind": "failure", "status": "error", "reason": "", "traceback": None, "arrays": []},
+    "a reason of a megabyte": {
+        "kind": "failure",
+        "status": "error",
+        "reason": "x" * 2**20,
+        "traceback": "",
+        "arrays": [],
+    },
+    "a reason that is no text": {
+        "kind": "failure",
+        "status": "error",
+        "reason": "\ud800",
+        "traceback": "",
+        "arrays": [],
+    },
+    "a failure with scores": {
+        "kind": "failure",
+        "status": "error",
+        "reason": "",
+        "traceback": "",
+        "arrays": [["float64", [6]]],
+    },
+    "progress in words": {"kind": "progress", "done": "one", "total": 2, "note": "", "arrays": []},
+    "progress without end": {"kind": "progress", "done": 1, "total": 10**30, "note": "", "arrays": []},
+    "infinite progress": {"kind": "progress", "done": 1, "total": float("inf"), "note": "", "arrays": []},
+    "progress without a note": {"kind": "progress", "done": 1, "total": 2, "arrays": []},
+    "a note that is a list": {"kind": "progress", "done": 1, "total": 2, "note": [], "arrays": []},
+    "a note of a megabyte": {"kind": "progress", "done": 1, "total": 2, "note": "x" * 2**20, "arrays": []},
+    "progress with scores": {"kind": "progress", "done": 1, "total": 2, "note": "", "arrays": [["float64", [10**9]]]},
+}
+
+
+def forging(call: str, changes: dict[str, object]):
+    """Answer as an honest box does, but change the answer to one request."""
+
+    def answer(sock, header, arrays):
+        if header["kind"] != call:
+            honest(sock, header, arrays)
+            return
+        kept: list[bytes] = []
+
+        class Recorder:
+            def send(self, data):
+                kept.append(bytes(data))
+                return len(data)
+
+        honest(Recorder(), header, arrays)
+        sent = b"".join(kept)
+        length = struct.unpack(">Q", sent[:8])[0]
+        sock.sendall(raw_frame({**json.loads(sent[8 : 8 + length]), **changes}, sent[8 + length :]))
+
+    return answer
+
+
+def failure(answer, call: str, **options) -> BoxFailure:
+    with pytest.raises(BoxFailure) as caught, played(answer, **options) as box:
+        CALLS[call](box)
+    return caught.value
+
+
+def test_an_honest_inside_is_understood():
+    reports = []
+    with played(honest, listener=lambda *report: reports.append(report)) as box:
+        assert box.offers_contributions
+        assert box.fit((ROWS,)) == {"epochs": 3, "share_seen": 0.5, "levelled": True}
+        assert_array_equal(box.training_scores()[0], np.zeros(6))
+        assert_array_equal(box.score(ROWS), np.zeros(6))
+        assert_array_equal(box.contributions(ROWS), np.zeros((6, 2)))
+        assert box.held_out_loss((ROWS,), 0) == 0.5
+        assert box.learned() == {"a": b"\0\0\0", "b": b""}
+    assert box.costs.fit_seconds == 0.5
+    assert box.costs.score_cpu_seconds == 0.5
+    assert reports == []
+
+
+@pytest.mark.parametrize(
+    ("call", "changes"),
+    [
+        pytest.param(call, changes, id=f"{call}-{number}")
+        for call, all_changes in FORGED.items()
+        for number, changes in enumerate(all_changes)
+    ],
+)
+def test_an_answer_with_one_wrong_value_is_an_error(call, changes):
+    found = failure(forging(call, changes), "fit" if call == "construct" else call)
+    assert (found.status, "the box's channel" in found.reason) == ("error", True), found.reason
+    assert len(found.reason.splitlines()) == 1
+
+
+@pytest.mark.parametrize("call", ["construct", "fit", "score", "learned"])
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_a_frame_that_is_no_answer_is_an_error(call, frame):
+    def answer(sock, header, arrays):
+        if header["kind"] == call:
+            sock.sendall(raw_frame(frame))
+        else:
+            honest(sock, header, arrays)
+
+    found = failure(answer, "fit" if call == "construct" else call)
+    assert (found.status, "the box's channel" in found.reason) == ("error", True), found.reason
+    assert found.reason.isprintable()
+
+
+@pytest.mark.parametrize("status", ["timeout", "memory", "killed", "ok"])
+def test_how_a_trial_ended_is_for_the_harness_to_say(status):
+    def answer(sock, header, arrays):
+        send(sock, {"kind": "failure", "status": status, "reason": "so it was", "traceback": ""})
+
+    found = failure(answer, "fit")
+    assert (found.status, "status of 'failure'" in found.reason) == ("error", True), found.reason
+
+
+@pytest.mark.parametrize("status", ["error", "invalid"])
+def test_a_failure_is_passed_on_without_what_a_terminal_obeys(status):
+    def answer(sock, header, arrays):
+        text = "red \x1b[31m\n\u202efdp"
+        send(sock, {"kind": "failure", "status": status, "reason": text, "traceback": text})
+
+    found = failure(answer, "fit")
+    assert found.status == status
+    assert found.reason == r"red \x1b[31m \u202efdp"
+    assert found.traceback == "red \\x1b[31m\n\\u202efdp"
+    assert str(found) == found.reason
+
+
+def test_a_second_answer_is_an_error():
+    def answer(sock, header, arrays):
+        honest(sock, header, arrays)
+        if header["kind"] == "score":
+            honest(sock, header, arrays)
+
+    with played(answer) as box:
+        box.score(ROWS)
+        with pytest.raises(BoxFailure, match="that nobody asked for") as caught:
+            box.score(ROWS)
+    assert caught.value.status == "error"
+
+
+def test_an_answer_before_the_question_is_an_error():
+    def answer(sock, header, arrays):
+        honest(sock, header, arrays)
+        if header["kind"] == "fit":
+            honest(sock, {**header, "kind": "score"}, [ROWS.values])
+
+    with played(answer) as box:
+        box.fit((ROWS,))
+        with pytest.raises(BoxFailure, match="that nobody asked for"):
+            box.score(ROWS)
+
+
+def test_progress_without_end_is_no_flood_and_ends_with_the_time():
+    reports = []
+
+    def answer(sock, header, arrays):
+        if header["kind"] == "construct":
+            honest(sock, header, arrays)
+            return
+        while True:
+            send(sock, {"kind": "progress", "done": 3, "total": 3, "note": "\x07 again"})
+
+    start = time.monotonic()
+    found = failure(answer, "fit", timeout=1.0, listener=lambda *report: reports.append(report))
+    assert found.status == "timeout"
+    assert reports[0] == (3, 3, r"\x07 again")
+    assert len(reports) <= 1 + (time.monotonic() - start) / 0.05
+
+
+def test_the_last_progress_is_always_seen():
+    reports = []
+
+    def answer(sock, header, arrays):
+        for done in range(100):
+            send(sock, {"kind": "progress", "done": done + 1, "total": 100, "note": ""})
+        honest(sock, header, arrays)
+
+    with played(answer, listener=lambda *report: reports.append(report)) as box:
+        assert reports[-1] == (100, 100, "")
+        box.fit((ROWS,))
+    assert reports[-1] == (100, 100, "")
+    assert len(reports) < 200
+
+
+def test_an_array_that_never_comes_is_a_timeout():
+    def answer(sock, header, arrays):
+        if header["kind"] == "learned":
+            mark = header["request"]
+            done = {"kind": "done", "request": mark, "peak_memory_mib": 1.0, "parts": ["a"]}
+            sock.sendall(raw_frame({**done, "arrays": [["uint8", [2**32]]]}))
+            sock.recv(1)
+        else:
+            honest(sock, header, arrays)
+
+    assert failure(answer, "learned", timeout=0.5).status == "timeout"
+
+
+def test_a_detector_that_cannot_be_kept_says_why_in_one_line():
+    def answer(sock, header, arrays):
+        if header["kind"] == "learned":
+            done = {"kind": "done", "request": header["request"], "peak_memory_mib": 1.0}
+            send(sock, {**done, "refused": "not \x1b[2J\nthis"})
+        else:
+            honest(sock, header, arrays)
+
+    with played(answer) as box, pytest.raises(ModelFileError, match=r"^not \\x1b\[2J this$"):
+        box.learned()
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6)
+HEADERS = st.dictionaries(
+    st.sampled_from(["kind", "request", "arrays", "seconds", "training_facts", "status", "reason", "done", "parts"])
+    | st.text(max_size=3),
+    VALUES | st.sampled_from(["done", "progress", "failure", "error", "float64"]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    call=st.sampled_from(sorted(CALLS)),
+    frame=HEADERS.map(raw_frame)
+    | VALUES.map(raw_frame)
+    | st.binary(max_size=60)
+    | st.binary(max_size=60).map(raw_frame),
+)
+def test_no_frame_whatever_raises_anything_but_a_failure_of_the_box(call, frame):
+    def answer(sock, header, arrays):
+        if header["kind"] == call:
+            sock.sendall(frame)
+            raise EOFError  # and hangs up
+        honest(sock, header, arrays)
+
+    assert failure(answer, call).status == "error"
+
+
+@settings(max_examples=150, deadline=None)
+@given(call=st.sampled_from(sorted(CALLS)), place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
+def test_no_changed_byte_raises_anything_but_a_failure_of_the_box(call, place, byte):
+    def answer(sock, header, arrays):
+        if header["kind"] != call:
+            honest(sock, header, arrays)
+            return
+        kept = bytearray()
+
+        class Recorder:
+            def send(self, data):
+                kept.extend(data)
+                return len(data)
+
+        honest(Recorder(), header, arrays)
+        kept[int(place * len(kept))] = byte
+        sock.sendall(kept)
+        raise EOFError
+
+    # The byte may stand where it makes no difference, such as in a cost or a score.
+    with contextlib.suppress(BoxFailure), played(answer) as box:
+        CALLS[call](box)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "frame", ["nonsense", '{"kind": "done", "arrays": []}', "[" * 10**5, '{"kind": {}, "arrays": []}']
+)
+def test_a_detector_that_writes_into_the_channel_fails_alone(frame):
+    wrote = pytest.raises(BoxFailure, match="WritesFrames wrote into the box's channel")
+    with wrote as caught, Box(Construction(WritesFrames, {"frame": frame}), threads=1) as box:
+        box.fit((ROWS,))
+    assert caught.value.status == "error"
+    assert len(caught.value.reason.splitlines()) == 1
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [("unreadable", "error", "its message cannot be read"), ("signal", "killed", "signal 40")],
+)
+def test_an_exception_without_a_message_and_a_signal_without_a_name_are_told(how, status, reason):
+    ended = pytest.raises(BoxFailure, match=reason)
+    with ended as caught, Box(Construction(WritesFrames, {"how": how}), threads=1) as box:
+        box.fit((ROWS,))
+    assert caught.value.status == status
