@@ -15,6 +15,7 @@ from tsadbench import Leaderboard
 from tsadbench.base.replay import Replay
 from tsadbench.leaderboard.cells import grids, legend
 from tsadbench.leaderboard.marks import marks_of
+from tsadbench.leaderboard.regression import Baseline, compared_cells, lost_seals, to_markdown
 from tsadbench.leaderboard.terminal import terminal
 from tsadbench.reporting.html import tables
 from tsadbench.reporting.html.extent import Extent
@@ -90,6 +91,8 @@ def test_only_a_mixture_marks_guarded_rows(form):
     assert mark not in all_guarded
     assert "All rows ran guarded" in all_guarded
     assert all_guarded.count("no user namespaces here") == 1
+    alone = replace(sealed("a"), seal_reason="Landlock alone")
+    assert "All rows ran sealed by the kernel (Landlock alone)." in texts_of(board_of(alone))[form]
     mixed = texts_of(board_of(sealed("a"), guarded("b")))[form]
     assert f"{mark} b" in mixed
     assert f"{mark} a" not in mixed
@@ -176,3 +179,16 @@ def test_the_report_holds_marks_and_each_trials_details():
     first, second = tables.manifests([row.records[0] for row in found.rows])
     assert (first["seal"], first["replay"]["rows"], first["replay"]["marks"]) == ("sealed", 240, ["unforgetting"])
     assert (second["seal"], second["seal_reason"], second["replay"]) == ("guarded", "no user namespaces here", None)
+
+
+def test_a_regression_notes_rows_that_lost_their_seal_and_breaks_no_cell():
+    partly = sealed("partly", 0), guarded("partly", 1)
+    baseline = Baseline("d", "strict", (sealed("kept"), sealed("lost"), guarded("never"), *partly))
+    found = [sealed("kept"), guarded("lost", reason="no Landlock"), guarded("never"), guarded("partly"), partly[1]]
+    cells = compared_cells(baseline, found)
+    assert all(cell.holds for cell in cells)
+    notes = lost_seals(baseline, found)
+    assert notes == ("d, strict: lost ran sealed in the baseline, and is guarded here: no Landlock",)
+    assert to_markdown(cells, notes).endswith(f"\n- {notes[0]}\n")
+    assert to_markdown(cells) + f"\n- {notes[0]}\n" == to_markdown(cells, notes)
+    assert lost_seals(baseline, baseline.records) == ()

@@ -35,7 +35,7 @@ def regress(
     """Run detectors of committed leaderboards again; exit code 1 if a cell left its tolerance.
 
     A deterministic detector's metrics may move by 1e-6. A stochastic one's mean may move by three standard errors of
-    the difference between the two means, plus .001.
+    the difference between the two means, plus .001. A row that was sealed, and is guarded now, is a note.
     """
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
@@ -45,6 +45,7 @@ def regress(
     for file in (junit, summary):
         if file is not None:
             require_writable(file)
+    notes: list[str] = []
     cells = run_again(
         baseline,
         run=lambda plan: run_watched([plan], None, jobs=jobs)[0][0],
@@ -55,8 +56,9 @@ def regress(
         seeds=seeds,
         jobs=jobs,
         directory=data,
+        tell=notes.append,
     )
-    text = to_markdown(cells)
+    text = to_markdown(cells, notes)
     sys.stdout.write(text)
     if junit is not None:
         write_file(junit, to_junit(cells))

@@ -28,7 +28,7 @@ _UNCALIBRATED = (
     f"{UNCALIBRATED} calibrated on scores of another size: its own scores of the training rows and fresh scores of the "
     f"same rows differ by a factor beyond {MAX_RATIO:g}, in the median or the 99 % quantile."
 )
-_SEALED = "All rows ran sealed by the kernel."
+_SEALED = "All rows ran sealed by the kernel"
 _MEANING = (
     "guarded, not sealed by the kernel: an audit hook kept labels and test rows from the detector, which stops "
     "mistakes, not code that means to get round it"
@@ -53,7 +53,7 @@ def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
         (INCOMPLETE, not row.complete, "left rows without a score: they count as the worst case; out of the ranking"),
         (UNFORGETTING, not row.forgets, f"does not forget, out of the ranking; {replay_text(row.replay)}"),
         (UNCALIBRATED, not row.calibrated, f"training scores of another size; {replay_text(row.replay)}"),
-        (GUARDED, mixed and row.seal == "guarded", f"guarded: {_reasons([row])}"),
+        (GUARDED, mixed and row.seal == "guarded", f"guarded: {_reasons([row]) or _NO_REASON}"),
         (STORED, row.stored, "made earlier"),
     ]
     return {mark: meaning for mark, applies, meaning in marks if applies}
@@ -89,17 +89,15 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
     if origins := dict.fromkeys(_origin(row) for row in rows if row.stored):
         yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
-    guarded = [row for row in rows if row.seal == "guarded"]
-    if not guarded:
-        yield _SEALED
+    if guarded := [row for row in rows if row.seal == "guarded"]:
+        yield f"{GUARDED if mixed_seals(rows) else 'All rows ran'} {_MEANING} ({_reasons(guarded) or _NO_REASON})."
     else:
-        yield f"{GUARDED if mixed_seals(rows) else 'All rows ran'} {_MEANING} ({_reasons(guarded)})."
+        reasons = _reasons(rows)
+        yield f"{_SEALED}{f' ({reasons})' if reasons else ''}."
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    """Return why rows ran guarded."""
-    reasons = dict.fromkeys(reason for row in rows for reason in row.seal_reasons)
-    return "; ".join(reasons) or _NO_REASON
+    return "; ".join(dict.fromkeys(reason for row in rows for reason in row.seal_reasons))
 
 
 def _origin(row: Row) -> str:

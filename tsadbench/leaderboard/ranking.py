@@ -173,8 +173,8 @@ class Row:
 
     @property
     def seal_reasons(self) -> tuple[str, ...]:
-        """Why boxes of its trials were not sealed; empty if they were, or if the records do not say."""
-        reasons = (record.seal_reason for record in self.records if record.seal == "guarded")
+        """Why it is guarded, or how it is sealed if not by all that the kernel offers; empty if no record says."""
+        reasons = (record.seal_reason for record in self.records if record.seal == self.seal)
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
     @property

@@ -125,6 +125,24 @@ def compared_cells(baseline: Baseline, records: Iterable[Record]) -> tuple[Cell,
     return tuple(cell for row in there for cell in _cells(row, here.get((row.split, row.label))))
 
 
+def lost_seals(baseline: Baseline, records: Iterable[Record]) -> tuple[str, ...]:
+    """Return a note on each row that the kernel sealed in the baseline, and that is guarded now; no cell of it breaks.
+
+    Parameters are `compared_cells`'s.
+    """
+    sealed = {label for label, trials in by_label(baseline.records).items() if all(map(_sealed, trials))}
+    rows = by_label(record for record in records if record.label in sealed and not _sealed(record))
+    return tuple(
+        f"{baseline.dataset}, {baseline.protocol}: {label} ran sealed in the baseline, and is guarded here: "
+        f"{'; '.join(dict.fromkeys(record.seal_reason for record in trials)) or 'no reason was recorded'}"
+        for label, trials in rows.items()
+    )
+
+
+def _sealed(record: Record) -> bool:
+    return record.seal == "sealed"
+
+
 def _cells(row: Row, found: Row | None) -> Iterator[Cell]:
     for metric, summary in row.metrics.items():
         mean = found.metrics.get(metric, UNDEFINED).mean if found is not None else None
@@ -135,8 +153,8 @@ def _cells(row: Row, found: Row | None) -> Iterator[Cell]:
         yield Cell(row.dataset, row.protocol, row.split, row.label, metric, summary.mean, mean, tolerance)
 
 
-def to_markdown(cells: Sequence[Cell]) -> str:
-    """Return a summary: what holds and, cell by cell, what does not."""
+def to_markdown(cells: Sequence[Cell], notes: Sequence[str] = ()) -> str:
+    """Return a summary: what holds and, cell by cell, what does not; then notes."""
     counts = [
         (*table, *map(str, (len({cell.row for cell in of_table}), len(of_table), len(_broken(of_table)))))
         for table, of_table in grouped(cells, lambda cell: (cell.dataset, cell.protocol)).items()
@@ -148,6 +166,8 @@ def to_markdown(cells: Sequence[Cell]) -> str:
         numbers = [(_number(cell.baseline), _number(cell.found), f"{cell.tolerance:.2g}") for cell in broken]
         rows = [(*cell.row, cell.metric, *values) for cell, values in zip(broken, numbers, strict=True)]
         lines += ["", *table_lines(header, rows)]
+    if notes:
+        lines += ["", *(f"- {note}" for note in notes)]
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
-from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, read_baselines
+from tsadbench.leaderboard.regression import Baseline, Cell, compared_cells, lost_seals, read_baselines
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
@@ -29,6 +29,7 @@ def run_again(
     seeds: int | None = None,
     jobs: int = 1,
     directory: Path | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> list[Cell]:
     """Run baselines again and return every cell of theirs, compared.
 
@@ -48,6 +49,8 @@ def run_again(
         Trials at the same time: checked here, for ``run`` to use.
     directory
         The folder that contains the data sets' folders.
+    tell
+        Receives a note on each row that lost its seal.
 
     Raises
     ------
@@ -66,7 +69,10 @@ def run_again(
             chosen = replace(chosen, records=tuple(fits))
         if chosen.records:
             dataset = next((card for card, name in cards.items() if name == chosen.dataset), chosen.dataset)
-            cells += _compared(chosen, dataset, run, seeds, jobs, directory)
+            records = _records(chosen, dataset, run, seeds, jobs, directory)
+            cells += compared_cells(chosen, records)
+            for note in lost_seals(chosen, records):
+                tell(note)
     if not cells:
         raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
     return cells
@@ -83,14 +89,14 @@ def _check_version(baseline: Baseline) -> None:
         )
 
 
-def _compared(
+def _records(
     baseline: Baseline,
     dataset: str,
     run: Callable[[Plan], Sequence[Record]],
     seeds: int | None,
     jobs: int,
     directory: Path | None,
-) -> tuple[Cell, ...]:
+) -> list[Record]:
     protocol = parse_label(baseline.protocol)
     records: list[Record] = []
     # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds is another one.
@@ -111,4 +117,4 @@ def _compared(
         )
         _check_version(baseline)
         records += run(make_plan(request))
-    return compared_cells(baseline, records)
+    return records
