@@ -12,6 +12,7 @@ import numpy as np
 
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.protocol import Episode, Judgement, Scored
+from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
@@ -60,6 +61,12 @@ class _TrialProgress:
         self.contributions: dict[str, Float32Array] = {}
         self.log = ""
         self.training: list[EpisodeTraining] = []
+        self.seals: list[tuple[Seal, str]] = []
+
+    @property
+    def seal(self) -> tuple[Seal, str]:
+        """How well the boxes of all episodes were closed: as the worst of them."""
+        return min(self.seals, default=("guarded", "no box was opened"))  # "guarded" < "sealed"
 
     def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
         """Gather the scores of one episode from a box whose detector is fitted."""
@@ -141,6 +148,8 @@ def _score_episode(
         forbidden=() if dataset.folder is None else (dataset.folder,),
     )
     with box:
+        for progress in all_progress:
+            progress.seals.append((box.seal, box.seal_reason))
         try:
             training = EpisodeTraining(episode.id, box.fit(episode.train))
             for progress in all_progress:
@@ -181,6 +190,7 @@ def _record(
     trial = progress.trial
     contender = trial.contender
     cls = contender.construction.cls
+    seal, seal_reason = progress.seal
     return Record(
         schema=SCHEMA,
         **asdict(identity(trial, plan)),
@@ -206,4 +216,6 @@ def _record(
         note=cls.note if issubclass(cls, AdaptedDetector) else "",
         training=tuple(one for one in progress.training if one.facts),
         protocol_version=plan.protocol.version,
+        seal=seal,
+        seal_reason=seal_reason,
     )

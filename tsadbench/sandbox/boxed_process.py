@@ -14,9 +14,11 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
+from tsadbench.base.status import Seal
 from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
+from tsadbench.sandbox.seal import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
@@ -89,17 +91,15 @@ class BoxedProcess:
         self._listener = listener
         self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        self._directory = tempfile.TemporaryDirectory(prefix="tsadbench-box-", ignore_cleanup_errors=True)
-        self._process = (launcher or default_launcher()).start(self._log.fileno())
+        walls = plan_walls(forbidden=forbidden)
+        self._process = (launcher or default_launcher()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
         self._watch = (limits or Limits()).watch(self._process.pid, self._log)
         # Sent with the first request.
         self._surroundings: Header = {
             "threads": threads,
             "path": import_path(),
-            "directory": self._subfolder("empty"),
-            "temporary": self._subfolder("temporary"),
-            "forbidden": [str(folder.resolve()) for folder in forbidden],
+            "forbidden": list(walls.hidden),
         }
 
     def __enter__(self) -> Self:
@@ -109,6 +109,16 @@ class BoxedProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def seal(self) -> Seal:
+        """Whether the kernel closes the process off ("sealed") or an audit hook guards it ("guarded")."""
+        return self._process.seal
+
+    @property
+    def seal_reason(self) -> str:
+        """Why it is guarded only, or how it is sealed without namespaces; empty otherwise."""
+        return self._process.seal_reason
 
     def log(self) -> str:
         """Return what the detector wrote to standard output and error, without the middle if it is long."""
@@ -126,12 +136,6 @@ class BoxedProcess:
             self._process.kill()
             self._process.end()
         self._log.close()
-        self._directory.cleanup()
-
-    def _subfolder(self, name: str) -> str:
-        folder = Path(self._directory.name) / name
-        folder.mkdir()
-        return str(folder)
 
     def _ask(
         self,

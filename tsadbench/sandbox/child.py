@@ -1,7 +1,7 @@
 """The inside of the box: constructs the detector and answers the parent's requests.
 
-Started by the server's fork or as ``python -m tsadbench.sandbox.child FD``; standard output and error already lead to
-the trial's log. No label ever comes in, and no test recording before the fit has ended.
+Started by the server's fork or as ``python -m tsadbench.sandbox.child FD ROOM``; standard output and error already lead
+to the trial's log. No label ever comes in, and no test recording before the fit has ended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import resource
 import socket
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -26,6 +25,7 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
 from tsadbench.sandbox.replies import LONGEST_TRACEBACK
+from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
@@ -105,10 +105,7 @@ class _Inside:
         return {"offers_contributions": self._detector.offers_contributions()}
 
     def _surround(self, header: Header) -> None:
-        """Move into the box's own folder, with the parent's import path and a number of threads."""
-        os.chdir(header["directory"])
-        # Temporary files that libraries leave behind are removed with the box.
-        os.environ["TMPDIR"] = tempfile.tempdir = header["temporary"]
+        """Take over the parent's import path and a number of threads."""
         sys.path[:] = header["path"]
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
@@ -133,11 +130,12 @@ class _Inside:
         os._exit(1)
 
 
-def main(fd: int) -> None:
-    """Serve the parent on this socket, then end at once: no exit handler or thread of the detector may go on."""
+def main(fd: int, room: str) -> None:
+    """Move into an empty folder and serve the parent; at the end, no exit handler or thread of the detector goes on."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
+        move_in(room)
         _Inside(socket.socket(fileno=fd)).serve()
         code = 0
     except OSError:
@@ -199,4 +197,4 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,8 +13,12 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+from tsadbench.base.status import Seal
 from tsadbench.sandbox.process_tree import kill_process_tree
+from tsadbench.sandbox.room import Building
+from tsadbench.sandbox.seal import SealStatus, Walls
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
 
 # Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
@@ -48,11 +53,14 @@ _START_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A started process and the socket to it."""
+    """A started process, the socket to it, its own folder, and how well it is closed."""
 
     pid: int
     sock: socket.socket
     launcher: Launcher
+    room: Path
+    seal: Seal
+    seal_reason: str
 
     def kill(self) -> None:
         """Kill it and all its descendants."""
@@ -61,7 +69,9 @@ class Process:
     def end(self) -> int:
         """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
         self.sock.close()
-        return self.launcher.end(self.pid)
+        code = self.launcher.end(self.pid)
+        shutil.rmtree(self.room, ignore_errors=True)
+        return code
 
 
 class Launcher(ABC):
@@ -71,8 +81,12 @@ class Launcher(ABC):
         """Begin what makes the first start slow, without waiting for it."""
 
     @abstractmethod
-    def start(self, log: int) -> Process:
-        """Start a process whose standard output and error go to this file descriptor."""
+    def start(self, log: int, walls: Walls) -> Process:
+        """Start a process behind walls, whose standard output and error go to this file descriptor."""
+
+    @abstractmethod
+    def seal_status(self) -> SealStatus:
+        """Return how well its processes are closed."""
 
     @abstractmethod
     def end(self, pid: int) -> int:
@@ -86,20 +100,25 @@ class ForkServer(Launcher):
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
+        self._building: Building | None = None
 
     def warm(self) -> None:
         """Start the server, which imports while this process goes on."""
         with self._lock:
             self._running()
 
-    def start(self, log: int) -> Process:
+    def start(self, log: int, walls: Walls) -> Process:
         """Start a process, after restarting a server that has died."""
         with self._lock:
             try:
-                return self._fork(log)
+                return self._fork(log, walls)
             except (OSError, EOFError, BrokenFrameError):
                 self._stop()
-                return self._fork(log)
+                return self._fork(log, walls)
+
+    def seal_status(self) -> SealStatus:
+        """Return what the server finds that the kernel offers."""
+        return SealStatus("guarded", "boxes are not sealed yet", ())
 
     def end(self, pid: int) -> int:
         """Return the exit code, which only the server, the process's parent, can read."""
@@ -118,12 +137,20 @@ class ForkServer(Launcher):
         with self._lock:
             self._stop()
 
-    def _fork(self, log: int) -> Process:
+    def _fork(self, log: int, walls: Walls) -> Process:
         control = self._running()
         ours, theirs = socket.socketpair()
+        room = self._own_building().room()
         with theirs:
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
-            return Process(_number(control, "pid"), ours, self)
+            send(control, {"room": str(room), "walls": walls.to_json()})
+            pid = _number(control, "pid")
+        return Process(pid, ours, self, room, self.seal_status().seal, self.seal_status().reason)
+
+    def _own_building(self) -> Building:
+        if self._building is None:
+            self._building = Building()
+        return self._building
 
     def _running(self) -> socket.socket:
         if self._control is None:
@@ -143,7 +170,9 @@ class ForkServer(Launcher):
                 self._server.wait(timeout=5)
             self._server.kill()
             self._server.wait()
-        self._control = self._server = None
+        if self._building is not None:
+            self._building.remove()
+        self._control = self._server = self._building = None
 
 
 class PlainLauncher(Launcher):
@@ -151,14 +180,23 @@ class PlainLauncher(Launcher):
 
     def __init__(self) -> None:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
+        self._building: Building | None = None
 
-    def start(self, log: int) -> Process:
+    def start(self, log: int, walls: Walls) -> Process:  # noqa: ARG002 - it has none
         """Start a fresh interpreter."""
         ours, theirs = socket.socketpair()
+        if self._building is None:
+            self._building = Building()
+            atexit.register(self._building.remove)
+        room = self._building.room()
         with theirs:
-            started = _popen("tsadbench.sandbox.child", theirs, log)
+            started = _popen("tsadbench.sandbox.child", theirs, log, str(room))
         self._started[started.pid] = started
-        return Process(started.pid, ours, self)
+        return Process(started.pid, ours, self, room, self.seal_status().seal, self.seal_status().reason)
+
+    def seal_status(self) -> SealStatus:
+        """Return that nothing is sealed."""
+        return SealStatus("guarded", "only Linux can seal a process", ())
 
     def end(self, pid: int) -> int:
         """Wait a moment, then kill it."""
@@ -189,10 +227,15 @@ def _number(control: socket.socket, name: str) -> int:
     return value
 
 
-def _popen(module: str, theirs: socket.socket, output: int) -> subprocess.Popen[bytes]:
+def seal_status() -> SealStatus:
+    """Return how well this machine closes boxes, and why not better."""
+    return default_launcher().seal_status()
+
+
+def _popen(module: str, theirs: socket.socket, output: int, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         # -P: the working directory is on the import path only if it is on ours.
-        [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+        [sys.executable, "-P", "-m", module, str(theirs.fileno()), *more],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

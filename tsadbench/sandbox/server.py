@@ -40,13 +40,13 @@ def main(fd: int) -> None:
     living: set[int] = set()
     while True:
         try:
-            # One byte announces a request. File descriptors come with it if a box is to be forked: its end of a new
-            # socket, and the log. A header with a pid follows if a box is to be ended.
+            # One byte announces a request, a header follows. If a box is to be forked, file descriptors come with it:
+            # its end of a new socket, and the log. The header says what the box may reach, or which box is to end.
             message, fds, _, _ = socket.recv_fds(control, 1, 2)
             if not message:
                 break
             if fds:
-                living.add(pid := _fork(control, fds))
+                living.add(pid := _fork(control, fds, receive(control)[0]))
                 send(control, {"pid": pid})
             else:
                 send(control, _end(receive(control)[0]["pid"], living))
@@ -56,7 +56,7 @@ def main(fd: int) -> None:
         kill_process_tree(pid)
 
 
-def _fork(control: socket.socket, fds: list[int]) -> int:
+def _fork(control: socket.socket, fds: list[int], request: Header) -> int:
     server = os.getpid()
     with warnings.catch_warnings():
         # Python warns if the process has threads, because a lock that one of them holds stays locked in the child. This
@@ -68,12 +68,12 @@ def _fork(control: socket.socket, fds: list[int]) -> int:
             os.close(fd)  # open in the box alone, so that the parent sees the socket close when the box ends
         return pid
     try:
-        _become_box(control, fds, server)
+        _become_box(control, fds, server, request)
     finally:
         os._exit(1)  # a box must never return into the server's loop
 
 
-def _become_box(control: socket.socket, fds: list[int], server: int) -> None:
+def _become_box(control: socket.socket, fds: list[int], server: int, request: Header) -> None:
     control.close()  # the channel to the parent of all boxes: a detector could fork and kill others over it
     os.setsid()  # a group of its own: what a detector sends to "its" process group does not reach the server
     _die_with_parent(server)
@@ -81,7 +81,7 @@ def _become_box(control: socket.socket, fds: list[int], server: int) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    child.main(channel)
+    child.main(channel, request["room"])
 
 
 def _die_with_parent(parent: int) -> None:
