@@ -28,6 +28,7 @@ def run(
     data: str | Path | None = None,
     timeout: float | None = None,
     memory_mib: float | None = None,
+    require_seal: bool = False,
     against: str | None = None,
     cluster: str | None = None,
 ) -> Leaderboard:
@@ -41,7 +42,7 @@ def run(
         One or several: names as on the command line, detector classes, or detectors.
     dataset, protocol
         The name of the data set, the path of its card, or the data themselves; the name of the protocol.
-    seeds, threads, jobs, settings, floors, splits, data, timeout, cluster
+    seeds, threads, jobs, settings, floors, splits, data, timeout, require_seal, cluster
         As in a `RunRequest`.
     out
         Folder of a run store that keeps every trial; None keeps none.
@@ -94,6 +95,7 @@ def run(
         contributions=out is not None,
         timeout=timeout,
         memory=memory_mib,
+        require_seal=require_seal,
         data=None if data is None else Path(data),
         settings=list(settings),
     )

@@ -16,8 +16,9 @@ from tests.helpers.packages import write_package
 from tsadbench.cli.actions.doctor import packages
 from tsadbench.cli.actions.doctor.data import cache, cluster, datasets, store
 from tsadbench.cli.actions.doctor.findings import Finding, redacted
-from tsadbench.cli.actions.doctor.machine import devices, tools
+from tsadbench.cli.actions.doctor.machine import devices, seal, tools
 from tsadbench.execution.run_store import Store
+from tsadbench.sandbox import SealStatus, seal_status
 
 KEY = "sk-ant-0123456789abcdef"
 SECRET = "hunter22-hunter22"
@@ -78,7 +79,31 @@ def test_a_sound_machine(tmp_path):
     assert found["plugins", "protocol strict"]["state"] == "ok"
     assert found["plugins", "family sklearn"]["text"] == "5 of its 5 classes can be run"
     assert found["machine", "cores"]["text"].split()[0].isdigit()
+    status = seal_status()
+    assert found["machine", "seal"]["state"] == {"sealed": "ok", "guarded": "missing"}[status.seal]
+    assert found["machine", "seal"]["text"].startswith(f"{status.seal}{': ' if status.reason else ''}{status.reason}")
     assert ("devices", "cpu") in found
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (SealStatus("sealed", "", ()), ("ok", "sealed")),
+        (
+            SealStatus("sealed", "without namespaces", ("Landlock 7",)),
+            ("ok", "sealed: without namespaces (Landlock 7)"),
+        ),
+        (
+            SealStatus("guarded", "no Landlock", ("Linux 5.4", "x86")),
+            ("missing", "guarded: no Landlock (Linux 5.4; x86)"),
+        ),
+    ],
+)
+def test_the_seal_is_told_with_its_reason(monkeypatch, status, expected):
+    monkeypatch.setattr("tsadbench.cli.actions.doctor.machine.seal_status", lambda: status)
+    (found,) = seal()
+    assert (found.state, found.text) == expected
+    assert ("--require-seal" in found.advice) == (status.seal == "guarded")
 
 
 @pytest.mark.processes

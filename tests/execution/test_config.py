@@ -71,6 +71,7 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         contributions = false
         timeout = 60
         memory = 512.5
+        require_seal = true
         data = "data"
         allow_changed_data = true
         out = "../store"
@@ -93,6 +94,7 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         "contributions": False,
         "timeout": 60.0,
         "memory": 512.5,
+        "require_seal": True,
         "data": here / "data",
         "allow_changed_data": True,
         "out": here / "../store",

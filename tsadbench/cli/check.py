@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tsadbench.cli.options import detector_argument, format_option
+from tsadbench.cli.options import RequireSealOption, detector_argument, format_option
 
 
 def check(
@@ -18,12 +18,16 @@ def check(
     only: Annotated[
         list[str] | None, typer.Option(help="Id of a check to run; may be repeated (default: all).")
     ] = None,
+    require_seal: RequireSealOption = False,
     form: Annotated[Literal["table", "json"], format_option] = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
     from tsadbench.cli.actions.check import show, subject_of, to_json
+    from tsadbench.execution.plan import refuse_unsealed
     from tsadbench.testing import run_checks
 
+    if require_seal:
+        refuse_unsealed()
     results = run_checks(subject_of(detector, full=full), only=only or ())
     if form == "json":
         content = {"schema": 1, "detector": detector, "checks": [to_json(result) for result in results]}

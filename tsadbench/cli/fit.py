@@ -13,6 +13,7 @@ from tsadbench.cli.options import (
     AllowChangedDataOption,
     DataOption,
     MemoryOption,
+    RequireSealOption,
     SettingsOption,
     ThreadsOption,
     TimeoutOption,
@@ -41,6 +42,7 @@ def fit(
     threads: ThreadsOption = 1,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
+    require_seal: RequireSealOption = False,
     data: DataOption = None,
     allow_changed_data: AllowChangedDataOption = False,
 ) -> None:
@@ -67,6 +69,7 @@ def fit(
                 data=DataOptions(directory=data, allow_changed=allow_changed_data),
                 timeout=timeout,
                 memory_mib=memory,
+                require_seal=require_seal,
                 listener=progress,
             )
     except BoxFailure as failure:

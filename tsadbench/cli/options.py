@@ -36,6 +36,9 @@ MemoryOption: TypeAlias = Annotated[
     float | None,
     typer.Option("--memory", help="Memory limit of a trial's process and its children, in MiB."),
 ]
+RequireSealOption: TypeAlias = Annotated[
+    bool, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
+]
 
 # Where data come from
 DataOption: TypeAlias = Annotated[

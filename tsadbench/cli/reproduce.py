@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tsadbench.cli.options import DataOption, JobsOption, RunStoreOption
+from tsadbench.cli.options import DataOption, JobsOption, RequireSealOption, RunStoreOption
 
 
 def reproduce(
@@ -19,6 +19,7 @@ def reproduce(
     ),
     out: RunStoreOption = Path("runs/published"),
     jobs: JobsOption = 2,
+    require_seal: RequireSealOption = False,
     data: DataOption = None,
     run: Annotated[
         bool, typer.Option("--run/--no-run", help="Run what is missing, or write the tables from what is stored.")
@@ -32,7 +33,7 @@ def reproduce(
     from tsadbench.studies.reproduction.paper import paper_request
     from tsadbench.studies.reproduction.write import write
 
-    plan = make_plan(paper_request(jobs=jobs, data=data))
+    plan = make_plan(paper_request(jobs=jobs, data=data, require_seal=require_seal))
     store = Store.create(out)
     records = run_watched([plan], store, jobs=jobs)[0][0] if run else kept_records(plan, store)
     written, unexplained = write(records, docs, tables)

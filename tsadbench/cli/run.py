@@ -15,6 +15,7 @@ from tsadbench.cli.options import (
     DataOption,
     DiagnosticsOption,
     MemoryOption,
+    RequireSealOption,
     SettingsOption,
     SplitsOption,
     TimeoutOption,
@@ -93,6 +94,7 @@ def run(
     ] = None,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
+    require_seal: RequireSealOption = False,
     contributions: Annotated[
         bool | None,
         typer.Option(
@@ -142,6 +144,7 @@ def run(
         "floors": floors,
         "timeout": timeout,
         "memory": memory,
+        "require_seal": require_seal or None,
         "contributions": contributions,
         "data": data,
         "allow_changed_data": allow_changed_data or None,

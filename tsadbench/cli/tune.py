@@ -14,6 +14,7 @@ from tsadbench.cli.options import (
     AllowChangedDataOption,
     DataOption,
     MemoryOption,
+    RequireSealOption,
     SeedsOption,
     ThreadsOption,
     TimeoutOption,
@@ -59,6 +60,7 @@ def tune(
     threads: ThreadsOption = 1,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
+    require_seal: RequireSealOption = False,
     prune: Annotated[bool, typer.Option("--prune/--no-prune", help="Whether to stop points that do badly.")] = True,
     storage: Annotated[
         str | None,
@@ -100,6 +102,7 @@ def tune(
         threads=threads,
         timeout=timeout,
         memory_mib=memory,
+        require_seal=require_seal,
         prune=prune,
     )
     request = RunRequest(
@@ -107,6 +110,7 @@ def tune(
         datasets=[dataset],
         seeds=1,
         floors=False,
+        require_seal=require_seal,
         data=data,
         allow_changed_data=allow_changed_data,
     )

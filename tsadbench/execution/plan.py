@@ -17,9 +17,10 @@ from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import load_dataset, require_distinct_names
 from tsadbench.errors import DataError, PluginError, UsageError
+from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.registry import floors, load_detector, load_protocol, registered_name
-from tsadbench.sandbox import Construction
+from tsadbench.sandbox import Construction, seal_status
 from tsadbench.utils.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
@@ -101,6 +102,8 @@ class Plan:
         What one trial may use: wall-clock seconds, resident MiB; None: no limit.
     contributions
         Whether to ask detectors that offer them for each sensor's contribution.
+    require_seal
+        Whether a trial whose box the kernel does not seal fails.
     source
         The name of the data set, or its card, and where to look for its files; None for data given in Python.
     config_hash, tuning
@@ -117,6 +120,7 @@ class Plan:
     timeout: float | None = None
     memory_mib: float | None = None
     contributions: bool = True
+    require_seal: bool = False
     source: tuple[str, DataOptions] | None = None
     config_hash: str | None = None
     tuning: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -130,6 +134,10 @@ class Plan:
         contents = cache(_content_hash)  # episodes share recordings
         episodes = [(episode.id, *([*map(contents, part)] for part in _hashed(episode))) for episode in self.episodes]
         return hashlib.sha256(repr(episodes).encode()).hexdigest()
+
+    def accepts(self, record: Record) -> bool:
+        """Whether a kept record's seal suffices."""
+        return not self.require_seal or record.seal == "sealed"
 
     @staticmethod
     def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
@@ -174,6 +182,8 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
     PluginError, MissingExtraError
         If a detector, a protocol or a loader cannot be imported.
     """
+    if request.require_seal:
+        refuse_unsealed(request.detectors, elsewhere=request.elsewhere)
     settings = _parse_settings(request.settings)
     # With --against, the floors are among the stored rows.
     with_floors = request.floors and request.against is None
@@ -209,12 +219,43 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
                     timeout=request.timeout,
                     memory_mib=request.memory,
                     contributions=request.contributions and n_values <= MAX_CONTRIBUTIONS,
+                    require_seal=request.require_seal,
                     source=(dataset, request.data_options) if dataset in request.datasets else None,
                     config_hash=request.config_hash,
                     tuning=to_jsonable_python(request.tuned),
                 )
             )
     return tuple(plans)
+
+
+def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool = False) -> None:
+    """Refuse what ``--require-seal`` cannot have.
+
+    Parameters
+    ----------
+    detectors
+        What is to run.
+    elsewhere
+        Whether other machines run it: each of them answers for its own boxes.
+
+    Raises
+    ------
+    UsageError
+        If the kernel of this machine seals no box, or the calling program has imported a detector's code.
+    """
+    for detector in detectors:
+        if not isinstance(detector, str):
+            cls = detector if isinstance(detector, type) else type(detector)
+            raise UsageError(
+                f"--require-seal: the calling program has imported the code of {cls.__name__}, so that it could reach "
+                "labels; name it instead, package.module:Class or path/file.py:Class"
+            )
+    status = seal_status()
+    if status.seal != "sealed" and not elsewhere:
+        raise UsageError(
+            f"--require-seal: boxes of this machine are {status.seal}: {status.reason}; run it on another one, or "
+            "without --require-seal (`tsadbench doctor` says what is missing)"
+        )
 
 
 def floor_labels() -> tuple[str, ...]:

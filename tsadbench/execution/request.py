@@ -82,6 +82,9 @@ class RunSettings(BaseModel):
         Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values per trial.
     timeout, memory
         What one trial may use: wall-clock seconds, resident MiB. None: no limit.
+    require_seal
+        Whether the kernel must seal every box: a machine that cannot, or a detector whose code the calling program has
+        imported, is refused before anything starts, and kept trials that are guarded are run again.
     data
         Folder that holds the data sets' folders; None searches as the documentation says.
     allow_changed_data
@@ -109,6 +112,7 @@ class RunSettings(BaseModel):
     contributions: bool = True
     timeout: _Limit | None = None
     memory: _Limit | None = None
+    require_seal: bool = False
     data: _File | None = None
     allow_changed_data: bool = False
     out: _File = Path("runs")

@@ -71,7 +71,7 @@ def run_plan(
     identities = [identity(trial, plan) for trial in plan.trials]
     # A committed record brings neither scores nor contributions: it is no answer to a request for these.
     usable = () if {"ok", NO_CONTRIBUTIONS} & set(rerun) else done
-    records = {record.trial: record for record in usable if record.status == "ok"}
+    records = {record.trial: record for record in usable if record.status == "ok" and plan.accepts(record)}
     of_plan = {(names.trial, names.scoring, names.judging) for names in identities}
     records = {name: r for name, r in records.items() if (name, r.scoring, r.judging) in of_plan}
     if store is not None:
@@ -143,6 +143,7 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
     held = _Held(plan, store)
     records = ((trial, held.record(trial, rerun)) for trial in plan.trials)
     kept = [(trial, record) for trial, record in records if record is not None and record.status not in rerun]
+    kept = [(trial, record) for trial, record in kept if plan.accepts(record)]
     if NO_CONTRIBUTIONS in rerun and plan.contributions:
         kept = [(trial, record) for trial, record in kept if not _lacks_contributions(trial, record, store)]
     return tuple(record for _, record in kept)

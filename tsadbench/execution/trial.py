@@ -125,7 +125,7 @@ def _run_together(
 ) -> tuple[Outcome, ...]:
     started = datetime.now(UTC)
     all_progress = [_TrialProgress(trial) for trial in trials]
-    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event())
+    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
     failure: BoxFailure | None = None
     try:
         for episode in plan.episodes:

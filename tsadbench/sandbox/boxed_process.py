@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import secrets
 import signal
 import tempfile
@@ -94,7 +95,12 @@ class BoxedProcess:
         walls = plan_walls(forbidden=forbidden)
         self._process = (launcher or default_launcher()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
-        self._watch = (limits or Limits()).watch(self._process.pid, self._log)
+        limits = limits or Limits()
+        if limits.sealed_only and self.seal != "sealed":
+            self.close()
+            reason = f"its box on {platform.node()} would be guarded, not sealed (--require-seal): {self.seal_reason}"
+            raise BoxFailure("error", reason)
+        self._watch = limits.watch(self._process.pid, self._log)
         # Sent with the first request.
         self._surroundings: Header = {
             "threads": threads,

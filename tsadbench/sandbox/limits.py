@@ -55,11 +55,14 @@ class Limits:
         Resident size of the box's process tree; None: no limit.
     stop
         Set it to end the trial.
+    sealed_only
+        Whether a box that the kernel does not seal ends the trial before anything crosses.
     """
 
     timeout: float | None = None
     memory_mib: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    sealed_only: bool = False
     _start: float | None = None
 
     def watch(self, pid: int, log: BinaryIO) -> Watch:

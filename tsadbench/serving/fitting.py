@@ -40,6 +40,7 @@ def fit_model(
     data: DataOptions | None = None,
     timeout: float | None = None,
     memory_mib: float | None = None,
+    require_seal: bool = False,
     listener: Listener | None = None,
 ) -> Model:
     """Fit a detector in a box of its own, and write a model file.
@@ -48,7 +49,7 @@ def fit_model(
 
     Parameters
     ----------
-    detector, dataset, protocol, settings, threads, data, timeout, memory_mib
+    detector, dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
         As in a `RunRequest`. The protocol must fit one detector for the whole data set.
     out
         The file to write.
@@ -86,6 +87,7 @@ def fit_model(
         allow_changed_data=options.allow_changed,
         timeout=timeout,
         memory=memory_mib,
+        require_seal=require_seal,
         contributions=False,
     )
     plan = make_plan(request)
@@ -137,7 +139,7 @@ def _fit_in_box(
     box = Box(
         trial.contender.seeded(trial.seed),
         threads=trial.threads,
-        limits=Limits(plan.timeout, plan.memory_mib),
+        limits=Limits(plan.timeout, plan.memory_mib, sealed_only=plan.require_seal),
         listener=listener,
         forbidden=() if folder is None else (folder,),
     )

@@ -202,7 +202,8 @@ class _Search:
             return _copied(trial, same)
         values: dict[str, list[float]] = {}
         numbers: list[float] = []
-        limits = Limits(self._task.settings.timeout, self._task.settings.memory_mib, self._stop)
+        settings = self._task.settings
+        limits = Limits(settings.timeout, settings.memory_mib, self._stop, settings.require_seal)
         n_steps = self.objective.n_steps
         try:
             with closing(self.objective.steps(self._task.at(point), limits)) as steps:

@@ -49,6 +49,8 @@ class Settings:
         Number of threads of a detector's libraries.
     timeout, memory_mib
         Limits of one point: wall-clock seconds, resident MiB; None for no limit.
+    require_seal
+        Whether a point fails whose box the kernel does not seal.
     prune
         Whether to give up points that do badly.
 
@@ -66,6 +68,7 @@ class Settings:
     threads: int = 1
     timeout: float | None = None
     memory_mib: float | None = None
+    require_seal: bool = False
     prune: bool = True
 
     def __post_init__(self) -> None:

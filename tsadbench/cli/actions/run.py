@@ -93,8 +93,8 @@ def run_watched(
     def kept() -> str:
         if store is None:
             return "nothing is kept"
-        found = (store.find(identity(trial, plan).trial) for plan in plans for trial in plan.trials)
-        n_kept = sum(record is not None and record.status == "ok" for record in found)
+        found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
+        n_kept = sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
         return f"{n_kept} of {time_left.n_trials} trials are kept in {store.path}; run the same command to continue"
 
     with interruptible(kept), watching(time_left, several=len(plans) > 1) as observer:

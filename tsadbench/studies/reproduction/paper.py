@@ -86,7 +86,7 @@ def labels() -> tuple[str, ...]:
     return tuple(dict.fromkeys(method.label for table in TABLES for method in table.methods))
 
 
-def paper_request(*, jobs: int = 1, data: Path | None = None) -> RunRequest:
+def paper_request(*, jobs: int = 1, data: Path | None = None, require_seal: bool = False) -> RunRequest:
     """Return the request for all rows in the tables, under the paper's protocol.
 
     Parameters
@@ -95,9 +95,17 @@ def paper_request(*, jobs: int = 1, data: Path | None = None) -> RunRequest:
         Number of trials to run at a time.
     data
         Folder that contains the data sets' folders.
+    require_seal
+        As in a `RunRequest`.
     """
     return RunRequest(
-        detectors=list(labels()), protocols=[PROTOCOL], seeds=SEEDS, jobs=jobs, data=data, contributions=False
+        detectors=list(labels()),
+        protocols=[PROTOCOL],
+        seeds=SEEDS,
+        jobs=jobs,
+        require_seal=require_seal,
+        data=data,
+        contributions=False,
     )
 
 

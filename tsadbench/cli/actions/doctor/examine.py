@@ -36,6 +36,7 @@ def examine(
         packages.extras(),
         plugins.plugins(),
         machine.machine(),
+        machine.seal(),
         machine.devices(),
         data.datasets(directory),
         data.cache(),

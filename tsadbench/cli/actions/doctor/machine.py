@@ -18,6 +18,7 @@ from tsadbench.cli.actions.doctor.findings import Finding
 from tsadbench.cli.actions.doctor.packages import fault_of
 from tsadbench.cli.actions.doctor.plugins import failure_of
 from tsadbench.priors.questions import KEY
+from tsadbench.sandbox import seal_status
 
 _GIB = 2**30
 _TORCH_SECONDS = 120.0
@@ -42,6 +43,18 @@ def machine() -> Iterator[Finding]:
     text = f"{memory.total / _GIB:.1f} GiB, {memory.available / _GIB:.1f} GiB of it free"
     yield Finding("machine", "memory", "ok", text)
     yield Finding("machine", "disk", "ok", f"{shutil.disk_usage(Path.cwd()).free / _GIB:.1f} GiB free here")
+
+
+def seal() -> Iterator[Finding]:
+    """Yield whether the kernel seals boxes here, why not better, and what it offers."""
+    status = seal_status()
+    text = f"{status.seal}{f': {status.reason}' if status.reason else ''}"
+    text += f" ({'; '.join(status.details)})" if status.details else ""
+    if status.seal == "sealed":
+        yield Finding("machine", "seal", "ok", text)
+    else:
+        advice = "detectors run, but an audit hook stops mistakes alone, and --require-seal refuses"
+        yield Finding("machine", "seal", "missing", text, advice)
 
 
 def devices() -> Iterator[Finding]:
