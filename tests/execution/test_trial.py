@@ -24,6 +24,7 @@ from tsadbench.execution.trial import run_trial, run_variants
 from tsadbench.results.judging import judge_store
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.verification import verify
+from tsadbench.sandbox import Crossing
 from tsadbench.utils.progress import progress
 from tsadbench_protocols import pot
 
@@ -38,10 +39,11 @@ class Spy(Detector):
 
     def _fit(self, recordings):
         progress(1, 2, "half")
-        print("fit", [(one.id, one.n_rows, float(one.time[0])) for one in recordings])
+        for one in recordings:
+            print("fit", one.id, one.n_rows, *(repr(one.id)[1:3], one.time[0], *one.sensors))
 
     def _score(self, recording):
-        print("score", recording.id, recording.time[0])
+        print("score", recording.id, recording.n_rows, *(repr(recording.id)[1:3], recording.time[0]))
         return recording.values.sum(axis=1)
 
 
@@ -128,18 +130,19 @@ def plan_of(detector, data, **options):
     return make_plan([detector], dataset=data, floors=False, **options)
 
 
-def test_a_detector_sees_training_rows_then_test_rows_under_opaque_ids_and_times(small_data):
+def seen_by_spy(log):
+    """Return what the spy saw, line by line: what was asked, and the last letters of each id with its rows."""
+    return [tuple(line.split()) for line in log.splitlines()]
+
+
+def test_a_detector_sees_training_rows_then_test_rows_in_the_secret_order(small_data):
     plan = plan_of(Spy, small_data)
     reports = []
     outcome = run_trial(plan.trials[0], plan, lambda *report: reports.append(report))
-    assert outcome.log.splitlines() == [
-        "fit [('train-0', 200, 0.0), ('train-1', 200, 0.0)]",
-        "score train-0 0.0",
-        "score train-1 0.0",
-        "score recording-1 0.0",
-        "score recording-2 0.0",
-        "score recording-3 0.0",
-    ]
+    seen = [(what, name) for what, name, *_ in seen_by_spy(outcome.log)]
+    order = Crossing(small_data.dataset.sensors, outcome.record.manifest["crossing"]).order(3)
+    tests = [("score", ("f1", "f2", "g1")[i]) for i in order]
+    assert seen == [("fit", "n1"), ("fit", "n2"), ("score", "n1"), ("score", "n2"), *tests]
     assert reports == [(1, 2, "half")]
     assert outcome.record.status == "ok"
     assert list(outcome.scores) == [
@@ -158,15 +161,11 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     plan = plan_of(Spy, data, settings=["strict.calibration=held-out"])
     store = Store.create(tmp_path / "runs")
     (record,) = run_plan(plan, store)
-    assert store.log(record.trial).splitlines() == [
-        "fit [('train-0', 3000, 0.0), ('train-1', 1700, 0.0)]",
-        "score train-0 0.0",
-        "score train-1 0.0",
-        "score recording-1 0.0",
-        "score recording-2 0.0",
-        "score recording-3 0.0",
-        "score recording-4 0.0",
-    ]
+    seen = [(what, name, int(n_rows)) for what, name, n_rows, *_ in seen_by_spy(store.log(record.trial))]
+    trained = [("n1", 3000), ("n2[0:1700]", 1700)]
+    before = [*(("fit", *one) for one in trained), *(("score", *one) for one in trained)]
+    assert seen[:5] == [*before, ("score", "n2[1800:3000]", 1200)]
+    assert sorted(seen[5:]) == [("score", name, 3000) for name in ("f1", "f2", "g1")]
     last = data.dataset.train[1].values[1800:].sum(axis=1)
     scores = store.scores(record.trial)
     assert_array_equal(scores["calibration/all/n2[1800:3000]"], last)

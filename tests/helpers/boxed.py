@@ -45,7 +45,7 @@ class Tells(Sums):
         print("environment", sorted(os.environ))
         print("directory", os.listdir(), os.getcwd())
         print("temporary", tempfile.gettempdir())
-        print("ids", [recording.id for recording in recordings], recordings[0].time[0])
+        print("ids", [one.id for one in recordings], "prefix", repr(recordings[0].id[:3]), recordings[0].time[0])
         sys.stderr.write("to standard error\n")
 
 

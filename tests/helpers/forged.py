@@ -57,16 +57,15 @@ def raw_frame(header: object, payload: bytes = b"") -> bytes:
 
 def honest(sock: socket.socket, header: Header, arrays: list) -> None:
     """Answer as the inside of a box does, for a detector that scores every row with zero."""
-    done = {"kind": "done", "request": header["request"], "peak_memory_mib": 1.0}
-    costs = {"seconds": 0.5, "cpu_seconds": 0.25}
+    done = {"kind": "done", "request": header["request"]}
     rows = [array for array in arrays if array.ndim == 2]
     replies = {
         "construct": ({"offers_contributions": True}, []),
         "set_parameters": ({}, []),
-        "fit": ({**costs, "training_facts": {"epochs": 3, "share_seen": 0.5, "levelled": True}}, []),
-        "training_scores": (costs, [np.zeros(6)]),
-        "score": (costs, [np.zeros(len(one)) for one in rows]),
-        "contributions": (costs, [np.zeros(one.shape) for one in rows]),
+        "fit": ({"training_facts": {"epochs": 3, "share_seen": 0.5, "levelled": True}}, []),
+        "training_scores": ({}, [np.zeros(6)]),
+        "score": ({}, [np.zeros(len(one)) for one in rows]),
+        "contributions": ({}, [np.zeros(one.shape) for one in rows]),
         "held_out_loss": ({"loss": 0.5}, []),
         "learned": ({"parts": ["a", "b"]}, [np.zeros(3, dtype=np.uint8), np.ones(0, dtype=np.uint8)]),
     }

@@ -100,7 +100,7 @@ def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch
     temporary = Path(log.partition("temporary ")[2].splitlines()[0])
     assert temporary.name == "temporary"
     assert not temporary.exists()
-    assert "ids ['train-0'] 0.0" in log
+    assert "ids ['secret name'] prefix 'rec'" in log  # as translated; what it saw begins otherwise
     assert "to standard error" in log
 
 

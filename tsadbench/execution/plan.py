@@ -389,7 +389,8 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
     return tuple(
         Trial(contender, seed, request.threads)
         for contender in {contender.label: contender for contender in contenders}.values()
-        for seed in range(request.seeds if contender.traits.stochastic else 1)
+        # What an adaptive detector has learned depends on the order of the recordings, which each trial draws anew.
+        for seed in range(request.seeds if contender.traits.stochastic or contender.traits.adaptive else 1)
     )
 
 

@@ -114,7 +114,9 @@ def parameter_values(contender: Contender) -> dict[str, JsonValue]:
     }
 
 
-def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = ()) -> dict[str, JsonValue]:
+def manifest(
+    trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = (), crossing: str | None = None
+) -> dict[str, JsonValue]:
     """Return what a reader needs to repeat the trial, or to see why a repetition differs.
 
     Parameters
@@ -123,6 +125,8 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         The trial, the plan it belongs to, and when it began.
     fit_shared_with
         Labels of the variants that were scored by the same fit.
+    crossing
+        The secret from which its recordings' order, ids and clocks were drawn (`sandbox.Crossing`), if it came to that.
     """
     return {
         "seed": trial.seed,
@@ -141,6 +145,7 @@ def manifest(trial: Trial, plan: Plan, started: datetime, fit_shared_with: Seque
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
+        **({} if crossing is None else {"crossing": crossing}),
         **asked_by(plan),
     }
 

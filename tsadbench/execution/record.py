@@ -50,9 +50,9 @@ class Record:
     thresholds
         One for each episode, with diagnostics.
     fit_seconds, score_seconds
-        Wall clock inside the box: fitting, and scoring training and test recordings.
+        Wall clock of the box's work, measured by the harness: fitting, and scoring training and test recordings.
     fit_cpu_seconds, score_cpu_seconds
-        The same in seconds of all its threads together; None in records from before this was measured.
+        CPU seconds of all its threads and processes together; None in records from before this was measured.
     rows_scored
         Normal and test rows that were scored in ``score_seconds``; None in records from before they were counted.
     protocol_notes

@@ -19,7 +19,8 @@ from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest, parameter_values
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.score_arrays import contribution_name, named_scores
-from tsadbench.sandbox import Box, BoxFailure, Costs, Limits
+from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
+from tsadbench.sandbox.crossing import new_secret
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
@@ -68,22 +69,29 @@ class _TrialProgress:
         """How well the boxes of all episodes were closed: as the worst of them."""
         return min(self.seals, default=("guarded", "no box was opened"))  # "guarded" < "sealed"
 
-    def score(self, box: Box, episode: Episode, *, contributions: bool) -> None:
-        """Gather the scores of one episode from a box whose detector is fitted."""
+    def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
+        """Gather the scores of one episode from a box whose detector is fitted; test recordings cross in this order."""
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
-        test = []
-        for recording in episode.test:
-            test.append(box.score(recording))
+        test: dict[int, FloatArray] = {}
+        contributed: dict[int, Float32Array] = {}
+        for i in order:
+            test[i] = box.score(episode.test[i])
             if contributions and box.offers_contributions:
-                values = box.contributions(recording).astype(np.float32)
-                self.contributions[contribution_name(episode, recording)] = values
+                contributed[i] = box.contributions(episode.test[i]).astype(np.float32)
+        for i, values in sorted(contributed.items()):
+            self.contributions[contribution_name(episode, episode.test[i])] = values
         fixed_threshold = self.trial.contender.traits.fixed_threshold
-        self.scored.append(Scored(episode, train, tuple(test), fixed_threshold, calibration))
+        scores = tuple(test[i] for i in range(len(episode.test)))
+        self.scored.append(Scored(episode, train, scores, fixed_threshold, calibration))
 
 
 def run_trial(
-    trial: Trial, plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+    trial: Trial,
+    plan: Plan,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+    crossing: str | None = None,
 ) -> Outcome:
     """Run one trial; whatever a detector does wrong becomes a status, never an exception.
 
@@ -97,56 +105,75 @@ def run_trial(
         Receives the detector's progress reports.
     stop
         Set to end the trial; `Interrupted` is raised then.
+    crossing
+        An earlier trial's secret (``manifest["crossing"]``), to repeat it under the same disguise; None: a new one.
     """
-    (outcome,) = _run_together((trial,), plan, listener, stop)
+    (outcome,) = _run_together((trial,), plan, listener, stop, crossing)
     return outcome
 
 
 def run_variants(
-    trials: Sequence[Trial], plan: Plan, listener: Listener | None = None, stop: threading.Event | None = None
+    trials: Sequence[Trial],
+    plan: Plan,
+    listener: Listener | None = None,
+    stop: threading.Event | None = None,
+    crossing: str | None = None,
 ) -> tuple[Outcome, ...]:
     """Run trials whose detectors differ in scoring parameters only: they are fitted once (`Plan.shared_fits`).
 
     If one of them fails, each is run by itself, so that none fails because of another. Parameters as for `run_trial`.
     """
-    outcomes = _run_together(trials, plan, listener, stop)
+    outcomes = _run_together(trials, plan, listener, stop, crossing)
     if len(trials) == 1 or all(outcome.record.status == "ok" for outcome in outcomes):
         return outcomes
-    return tuple(run_trial(trial, plan, listener, stop) for trial in trials)
+    return tuple(run_trial(trial, plan, listener, stop, crossing) for trial in trials)
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
     """Return the outcome of a trial that never reached a box of this machine, or never came back."""
-    return _outcome(_TrialProgress(trial), plan, failure, datetime.now(UTC), (trial,))
+    return _outcome(_TrialProgress(trial), plan, failure, datetime.now(UTC), (trial,), None)
 
 
 def _run_together(
-    trials: Sequence[Trial], plan: Plan, listener: Listener | None, stop: threading.Event | None
+    trials: Sequence[Trial],
+    plan: Plan,
+    listener: Listener | None,
+    stop: threading.Event | None,
+    crossing: str | None,
 ) -> tuple[Outcome, ...]:
+    secret = new_secret() if crossing is None else crossing
     started = datetime.now(UTC)
     all_progress = [_TrialProgress(trial) for trial in trials]
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
     failure: BoxFailure | None = None
     try:
-        for episode in plan.episodes:
-            _score_episode(episode, plan, all_progress, limits, listener)
+        for number, episode in enumerate(plan.episodes):
+            disguise = Crossing(plan.data.dataset.sensors, secret, number)
+            _score_episode(episode, plan, all_progress, disguise, limits, listener)
     except BoxFailure as broken:
         failure = broken
-    return tuple(_outcome(progress, plan, failure, started, trials) for progress in all_progress)
+    return tuple(_outcome(progress, plan, failure, started, trials, secret) for progress in all_progress)
 
 
 def _score_episode(
-    episode: Episode, plan: Plan, all_progress: Sequence[_TrialProgress], limits: Limits, listener: Listener | None
+    episode: Episode,
+    plan: Plan,
+    all_progress: Sequence[_TrialProgress],
+    crossing: Crossing,
+    limits: Limits,
+    listener: Listener | None,
 ) -> None:
     dataset = plan.data.dataset
     first = all_progress[0].trial
     box = Box(
         first.contender.seeded(first.seed),
         threads=first.threads,
+        crossing=crossing,
         limits=limits,
         listener=listener,
         forbidden=() if dataset.folder is None else (dataset.folder,),
     )
+    order = crossing.order(len(episode.test))
     with box:
         for progress in all_progress:
             progress.seals.append((box.seal, box.seal_reason))
@@ -155,7 +182,7 @@ def _score_episode(
             for progress in all_progress:
                 progress.training.append(training)
                 box.set_parameters(progress.trial.contender.scoring)
-                progress.score(box, episode, contributions=plan.contributions)
+                progress.score(box, episode, order, contributions=plan.contributions)
                 if progress is not all_progress[-1]:
                     progress.costs.add(box.costs)
         finally:
@@ -165,7 +192,12 @@ def _score_episode(
 
 
 def _outcome(
-    progress: _TrialProgress, plan: Plan, failure: BoxFailure | None, started: datetime, trials: Sequence[Trial]
+    progress: _TrialProgress,
+    plan: Plan,
+    failure: BoxFailure | None,
+    started: datetime,
+    trials: Sequence[Trial],
+    secret: str | None,
 ) -> Outcome:
     judgement: Judgement | None = None
     if failure is None:
@@ -174,7 +206,8 @@ def _outcome(
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
     shared_with = [trial.contender.label for trial in trials if trial is not progress.trial]
-    record = _record(progress, plan, judgement, failure, manifest(progress.trial, plan, started, shared_with))
+    made = manifest(progress.trial, plan, started, shared_with, secret)
+    record = _record(progress, plan, judgement, failure, made)
     if failure is not None:
         return Outcome(record, {}, log=progress.log + failure.traceback)
     return Outcome(record, named_scores(progress.scored), progress.contributions, progress.log)

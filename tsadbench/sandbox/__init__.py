@@ -7,8 +7,19 @@ mistakes and lazy cheating, not against hostile native code.
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.boxed_process import Costs
 from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.seal import SealStatus
 
-__all__ = ["Box", "BoxFailure", "Construction", "Costs", "Limits", "SealStatus", "default_launcher", "seal_status"]
+__all__ = [
+    "Box",
+    "BoxFailure",
+    "Construction",
+    "Costs",
+    "Crossing",
+    "Limits",
+    "SealStatus",
+    "default_launcher",
+    "seal_status",
+]

@@ -15,10 +15,11 @@ from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
 from tsadbench.sandbox.boxed_process import BoxedProcess
 from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.framing import packed
 from tsadbench.sandbox.launch import Launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.replies import Constructed, Done, Fitted, HeldOutLoss, Learned, Timed
+from tsadbench.sandbox.replies import Constructed, Done, Fitted, HeldOutLoss, Learned
 from tsadbench.sandbox.wire import Array, Header
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
@@ -37,6 +38,8 @@ class Box(BoxedProcess):
         The detector to be constructed inside.
     threads
         Number of threads that its libraries may use.
+    crossing
+        The disguise of what enters; None: a new one, in which sensors keep their names.
     limits
         The trial's limits.
     listener
@@ -52,6 +55,7 @@ class Box(BoxedProcess):
         construction: Construction,
         *,
         threads: int,
+        crossing: Crossing | None = None,
         limits: Limits | None = None,
         listener: Listener | None = None,
         forbidden: Sequence[Path] = (),
@@ -65,11 +69,11 @@ class Box(BoxedProcess):
             forbidden=forbidden,
             launcher=launcher,
         )
+        self._crossing = crossing or Crossing(None)
         self._train: tuple[Recording, ...] = ()
-        self._n_scored = 0
         try:
             header: Header = {"kind": "construct", **self._surroundings}
-            reply, _ = self._ask(header, [np.frombuffer(construction.dumps(), dtype=np.uint8)], expected=Constructed)
+            reply, _ = self._ask(header, [self._disguised(construction)], expected=Constructed)
             self.offers_contributions = reply.offers_contributions
         except BaseException:
             self.close()
@@ -78,10 +82,10 @@ class Box(BoxedProcess):
     def fit(self, recordings: tuple[Recording, ...]) -> dict[str, Fact]:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
-        opaque = [_opaque(recording, f"train-{i}") for i, recording in enumerate(recordings)]
+        opaque = [self._crossing.recording(recording, "train") for recording in recordings]
         reply, _ = self._ask(*packed("fit", opaque), expected=Fitted)
-        self.costs.fit_seconds += reply.seconds
-        self.costs.fit_cpu_seconds += reply.cpu_seconds
+        self.costs.fit_seconds += self._seconds
+        self.costs.fit_cpu_seconds += self._cpu_seconds
         with self._contract():
             return checked_facts(reply.training_facts, f"{self._name}.training_facts")
 
@@ -93,34 +97,33 @@ class Box(BoxedProcess):
         variant
             The detector's class, and the arguments to be changed.
         """
-        self._ask({"kind": "set_parameters"}, [np.frombuffer(variant.dumps(), dtype=np.uint8)], expected=Done)
+        self._ask({"kind": "set_parameters"}, [self._disguised(variant)], expected=Done)
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         shapes = [(recording.n_rows,) for recording in self._train]
-        reply, scores = self._ask({"kind": "training_scores"}, expected=Timed, shapes=shapes)
-        self._count_scoring(reply, sum(recording.n_rows for recording in self._train))
+        _, scores = self._ask({"kind": "training_scores"}, expected=Done, shapes=shapes)
+        self._count_scoring(sum(recording.n_rows for recording in self._train))
         pairs = zip(scores, self._train, strict=True)
         return tuple(self._checked(array, (recording.n_rows,), "training_scores") for array, recording in pairs)
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
-        self._n_scored += 1
-        shapes = [(recording.n_rows,)]
-        reply, scores = self._ask(*self._anonymous("score", recording), expected=Timed, shapes=shapes)
-        self._count_scoring(reply, recording.n_rows)
+        opaque = self._crossing.recording(recording, "score")
+        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(recording.n_rows,)])
+        self._count_scoring(recording.n_rows)
         return self._checked(scores[0], (recording.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
-        shapes = [recording.values.shape]
-        _, arrays = self._ask(*self._anonymous("contributions", recording), expected=Timed, shapes=shapes)
+        opaque = self._crossing.recording(recording, "score")
+        _, arrays = self._ask(*packed("contributions", [opaque]), expected=Done, shapes=[recording.values.shape])
         return self._checked(arrays[0], recording.values.shape, "contributions")
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
-        opaque = [_opaque(recording, f"held-out-{i}") for i, recording in enumerate(recordings)]
+        opaque = [self._crossing.recording(recording, "held out") for recording in recordings]
         header, arrays = packed("held_out_loss", opaque)
         return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
 
@@ -137,13 +140,18 @@ class Box(BoxedProcess):
             raise ModelFileError(one_line(reply.refused))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
-    def _anonymous(self, kind: str, recording: Recording) -> tuple[Header, list[Array]]:
-        """Return the frame of a test recording: its number replaces an id that may give labels away."""
-        return packed(kind, [_opaque(recording, f"recording-{self._n_scored}")])
+    def _disguised(self, construction: Construction) -> Array:
+        """Return a construction as bytes, its sensors renamed."""
+        disguised = replace(construction, arguments=self._crossing.arguments(construction.arguments))
+        return np.frombuffer(disguised.dumps(), dtype=np.uint8)
 
-    def _count_scoring(self, reply: Timed, n_rows: int) -> None:
-        self.costs.score_seconds += reply.seconds
-        self.costs.score_cpu_seconds += reply.cpu_seconds
+    def _restored(self, text: str) -> str:
+        """Return a text from inside with the recordings' and the sensors' own names."""
+        return self._crossing.restored(text)
+
+    def _count_scoring(self, n_rows: int) -> None:
+        self.costs.score_seconds += self._seconds
+        self.costs.score_cpu_seconds += self._cpu_seconds
         self.costs.rows_scored += n_rows
 
     def _checked(self, array: FloatArray, shape: tuple[int, ...], call: str) -> FloatArray:
@@ -158,9 +166,3 @@ class Box(BoxedProcess):
             yield
         except ContractError as error:
             raise BoxFailure("invalid", str(error)) from error
-
-
-def _opaque(recording: Recording, id: str) -> Recording:  # noqa: A002 - the field's name
-    """Return the recording under another id, its time counted from its own start."""
-    start = None if recording.time is None else recording.time - recording.time[0]
-    return Recording(id=id, values=recording.values, sensors=recording.sensors, time=start)

@@ -18,6 +18,7 @@ import numpy as np
 from tsadbench.base.status import Seal
 from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
 from tsadbench.sandbox.seal import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
@@ -35,8 +36,9 @@ _KEPT_LOG_BYTES = 2**19
 class Costs:
     """What a detector has used so far: seconds of its own work, and the box's largest resident size.
 
-    Seconds are wall-clock time; CPU seconds are those of all threads of the process together. ``rows_scored`` are the
-    training and test rows that were scored in ``score_seconds``.
+    All of it is measured from outside. Seconds are wall-clock time, from when a request has crossed until its answer
+    is there; CPU seconds are those of all threads of the process and of what it has started, together. ``rows_scored``
+    are the training and test rows that were scored in ``score_seconds``.
     """
 
     fit_seconds: float = 0.0
@@ -101,6 +103,9 @@ class BoxedProcess:
             reason = f"its box on {platform.node()} would be guarded, not sealed (--require-seal): {self.seal_reason}"
             raise BoxFailure("error", reason)
         self._watch = limits.watch(self._process.pid, self._log)
+        self._meter = Meter(self._process.pid)
+        # What the last request took.
+        self._seconds = self._cpu_seconds = 0.0
         # Sent with the first request.
         self._surroundings: Header = {
             "threads": threads,
@@ -134,7 +139,8 @@ class BoxedProcess:
         if size > 2 * _KEPT_LOG_BYTES:
             self._log.seek(-_KEPT_LOG_BYTES, 2)
             content += f"\n... {size - 2 * _KEPT_LOG_BYTES} bytes left out ...\n".encode()
-        return printable((content + self._log.read(_KEPT_LOG_BYTES)).decode(errors="replace"), lines=True)
+        text = (content + self._log.read(_KEPT_LOG_BYTES)).decode(errors="replace")
+        return printable(self._restored(text), lines=True)
 
     def close(self) -> None:
         """End the process and all its descendants, and remove its working directory."""
@@ -142,6 +148,10 @@ class BoxedProcess:
             self._process.kill()
             self._process.end()
         self._log.close()
+
+    def _restored(self, text: str) -> str:
+        """Return a text from inside as people outside should read it."""
+        return text
 
     def _ask(
         self,
@@ -159,16 +169,22 @@ class BoxedProcess:
     ) -> tuple[Reply, list[Array]]:
         """Send a request and return its answer; whatever else the box does is a `BoxFailure`."""
         mark = secrets.token_hex(8)
+        # Work can begin before the last byte has arrived: CPU time counts from the first.
+        cpu_start = self._meter.cpu_seconds()
         try:
             send(self._process.sock, {**header, "request": mark}, arrays, self._watch)
+            start = time.perf_counter()
             reply, results = self._answer(expected, mark, shapes)
+            # The whole answer counts: a header that is sent early saves nothing.
+            self._seconds = time.perf_counter() - start
+            self._cpu_seconds = self._meter.cpu_seconds() - cpu_start
         except BrokenFrameError as error:
             raise BoxFailure("error", f"{self._name} wrote into the box's channel: {error}") from error
         except (OSError, EOFError) as error:
             raise self._death() from error
         finally:
-            self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, self._watch.peak_memory_mib)
-        self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, reply.peak_memory_mib)
+            peaks = (self.costs.peak_memory_mib, self._watch.peak_memory_mib, self._meter.peak_memory_mib())
+            self.costs.peak_memory_mib = max(peaks)
         return reply, results
 
     def _answer(self, expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]]) -> tuple[Reply, list[Array]]:
@@ -178,7 +194,7 @@ class BoxedProcess:
             header, kinds = receive_header(self._process.sock, self._watch, max_bytes=MAX_REPLY_BYTES)
             reply = read_reply(expected, mark, shapes, header, kinds)
             if isinstance(reply, Failure):
-                raise BoxFailure(reply.status, reply.reason, reply.traceback)
+                raise BoxFailure(reply.status, self._restored(reply.reason), self._restored(reply.traceback))
             if not isinstance(reply, Progress):
                 self._report(unseen)
                 return reply, receive_arrays(self._process.sock, kinds, self._watch)
@@ -190,7 +206,7 @@ class BoxedProcess:
     def _report(self, progress: Progress | None) -> None:
         self._next_report = time.monotonic() + _REPORT_SECONDS
         if progress is not None and self._listener is not None:
-            self._listener(progress.done, progress.total, one_line(progress.note))
+            self._listener(progress.done, progress.total, one_line(self._restored(progress.note)))
 
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""

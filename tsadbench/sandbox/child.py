@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
 from tsadbench.utils.threads import limit_threads
+
+T = TypeVar("T")
 
 _REPORT_SECONDS = 0.1
 # For libraries that the detector loads later; those that are loaded already need `limit_threads`.
@@ -63,8 +65,7 @@ class _Inside:
             self.send(_failure(error))
         else:
             _flush()
-            answer = {"kind": "done", "request": header["request"], "peak_memory_mib": _peak_memory_mib()}
-            self.send({**answer, **reply}, results)
+            self.send({"kind": "done", "request": header["request"], **reply}, results)
 
     def send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
         with self._lock:
@@ -82,10 +83,10 @@ class _Inside:
             return {}, []
         if kind == "fit":
             self._train = unpacked(header, arrays)
-            costs, _ = self._timed(lambda: _nothing(detector.fit(self._train)))
-            return {**costs, "training_facts": detector.training_facts()}, []
+            self._working(lambda: detector.fit(self._train))
+            return {"training_facts": detector.training_facts()}, []
         if kind == "training_scores":
-            return self._timed(lambda: detector.training_scores(self._train))
+            return {}, _contiguous(self._working(lambda: detector.training_scores(self._train)))
         if kind == "held_out_loss":
             limit_threads(self._threads)
             return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
@@ -93,7 +94,7 @@ class _Inside:
             return _learned(detector)
         (recording,) = unpacked(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
-        return self._timed(lambda: [work(recording)])
+        return {}, _contiguous([self._working(lambda: work(recording))])
 
     def _construct(self, header: Header, arrays: list[Array]) -> Header:
         self._surround(header)
@@ -110,13 +111,10 @@ class _Inside:
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
 
-    def _timed(self, work: Callable[[], list[FloatArray]]) -> tuple[Header, list[Array]]:
+    def _working(self, work: Callable[[], T]) -> T:
         limit_threads(self._threads)
         with listening(self._report):
-            start, cpu_start = time.perf_counter(), time.process_time()
-            results = work()
-            costs = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
-        return costs, [np.ascontiguousarray(result) for result in results]
+            return work()
 
     def _report(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
@@ -180,13 +178,8 @@ def _failure(error: BaseException) -> Header:
     }
 
 
-def _nothing(_: object) -> list[FloatArray]:
-    return []
-
-
-def _peak_memory_mib() -> float:
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size / (2**20 if sys.platform == "darwin" else 2**10)
+def _contiguous(scores: Sequence[FloatArray]) -> list[Array]:
+    return [np.ascontiguousarray(one) for one in scores]
 
 
 def _end_with(parent: int) -> None:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tsadbench.sandbox.wire import ArrayKind, BrokenFrameError, Header
 
-_Amount: TypeAlias = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 _Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 _Integer: TypeAlias = Annotated[int, Field(gt=-(2**63), lt=2**63)]
@@ -49,7 +48,6 @@ class Done(_Strict):
 
     kind: Literal["done"]
     request: str
-    peak_memory_mib: _Amount
 
 
 class Constructed(Done):
@@ -58,14 +56,7 @@ class Constructed(Done):
     offers_contributions: bool
 
 
-class Timed(Done):
-    """Scores or contributions follow."""
-
-    seconds: _Amount
-    cpu_seconds: _Amount
-
-
-class Fitted(Timed):
+class Fitted(Done):
     """The detector is fitted."""
 
     training_facts: Annotated[

@@ -14,7 +14,7 @@ import pooch
 
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
-from tsadbench.sandbox import Box, Construction
+from tsadbench.sandbox import Box, Construction, Crossing
 from tsadbench.testing import synthetic
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
@@ -101,7 +101,8 @@ class DetectorUnderTest:
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
             forbidden = _data_folders(decoy)
-            with Box(Construction(self.cls, self.parameters), threads=1, forbidden=forbidden) as box:
+            construction = Construction(self.cls, self.parameters)
+            with Box(construction, threads=1, crossing=Crossing(synthetic.SENSORS), forbidden=forbidden) as box:
                 box.fit(self.train())
                 return box.score(self.test())
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from tsadbench.analysis.curves import average_precision
-from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
+from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits
 from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
 from tsadbench.tuning.folds import Fold
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -74,7 +74,14 @@ class SearchObjective(ABC):
             If the detector fails, or exceeds a limit.
         """
         for number, fold in enumerate(self._folds):
-            with Box(construction, threads=self._threads, limits=limits, forbidden=self._forbidden) as box:
+            box = Box(
+                construction,
+                threads=self._threads,
+                crossing=Crossing(fold.train[0].sensors),
+                limits=limits,
+                forbidden=self._forbidden,
+            )
+            with box:
                 box.fit(fold.train)
                 for name, value in self._measured(box, number):
                     yield Step(name, number, value)
