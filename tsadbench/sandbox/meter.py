@@ -61,7 +61,7 @@ class Meter:
 
 def _has_children(pid: int) -> bool:
     try:
-        return any(Path(task, "children").read_bytes() for task in os.scandir(f"/proc/{pid}/task"))
+        return any(Path(f"/proc/{pid}/task/{task}/children").read_bytes() for task in os.listdir(f"/proc/{pid}/task"))
     except FileNotFoundError:  # a kernel without these files, or a thread that has just ended
         return True
 
