@@ -11,12 +11,15 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from tests.helpers.boxed import Sums
 from tsadbench.sandbox import Box, Construction, Limits
 from tsadbench.sandbox.launch import Launcher, Process
+from tsadbench.sandbox.seal import SealStatus
+from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import Header, receive, send
 
 Answer = Callable[[socket.socket, Header, list], None]
@@ -35,10 +38,13 @@ class PlayedLauncher(Launcher):
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def start(self, log: int) -> Process:
+    def start(self, log: int, walls: Walls) -> Process:
         ours, theirs = socket.socketpair()
         threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
-        return _Played(os.getpid(), ours, self)
+        return _Played(os.getpid(), ours, self, Path("/nowhere"), "guarded", "it is no process")
+
+    def seal_status(self) -> SealStatus:
+        return SealStatus("guarded", "it is no process", ())
 
     def end(self, pid: int) -> int:
         return 0
