@@ -238,12 +238,15 @@ def test_a_record_without_facts_is_as_it_was_before_there_were_any(small_data):
     assert "training" not in json.loads(record.to_json())
 
 
-@pytest.mark.parametrize("detector", [States(how="nan"), Lies])
-def test_facts_that_may_not_be_stated_make_a_trial_invalid(small_data, detector):
+@pytest.mark.parametrize(
+    ("detector", "status", "reason"),
+    [(States(how="nan"), "invalid", ".training_facts: expected"), (Lies, "error", "into the box's channel")],
+)
+def test_facts_that_may_not_be_stated_end_a_trial(small_data, detector, status, reason):
     plan = plan_of(detector, small_data)
     record = run_trial(plan.trials[0], plan).record
-    assert record.status == "invalid"
-    assert ".training_facts: expected" in record.reason
+    assert record.status == status
+    assert reason in record.reason
 
 
 @pytest.mark.parametrize(
