@@ -117,7 +117,7 @@ def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
 
 def on_units(inference: Inference) -> Iterator[str]:
     """Say whether units are too few for the better interval."""
-    if inference.tested and len(inference.units.units) < LEAST_FOR_BCA:
+    if inference.tested and len(inference.units) < LEAST_FOR_BCA:
         yield f"Fewer than {LEAST_FOR_BCA} sessions: the intervals are percentile ones, and likely too short."
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from tsadbench.analysis.significance.inference import Inference
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import Contender
 from tsadbench.analysis.significance.tables import Table, described, detectors, differences, sessions
@@ -32,8 +31,8 @@ class Comparison:
     rope
         The region of practical equivalence.
     recordings
-        That metric on each recording by itself, to describe: the mean over seeds for each detector that takes part;
-        NaN where undefined.
+        [n_recordings, n_detectors]: that metric on each recording by itself, to describe: the mean over seeds for each
+        detector that takes part; NaN where undefined.
     sessions
         The recordings of each session that counts, by its name.
     left_out
@@ -54,7 +53,7 @@ class Comparison:
     split: str
     metric: Metric
     rope: float
-    recordings: Matrix
+    recordings: pd.DataFrame
     sessions: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str]
     contenders: tuple[Contender, ...]
@@ -72,7 +71,7 @@ class Comparison:
     def title(self) -> str:
         """The subject, with the numbers of recordings and sessions."""
         n = len(self.sessions)
-        return f"{self.subject}: {len(self.recordings.units)} recordings, {n} session{'s' if n > 1 else ''}"
+        return f"{self.subject}: {len(self.recordings)} recordings, {n} session{'s' if n > 1 else ''}"
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
@@ -86,11 +85,11 @@ class Comparison:
             "metric": self.metric.name,
             "rope": self.rope,
             "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
-            "recordings": self.recordings.to_json(),
+            "recordings": _by_unit(self.recordings),
             "clusters": [list(members) for members in self.sessions.values()],
             "sessions": {
                 name: {"recordings": list(self.sessions[name]), "values": values}
-                for name, values in inference.units.to_json().items()
+                for name, values in _by_unit(inference.units).items()
             },
             "left_out": dict(self.left_out),
             "friedman": None if inference.friedman is None else asdict(inference.friedman),
@@ -144,6 +143,12 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+
+def _by_unit(values: pd.DataFrame) -> dict[str, dict[str, float | None]]:
+    """Return values by unit and detector; None where undefined."""
+    rows = values.astype(object).where(values.notna(), None)
+    return {str(unit): dict(row) for unit, row in rows.iterrows()}
 
 
 def _flat(pair: Pair) -> dict[str, str | int | float | None]:

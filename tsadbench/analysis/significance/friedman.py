@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import Better
 from tsadbench.analysis.significance.power import ALPHA
 
@@ -40,22 +40,21 @@ class Friedman:
         return self.p < ALPHA
 
 
-def mean_ranks(matrix: Matrix, better: Better = "higher") -> dict[str, float]:
-    """Return each detector's mean rank over the units of a matrix: 1 is the best, equal values share theirs."""
-    oriented = -matrix.values if better == "higher" else matrix.values
-    means = stats.rankdata(oriented, axis=1).mean(axis=0)
-    return dict(zip(matrix.detectors, means.tolist(), strict=True))
+def mean_ranks(units: pd.DataFrame, better: Better = "higher") -> dict[str, float]:
+    """Return each detector's mean rank over units, [n_units, n_detectors]: 1 is the best, equal values share theirs."""
+    means = units.rank(axis=1, ascending=better == "lower").mean()
+    return {str(detector): float(mean) for detector, mean in means.items()}
 
 
-def friedman(matrix: Matrix) -> Friedman | None:
-    """Return Friedman's test over the units of a matrix, [n_units, n_detectors] without NaN.
+def friedman(units: pd.DataFrame) -> Friedman | None:
+    """Return Friedman's test over units, [n_units, n_detectors] without NaN.
 
     None if it is undefined: fewer than three detectors or two units, or no unit distinguishes any of them.
     """
-    n, k = matrix.values.shape
-    if k < 3 or n < 2 or not np.ptp(matrix.values, axis=1).any():
+    n, k = units.shape
+    if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
         return None
-    chi_squared = float(stats.friedmanchisquare(*matrix.values.T).statistic)
+    chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
     degrees = (k - 1, (k - 1) * (n - 1))
     rest = n * (k - 1) - chi_squared
     if math.isclose(rest, 0.0, abs_tol=1e-9):

@@ -1,4 +1,4 @@
-"""Conclusions from a matrix of sessions x detectors: pure functions that need no store and no data set."""
+"""Conclusions from a frame of sessions x detectors: pure functions that need no store and no data set."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
+import pandas as pd
 
 from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import ROPE, Better, Pair, compare_pairs
 from tsadbench.analysis.significance.power import ALPHA, EFFECT, LEAST_FOR_TESTS, POWER
 from tsadbench.errors import UsageError
@@ -21,12 +20,12 @@ LEAST_FOR_DIAGRAM = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inference:
-    """What a matrix shows about its detectors.
+    """What independent units show about detectors.
 
     Parameters
     ----------
     units
-        The independent units: one row per session.
+        [n_units, n_detectors]: one row per session, one column per detector.
     mean_ranks
         By detector; 1 is the best.
     friedman
@@ -37,7 +36,7 @@ class Inference:
         Whether a higher or a lower value is better.
     """
 
-    units: Matrix
+    units: pd.DataFrame
     mean_ranks: Mapping[str, float]
     friedman: Friedman | None
     pairs: tuple[Pair, ...]
@@ -46,7 +45,7 @@ class Inference:
     @property
     def tested(self) -> bool:
         """Whether anything is tested: not below six sessions, for 2 / 2^5 = .0625. They are described then."""
-        return len(self.units.units) >= LEAST_FOR_TESTS
+        return len(self.units) >= LEAST_FOR_TESTS
 
     @property
     def smallest_p(self) -> float:
@@ -65,13 +64,13 @@ class Inference:
         return tuple(_conclusions(self))
 
 
-def infer(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> Inference:
-    """Compare the detectors of a matrix; below six units nothing is tested.
+def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
+    """Compare detectors over independent units; below six of them nothing is tested.
 
     Parameters
     ----------
-    matrix
-        [n_units, n_detectors] without NaN; its units are independent.
+    units
+        [n_units, n_detectors] without NaN.
     better
         Whether a higher or a lower value is better.
     rope
@@ -84,19 +83,20 @@ def infer(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> I
     MissingExtraError
         If there are more than two detectors and statsmodels is not installed.
     """
-    if len(matrix.detectors) < 2 or len(matrix.units) == 0 or not matrix.defined.all():
+    n_units, n_detectors = units.shape
+    n_undefined = n_units - len(units.dropna())
+    if n_detectors < 2 or n_units == 0 or n_undefined:
         raise UsageError(
-            f"expected two detectors or more with a value on each of one session or more, found "
-            f"{len(matrix.detectors)} detectors on {len(matrix.units)} sessions, "
-            f"{np.count_nonzero(~matrix.defined)} of them with an undefined value"
+            f"expected two detectors or more with a value on each of one session or more, found {n_detectors} "
+            f"detectors on {n_units} sessions, {n_undefined} of them with an undefined value"
         )
-    pairs = compare_pairs(matrix, better=better, rope=rope)
-    tested = friedman(matrix) if len(matrix.units) >= LEAST_FOR_TESTS else None
-    return Inference(matrix, mean_ranks(matrix, better), tested, pairs, better)
+    pairs = compare_pairs(units, better=better, rope=rope)
+    tested = friedman(units) if n_units >= LEAST_FOR_TESTS else None
+    return Inference(units, mean_ranks(units, better), tested, pairs, better)
 
 
 def _conclusions(inference: Inference) -> Iterator[str]:
-    n = len(inference.units.units)
+    n = len(inference.units)
     different = max(0 if pair.wilcoxon is None else pair.wilcoxon.n_different for pair in inference.pairs)
     units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
     if not inference.tested:

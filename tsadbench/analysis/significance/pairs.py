@@ -11,9 +11,9 @@ from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.power import ALPHA, LEAST_FOR_TESTS, sessions_needed
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
@@ -125,26 +125,14 @@ class Pair:
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
-def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
-    """Compare each two detectors of a matrix: described below six units, else tested, corrected by Holm's method.
+def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
+    """Compare each two detectors: described below six units, else tested, corrected by Holm's method.
 
-    Parameters
-    ----------
-    matrix
-        [n_units, n_detectors] without NaN; its units are independent.
-    better
-        Whether a higher or a lower value is better.
-    rope
-        Differences up to this one are ties.
-
-    Raises
-    ------
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
+    Parameters and errors as for `infer`.
     """
     pairs = [
-        compare_pair(first, second, matrix.column(first), matrix.column(second), better=better, rope=rope)
-        for first, second in combinations(matrix.detectors, 2)
+        compare_pair(first, second, units[first].to_numpy(), units[second].to_numpy(), better=better, rope=rope)
+        for first, second in combinations(units.columns, 2)
     ]
     tested = [pair.wilcoxon.p for pair in pairs if pair.wilcoxon is not None]
     if not tested:

@@ -31,12 +31,12 @@ def _detector(contender: Contender, inference: Inference, others: Sequence[str])
     label, n_seeds = contender.label, len(contender.seeds)
     if contender.failed:
         return [label, f"{contender.status} in {len(contender.failed)} of {n_seeds}", *["-"] * (3 + len(others))]
-    values = inference.units.column(label).tolist()
+    values = inference.units[label].to_numpy()
     return [
         label,
         str(n_seeds),
-        number(float(inference.units.column(label).mean()), 4),
-        number(statistics.median(values), 4),
+        number(float(values.mean()), 4),
+        number(statistics.median(values.tolist()), 4),
         f"{inference.mean_ranks[label]:.2f}",
         *(optional_number(contender.metrics[name]) for name in others),
     ]
@@ -45,17 +45,17 @@ def _detector(contender: Contender, inference: Inference, others: Sequence[str])
 def sessions(inference: Inference, members: Mapping[str, Sequence[str]], tested: Metric) -> Table:
     """Return a row per session: its number of recordings, and every detector's value of the tested metric."""
     units = inference.units
-    header = ["session", "recordings", *units.detectors]
+    header = ["session", "recordings", *units.columns]
     rows = [
         [unit, str(len(members[unit])), *(number(value, 4) for value in values)]
-        for unit, values in zip(units.units, units.values.tolist(), strict=True)
+        for unit, values in zip(units.index, units.to_numpy().tolist(), strict=True)
     ]
     return f"{tested.title} by session", header, rows
 
 
 def described(inference: Inference) -> Table:
     """Return a row per pair of detectors: its difference in each session, without a test."""
-    header = ["first", "second", "mean difference", *inference.units.units, "win/tie/loss", _NEEDED]
+    header = ["first", "second", "mean difference", *inference.units.index, "win/tie/loss", _NEEDED]
     rows = [
         [
             pair.first,
