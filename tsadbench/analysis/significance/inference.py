@@ -6,16 +6,75 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
-from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
-from tsadbench.analysis.significance.pairs import ROPE, Better, Pair, compare_pairs
-from tsadbench.analysis.significance.power import ALPHA, EFFECT, LEAST_FOR_TESTS, POWER
+from tsadbench.analysis.significance.pairs import (
+    ALPHA,
+    EFFECT,
+    LEAST_FOR_TESTS,
+    POWER,
+    ROPE,
+    Better,
+    Pair,
+    compare_pairs,
+)
 from tsadbench.errors import UsageError
 from tsadbench.utils.markdown import number
 
 # Mean ranks over fewer say too little for a picture that people remember.
 LEAST_FOR_DIAGRAM = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Friedman:
+    """Friedman's test, by the F statistic of Iman and Davenport (1980), as its chi-squared is too cautious.
+
+    Parameters
+    ----------
+    chi_squared
+        Friedman's statistic, corrected for ties.
+    f
+        (n - 1) chi_squared / (n (k - 1) - chi_squared); None if all units rank the detectors alike: it is infinite.
+    degrees
+        Of freedom of F: k - 1 and (k - 1)(n - 1).
+    p
+        By F; by chi-squared if F is infinite.
+    """
+
+    chi_squared: float
+    f: float | None
+    degrees: tuple[int, int]
+    p: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether p is below .05."""
+        return self.p < ALPHA
+
+
+def mean_ranks(units: pd.DataFrame, better: Better = "higher") -> dict[str, float]:
+    """Return each detector's mean rank over units, [n_units, n_detectors]: 1 is the best, equal values share theirs."""
+    means = units.rank(axis=1, ascending=better == "lower").mean()
+    return {str(detector): float(mean) for detector, mean in means.items()}
+
+
+def friedman(units: pd.DataFrame) -> Friedman | None:
+    """Return Friedman's test over units, [n_units, n_detectors] without NaN.
+
+    None if it is undefined: fewer than three detectors or two units, or no unit distinguishes any of them.
+    """
+    n, k = units.shape
+    if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
+        return None
+    chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
+    degrees = (k - 1, (k - 1) * (n - 1))
+    rest = n * (k - 1) - chi_squared
+    if math.isclose(rest, 0.0, abs_tol=1e-9):
+        return Friedman(chi_squared, None, degrees, float(stats.chi2.sf(chi_squared, k - 1)))
+    f = (n - 1) * chi_squared / rest
+    return Friedman(chi_squared, f, degrees, float(stats.f.sf(f, *degrees)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
