@@ -46,6 +46,14 @@ class StoreError(TsadbenchError, ValueError):
     """A run store cannot be read or written."""
 
 
+class BrokenTrialError(StoreError):
+    """A trial of a run store is damaged, or not what `tsadbench run` writes: its record or its arrays."""
+
+
+class BrokenTrialWarning(UserWarning):
+    """A trial of a run store is broken and was passed over."""
+
+
 class ModelFileError(TsadbenchError, ValueError):
     """A file with a fitted detector is not what it has to be, or a detector cannot be kept in one."""
 

@@ -12,7 +12,7 @@ from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError
+from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult
@@ -45,6 +45,9 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
         make_plan(["tests.helpers.tiny:Distance"], dataset=data, protocol="published", floors=False), store
     )
     label = f"{__name__}:OwnGraph"
-    graph = sensor_graph(TrialResult(replace(record, label=label, detector=label), store, data))
+    result = TrialResult(replace(record, label=label, detector=label), store, data)
+    with pytest.raises(UsageError, match="is not registered here, and --trust-code is not given"):
+        sensor_graph(result)
+    graph = sensor_graph(result, trust_code=True)
     assert graph.adjacency[0, 0] == 400.0
     assert graph.title == f"{label}, seed 0 · small · protocol published 2"

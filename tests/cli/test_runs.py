@@ -155,9 +155,11 @@ class TestVerify:
     def test_other_code_is_a_remark(self, runs, tsadbench):
         file = runs / name_of(runs, DISTANCE) / "record.json"
         file.write_text(file.read_text().replace('"code_hash": "', '"code_hash": "0'))
-        found = tsadbench("verify", runs)
+        found = tsadbench("verify", runs, "--trust-code")
         assert found.code == 0
         assert f"note: the code of {DISTANCE} here is not what made it (1 trials)" in found.out
+        untrusted = tsadbench("verify", runs).out
+        assert f"note: the detector {DISTANCE} is not registered here: its code was not compared" in untrusted
 
     def test_data_that_are_not_here(self, runs, tsadbench):
         for file in runs.glob("*/record.json"):

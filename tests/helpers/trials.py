@@ -63,10 +63,10 @@ class Altered:
     changed: dict
     kept: dict
 
-    def scores(self, trial):
+    def scores(self, trial, shapes):
         return self.changed
 
-    def contributions(self, trial):
+    def contributions(self, trial, shapes):
         return self.kept
 
 

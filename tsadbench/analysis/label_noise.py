@@ -17,7 +17,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, StoreError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.progress import progress
 
@@ -141,8 +141,11 @@ def of_rows(
     for done, row in enumerate(taking_part):
         progress(done, len(taking_part), row.label)
         try:
-            results = [TrialResult(record, store, data, episodes) for record in row.records[:n_seeds]]
+            read = [readable_result(record, store, data, episodes) for record in row.records[:n_seeds]]
         except StoreError:
+            read = [None]
+        results = [result for result in read if result is not None]
+        if len(results) < len(read):
             left_out.append(row.label)
             continue
         for of_change, judge in zip(auprc, altered, strict=True):

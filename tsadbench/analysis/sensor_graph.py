@@ -9,7 +9,8 @@ from typing import Protocol, runtime_checkable
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.execution.plan import contender_from_label
-from tsadbench.registry import load_detector
+from tsadbench.execution.record import Record
+from tsadbench.results.admission import known_detector, refusal, require_admitted
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 
@@ -49,20 +50,23 @@ class SensorGraph:
     node_weights: FloatArray | None = None
 
 
-def sensor_graph(result: TrialResult) -> SensorGraph:
+def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
     Parameters
     ----------
     result
         The trial: its detector is constructed again from its label and seed.
+    trust_code
+        Whether to do so too if the record names a detector that is not registered here, or a prior's file.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
-        If the detector or a prior that its label names is no longer available.
+        If the detector or a prior that its label names is no longer available, or not admitted.
     """
     record, dataset = result.record, result.data.dataset
+    require_admitted(record, trust_code=trust_code)
     construction = contender_from_label(record.label, dataset).seeded(record.seed)
     detector = construction.construct()
     argument = construction.arguments.get("prior")
@@ -80,12 +84,7 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 
-def offers_sensor_graph(detector: str) -> bool:
-    """Return whether the detector of this name reports the graph it works on.
-
-    Raises
-    ------
-    UsageError, PluginError, MissingExtraError
-        If it cannot be loaded.
-    """
-    return callable(getattr(load_detector(detector), "sensor_graph", None))
+def offers_sensor_graph(record: Record, *, trust_code: bool = False) -> bool:
+    """Return whether the detector of a record reports the graph it works on; one that is not admitted does not."""
+    admitted = not refusal(record, trust_code=trust_code)
+    return admitted and callable(getattr(known_detector(record.detector, trust_code=trust_code), "sensor_graph", None))

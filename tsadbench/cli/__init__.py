@@ -32,6 +32,7 @@ from tsadbench.cli import (
     tune,
     verify,
 )
+from tsadbench.cli.broken import broken_trials_told
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
@@ -73,11 +74,13 @@ def _version(requested: bool) -> None:
 
 @app.callback()
 def _top(
-    version: Annotated[
+    context: typer.Context,
+    _requested: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."""
+    context.with_resource(broken_trials_told())
 
 
 def main() -> None:

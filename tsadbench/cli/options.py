@@ -68,6 +68,14 @@ StoredDatasetOption: TypeAlias = Annotated[
 StoredProtocolOption: TypeAlias = Annotated[
     str | None, typer.Option("--protocol", help="Protocol; required if the store contains several.")
 ]
+TrustCodeOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--trust-code",
+        help="Also import detectors, and open priors, that the store names by file or module: only if you trust "
+        "whoever made the store.",
+    ),
+]
 SplitsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

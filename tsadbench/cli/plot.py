@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 import typer
 
-from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
+from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption, TrustCodeOption
 from tsadbench.errors import UsageError
 
 Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "speed", "graph"]
@@ -47,6 +47,7 @@ def plot(
     dataset: StoredDatasetOption = None,
     protocol: StoredProtocolOption = None,
     data: DataOption = None,
+    trust_code: TrustCodeOption = False,
 ) -> None:
     """Draw a figure of stored trials, for papers; the same store gives the same file.
 
@@ -83,6 +84,6 @@ def plot(
         data=data,
         everything=kind in ("seeds", "speed", "graph"),
     )
-    write_figure(out, lambda page: draw(kind, selection, recording, metric or [], page))
+    write_figure(out, lambda page: draw(kind, selection, recording, metric or [], page, trust_code=trust_code))
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument, TrustCodeOption
 
 
 def report(
@@ -29,6 +29,7 @@ def report(
     ] = None,
     dataset: CardsOption = None,
     data: DataOption = None,
+    trust_code: TrustCodeOption = False,
 ) -> None:
     """Write a run store as one page that needs no network: tables, curves, recordings, thresholds, manifests.
 
@@ -47,6 +48,15 @@ def report(
         typer.echo(line, err=True)
 
     with progress_bar("Detectors"):
-        file = write_report(store, load, out, labels=detector or (), best=best, reference=reference_rows(), tell=tell)
+        file = write_report(
+            store,
+            load,
+            out,
+            labels=detector or (),
+            best=best,
+            reference=reference_rows(),
+            tell=tell,
+            trust_code=trust_code,
+        )
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
     typer.echo(file)

@@ -35,7 +35,7 @@ def list_trials(
     status: _Status = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per trial and line.")] = False,
 ) -> None:
-    """List the trials of a store, oldest first; broken ones are reported on standard error."""
+    """List the trials of a store, oldest first; broken ones are reported on standard error, and exit code 1."""
     from tsadbench.execution.run_store import Store
     from tsadbench.utils.collector import collector_paused
 
@@ -125,7 +125,7 @@ def _chosen(
     """
     readable, broken = store.listed()
     for trial, reason in broken.items():
-        typer.echo(f"broken: {trial}: {reason}", err=True)
+        store.pass_over(trial, reason)
     for name in names:
         matching = [record.trial for record in readable if record.trial.startswith(name)]
         if not matching:

@@ -6,10 +6,15 @@ from collections import Counter
 
 import typer
 
-from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument, TrustCodeOption
 
 
-def verify(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = None) -> None:
+def verify(
+    runs: RunsArgument,
+    dataset: CardsOption = None,
+    data: DataOption = None,
+    trust_code: TrustCodeOption = False,
+) -> None:
     """Compute every threshold and metric again from the stored scores and the labels; no detector runs.
 
     Exit code 1 if one differs, if data or labels are not those that the trial was run on, or if a trial cannot be
@@ -26,7 +31,7 @@ def verify(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = N
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
     with progress_bar("Verifying", time_left=True):
-        for checked in verified(Store.open(runs), load):
+        for checked in verified(Store.open(runs), load, trust_code=trust_code):
             counts[checked.verdict] += 1
             remarks.update(checked.remarks)
             for fault in checked.faults:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
-from tsadbench.errors import StoreError
+from tsadbench.errors import BrokenTrialError
+from tsadbench.utils.names import label_fault, name_fault
 from tsadbench.utils.parameters import JsonValue
 
 if TYPE_CHECKING:
@@ -155,30 +157,57 @@ class Record:
 
         Raises
         ------
-        StoreError
+        BrokenTrialError
             If it is not JSON, of another schema, or not a record.
         """
         from pydantic import ValidationError
         from pydantic_core import from_json
 
         try:
-            content = from_json(text)
+            content = from_json(text, allow_inf_nan=False)
+            json.dumps(content, allow_nan=False)  # 1e999 is a number of JSON, and infinite in Python
         except ValueError as error:
-            raise StoreError(f"{origin}: not a record ({error}); remove that trial and run it again") from error
+            raise BrokenTrialError(f"{origin}: not a record ({error}); remove that trial and run it again") from error
         schema = content.get("schema") if isinstance(content, dict) else None
         if schema != SCHEMA:
-            raise StoreError(
-                f"{origin}: expected a record of schema {SCHEMA}, found {schema!r}; it was written by another version "
-                f"of tsadbench: use that version, or another --out"
+            raise BrokenTrialError(
+                f"{origin}: expected a record of schema {SCHEMA}, found {schema!r:.40}; it was written by another "
+                f"version of tsadbench: use that version, or another --out"
             )
         try:
-            return _adapter().validate_python(content)
+            record = _adapter().validate_python(content)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise StoreError(
-                f"{origin}: not a record ({where}: {first['msg']}); remove that trial and run it again"
+            raise BrokenTrialError(
+                f"{origin}: not a record ({where:.200}: {first['msg']}); remove that trial and run it again"
             ) from error
+        if fault := next(_faults(record), None):
+            raise BrokenTrialError(f"{origin}: not a record ({fault}); remove that trial and run it again")
+        return record
+
+
+def _faults(record: Record) -> Iterator[str]:
+    """Yield what is wrong with the fields of a record, whose types are right."""
+    names: dict[str, Iterable[str]] = {
+        "trial": (record.trial,),
+        "dataset": (record.dataset,),
+        "protocol": (record.protocol.partition("[")[0],),
+    }
+    labels: dict[str, Iterable[str]] = {
+        "detector": (record.detector,),
+        "label": (record.label,),
+        "protocol": (record.protocol,),
+        "splits": record.splits,
+        "thresholds": (entry.episode for entry in record.thresholds),
+        "training": (entry.episode for entry in record.training),
+    }
+    for field, texts in names.items():
+        yield from (f"{field}: {fault}" for text in texts if (fault := name_fault(text)))
+    for field, texts in labels.items():
+        yield from (f"{field}: {fault}" for text in texts if (fault := label_fault(text)))
+    if record.status == "ok" and not (record.splits and record.thresholds):
+        yield f"its status is ok, yet it has no {'thresholds' if record.splits else 'splits'}"
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,14 +12,14 @@ from tsadbench.errors import ContractError
 from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import rows_scored, scored_episodes
+from tsadbench.execution.score_arrays import rows_scored, score_shapes, scored_episodes
 
 
 def judged_again(
     record: Record,
     store: Store,
     protocol: Protocol,
-    episodes: Iterable[Episode],
+    episodes: Sequence[Episode],
     labels: Labels,
     fixed_threshold: float | None,
     smoothing: int = 1,
@@ -42,7 +42,8 @@ def judged_again(
     StoreError
         If the scores cannot be read, or are not of these episodes' recordings.
     """
-    scored = scored_episodes(store.scores(record.trial), episodes, fixed_threshold, smoothing)
+    arrays = store.scores(record.trial, score_shapes(episodes))
+    scored = scored_episodes(arrays, episodes, fixed_threshold, smoothing)
     manifest = {
         **record.manifest,
         "labels_hash": labels.content_hash,

@@ -11,26 +11,26 @@ import random
 import re
 import shutil
 import socket
-import stat
 import tempfile
 import time
-import zipfile
-import zlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import psutil
 
-from tsadbench.errors import StoreError, UsageError
+from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
 from tsadbench.execution import store_index
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.store_index import Listed
+from tsadbench.execution.stored_files import Shapes, open_regular, read_arrays
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.atomic_files import exchange
 from tsadbench.utils.collector import collector_paused
+from tsadbench.utils.names import name_fault
 
 _Read = TypeVar("_Read")
 
@@ -45,7 +45,12 @@ _THRESHOLDS = "thresholds"
 _UNFINISHED = ".unfinished-"
 # How often a write that collides with others of the same trial is repeated, if folders cannot exchange their names.
 _ATTEMPTS = 20
-_TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
+# Links and files that lie in a trial's place count as taken too.
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+# Records have some ten thousand bytes, logs what a detector printed; the scores of 10^8 rows fit.
+_MOST_RECORD_BYTES = 2**24
+_MOST_LOG_BYTES = 2**26
+_MOST_ARRAY_BYTES = 2**31
 _ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
 
 
@@ -68,6 +73,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Why trials cannot be used that were met broken and passed over, by their names.
+        self.broken: dict[str, str] = {}
 
     @classmethod
     def create(cls, path: Path) -> Store:
@@ -88,7 +95,7 @@ class Store:
                     raise UsageError(
                         f"--out {path}: expected a new folder or a run store, found a folder of other files"
                     )
-                (path / _MARKER).write_text(json.dumps({"schema": SCHEMA}) + "\n", encoding="utf-8")
+                (path / _MARKER).write_text(_marker(), encoding="utf-8")
             with tempfile.TemporaryFile(dir=path):
                 pass
         except OSError as error:
@@ -147,11 +154,11 @@ class Store:
         StoreError
             If it cannot be written; the store is as before then.
         """
-        source = self.path / arrays_of
+        source = self._folder(arrays_of)
         try:
             with self._unfinished(record.trial) as folder:
                 for name in (_CONTRIBUTIONS, _LOG):
-                    if (source / name).is_file():
+                    if (source / name).is_file() and not (source / name).is_symlink():
                         _link(source / name, folder / name)
                 _write_record(folder, record, self.scores(arrays_of))
         except OSError as error:
@@ -166,21 +173,20 @@ class Store:
 
         Raises
         ------
-        StoreError
+        BrokenTrialError
             If there is none, or it cannot be read.
         """
         file = os.path.join(self.path, trial, _RECORD)  # a text: making a path takes as long as reading the file
-
-        def read() -> bytes:
-            with open(file, "rb") as content:
-                return content.read()
-
         try:
-            text = self._undisturbed(trial, read)
+            with self._open(trial, _RECORD, _MOST_RECORD_BYTES) as content:
+                text = content.read()
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
-            raise StoreError(f"{file}: {reason}; remove that trial and run it again") from error
-        return Record.from_json(text, file)
+            raise BrokenTrialError(f"{file}: {reason}; remove that trial and run it again") from error
+        record = Record.from_json(text, file)
+        if record.trial != trial:
+            raise BrokenTrialError(f"{file}: it is the record of another trial, {record.trial}; remove this folder")
+        return record
 
     def records(self) -> tuple[Record, ...]:
         """Return all trials' records, oldest first.
@@ -201,16 +207,22 @@ class Store:
         found, broken = store_index.listed(self.path, self.trials(), _RECORD, self.record, self._new_folder)
         return tuple(sorted(found, key=lambda one: (str(one.started), one.trial))), broken
 
-    def readable(self) -> tuple[tuple[Record, ...], dict[str, str]]:
-        """Return the readable records, oldest first, and why the others cannot be read, by the trial's name."""
-        records, broken = [], {}
+    def readable(self) -> tuple[Record, ...]:
+        """Return the records that can be read, oldest first; a `BrokenTrialWarning` tells of each of the others."""
+        records = []
         with collector_paused():
             for trial in self.trials():
                 try:
                     records.append(self.record(trial))
-                except StoreError as error:
-                    broken[trial] = str(error)
-        return _oldest_first(records), broken
+                except BrokenTrialError as error:
+                    self.pass_over(trial, error)
+        return _oldest_first(records)
+
+    def pass_over(self, trial: str, reason: object) -> None:
+        """Note that a trial is broken and is left out; a `BrokenTrialWarning` tells of it, once."""
+        if trial not in self.broken:
+            self.broken[trial] = str(reason) if trial in str(reason) else f"trial {trial}: {reason}"
+            warnings.warn(BrokenTrialWarning(self.broken[trial]), stacklevel=3)
 
     def sample(self, n: int) -> tuple[Record, ...]:
         """Return at most n records, and read no more: trials' names are hashes, so any n of them are a draw."""
@@ -226,9 +238,9 @@ class Store:
             If it cannot be removed.
         """
         try:
-            aside = self._new_folder()
-            os.replace(self.path / trial, aside / trial)
-            shutil.rmtree(aside)
+            if trial not in self._names():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            _discard(self._aside(self.path / trial))
         except OSError as error:
             raise StoreError(f"{self.path / trial}: cannot be removed ({error.strerror or error})") from error
 
@@ -253,12 +265,16 @@ class Store:
         folder = archive.name.removesuffix(ending)
         try:
             with tempfile.TemporaryDirectory(prefix="tsadbench-export-") as above:
-                inside = Path(above) / "packed" / folder
-                inside.mkdir(parents=True)
-                shutil.copyfile(self.path / _MARKER, inside / _MARKER)
+                packed = Path(above) / "packed" / folder
+                packed.mkdir(parents=True)
+                (packed / _MARKER).write_text(_marker(), encoding="utf-8")
                 for trial in trials:
-                    shutil.copytree(self.path / trial, inside / trial)
-                made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], inside.parent, folder)
+                    try:
+                        self._copy(trial, packed / trial)
+                    except BrokenTrialError as error:
+                        _discard(packed / trial)
+                        self.pass_over(trial, error)
+                made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], packed.parent, folder)
                 shutil.move(made, archive)
         except OSError as error:
             raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
@@ -266,7 +282,8 @@ class Store:
     def log(self, trial: str) -> str:
         """Return what a trial's detector printed, and its traceback if it failed; empty if there is no log."""
         try:
-            return self._undisturbed(trial, lambda: (self.path / trial / _LOG).read_text(encoding="utf-8"))
+            with self._open(trial, _LOG, _MOST_LOG_BYTES) as content:
+                return content.read().decode(errors="replace")
         except OSError:
             return ""
 
@@ -278,9 +295,22 @@ class Store:
             return None
         return record if record.status != "ok" or self.has_scores(trial) else None
 
-    def scores(self, trial: str) -> dict[str, FloatArray]:
-        """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test."""
-        return self._arrays(trial, _SCORES)
+    def scores(self, trial: str, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test.
+
+        Parameters
+        ----------
+        trial
+            Its name.
+        shapes
+            Of the arrays to read, as `score_arrays` returns them; None reads all.
+
+        Raises
+        ------
+        BrokenTrialError
+            If they cannot be read, or are not of these shapes.
+        """
+        return self._arrays(trial, _SCORES, shapes)
 
     def has_scores(self, trial: str) -> bool:
         """Whether a trial's scores were kept."""
@@ -290,26 +320,61 @@ class Store:
         """Whether a trial's contributions were kept."""
         return self._has(trial, _CONTRIBUTIONS)
 
-    def contributions(self, trial: str) -> dict[str, Float32Array]:
-        """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept."""
+    def contributions(self, trial: str, shapes: Shapes | None = None) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept. As for `scores`."""
         if not self.has_contributions(trial):
             return {}
-        return self._arrays(trial, _CONTRIBUTIONS)
+        return self._arrays(trial, _CONTRIBUTIONS, shapes)
 
-    def _arrays(self, trial: str, name: str) -> dict[str, Any]:
-        file = self.path / trial / name
+    def _arrays(self, trial: str, name: str, shapes: Shapes | None) -> dict[str, Any]:
         try:
-            # Opened here: NumPy leaves a file open that is no archive.
-            with self._undisturbed(trial, lambda: file.open("rb")) as content, np.load(content) as arrays:
-                return {array: arrays[array] for array in arrays.files}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise StoreError(f"{file}: cannot be read ({error}); run that trial again") from error
+            with self._open(trial, name, _MOST_ARRAY_BYTES) as content:
+                return read_arrays(content, shapes)
+        except Exception as error:  # of a forged file NumPy and zipfile raise what comes
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            file = os.path.join(self.path, trial, name)
+            raise BrokenTrialError(f"{file}: cannot be read ({reason}); run that trial again") from error
+
+    def _open(self, trial: str, name: str, most_bytes: int) -> IO[bytes]:
+        """Open a file of a trial's folder; an OSError if it is no file, lies elsewhere, or is too large."""
+        folder = os.path.join(self.path, trial)
+        if fault := name_fault(trial):
+            raise OSError(0, f"the name of its folder: {fault}")
+
+        def opened() -> IO[bytes]:
+            if os.path.islink(folder):
+                raise OSError(0, "its folder is a link, and could lead anywhere")
+            return open_regular(os.path.join(folder, name), most_bytes)
+
+        return self._undisturbed(trial, opened)
+
+    def _folder(self, trial: str) -> Path:
+        """Return a trial's folder; a StoreError if its name leads elsewhere."""
+        if fault := name_fault(trial):
+            raise StoreError(f"{trial[:100]!r} cannot be the name of a trial: {fault}")
+        return self.path / trial
+
+    def _copy(self, trial: str, target: Path) -> None:
+        """Copy what belongs to a trial, and nothing else that lies in its folder or is linked there."""
+        target.mkdir()
+        for name in (_RECORD, _SCORES, _CONTRIBUTIONS, _LOG):
+            if os.path.lexists(self.path / trial / name):
+                try:
+                    source = self._open(trial, name, _MOST_ARRAY_BYTES)
+                except OSError as error:
+                    reason = f"cannot be read ({error.strerror or error})"
+                    raise BrokenTrialError(f"{self.path / trial / name}: {reason}; run that trial again") from error
+                with source, (target / name).open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
 
     def _has(self, trial: str, name: str) -> bool:
         try:
-            return stat.S_ISREG(self._undisturbed(trial, (self.path / trial / name).stat).st_mode)
-        except OSError:
+            self._undisturbed(trial, (self._folder(trial) / name).lstat)
+        except FileNotFoundError:
             return False
+        except OSError:
+            return True  # reading it says what is wrong
+        return True
 
     def _undisturbed(self, trial: str, read: Callable[[], _Read]) -> _Read:
         """Read in a trial's folder; again if another process has replaced the folder meanwhile."""
@@ -324,8 +389,13 @@ class Store:
                 before = found
 
     def _names(self) -> Iterator[str]:
+        """Yield the names of trials' folders; links are among them, to be reported."""
         with os.scandir(self.path) as entries:
-            yield from (entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+            yield from (
+                entry.name
+                for entry in entries
+                if not entry.name.startswith(".") and (entry.is_dir(follow_symlinks=False) or entry.is_symlink())
+            )
 
     @contextlib.contextmanager
     def _unfinished(self, trial: str) -> Iterator[Path]:
@@ -335,9 +405,9 @@ class Store:
             folder.chmod(0o755)  # mkdtemp's folders are their maker's alone
             yield folder
             _to_disk(folder)
-            self._replace(folder, self.path / trial)
+            self._replace(folder, self._folder(trial))
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _discard(folder)
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-", dir=self.path))
@@ -354,13 +424,21 @@ class Store:
                 if exchange(unfinished, final):  # the former trial is now the one that the caller removes
                     break
                 time.sleep(random.random() * 0.001 * attempt)
-                aside = self._new_folder()
-                try:
-                    os.replace(final, aside / final.name)
-                finally:
-                    shutil.rmtree(aside, ignore_errors=True)
+                _discard(self._aside(final))
         # Without a break, others have written this trial each time: it is as if they had replaced this one at once.
         _flush(final.parent)
+
+    def _aside(self, path: Path) -> Path:
+        """Move a trial's folder, or what lies in its place, into a new folder, and return that."""
+        aside = self._new_folder()
+        try:
+            if not path.is_symlink():
+                path.chmod(0o700)  # a folder that cannot be written to cannot be moved either
+            os.replace(path, aside / "replaced")
+        except OSError:
+            _discard(aside)
+            raise
+        return aside
 
     def _tidy(self) -> None:
         """Remove the unfinished folders of processes of this machine that no longer exist."""
@@ -368,18 +446,23 @@ class Store:
         for folder in self.path.glob(f"{_UNFINISHED}*"):
             writer = ours.match(folder.name)
             if writer and not psutil.pid_exists(int(writer[1])):
-                shutil.rmtree(folder, ignore_errors=True)
+                _discard(folder)
 
     def _check_schema(self) -> None:
         marker = self.path / _MARKER
         try:
-            schema = json.loads(marker.read_text(encoding="utf-8"))["schema"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            with open_regular(marker, _MOST_RECORD_BYTES) as content:
+                schema = json.loads(content.read())["schema"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreError(f"{marker}: cannot be read ({error}); choose another --out") from error
         if schema != SCHEMA:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
+
+
+def _marker() -> str:
+    return json.dumps({"schema": SCHEMA}) + "\n"
 
 
 def _write_record(folder: Path, record: Record, scores: Mapping[str, FloatArray]) -> None:
@@ -400,6 +483,16 @@ def _link(source: Path, target: Path) -> None:
 
 def _oldest_first(records: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial)))
+
+
+def _discard(path: Path) -> None:
+    """Remove what an interrupted or finished write has left, whatever it is."""
+    with contextlib.suppress(OSError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+        else:
+            path.chmod(0o700)
+            shutil.rmtree(path)
 
 
 def _version(folder: str) -> tuple[int, ...]:

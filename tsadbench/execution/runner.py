@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import get_args
 
 from tsadbench.base.status import Status
-from tsadbench.errors import StoreError, UsageError
+from tsadbench.errors import BrokenTrialError, StoreError, UsageError
 from tsadbench.execution.dask_backend import run_on_cluster
 from tsadbench.execution.observer import Observer, Silent
 from tsadbench.execution.plan import Plan, Trial
@@ -18,6 +18,7 @@ from tsadbench.execution.provenance import Identity, asked_by, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
+from tsadbench.execution.score_arrays import contribution_shapes, score_shapes, scored_episodes
 from tsadbench.execution.trial import Keep, Outcome, run_variants
 from tsadbench.utils.grouping import grouped
 
@@ -166,12 +167,24 @@ class _Held:
             record = next((one for one in held if one and (one.status, one.scoring) == ("ok", names.scoring)), None)
         if record is None or record.status != "ok" or record.status in rerun:
             return record
+        if not self._is_whole(record):
+            return None
         if (record.trial, record.judging) == (names.trial, names.judging):
             return record
         try:
             return self._judged(record, trial, names)
         except StoreError:  # its scores are gone or broken: it is run again
             return None
+
+    def _is_whole(self, record: Record) -> bool:
+        """Whether all arrays of a trial can be read, to their checksums."""
+        episodes = self._plan.episodes
+        try:
+            scored_episodes(self._store.scores(record.trial, score_shapes(episodes)), episodes, None)
+            self._store.contributions(record.trial, contribution_shapes(episodes))
+        except BrokenTrialError:
+            return False
+        return True
 
     @cached_property
     def _by_scoring(self) -> dict[str, tuple[str, ...]]:

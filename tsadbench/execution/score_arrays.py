@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.recording import Recording
 from tsadbench.base.smoothing import trailing_mean
-from tsadbench.errors import StoreError
+from tsadbench.errors import BrokenTrialError
+from tsadbench.execution.stored_files import Shapes
 from tsadbench.utils.arrays import FloatArray
 
 
@@ -28,6 +29,18 @@ def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
 def rows_scored(scored: Iterable[Scored]) -> int:
     """Return how many training, calibration and test rows the episodes have scores of."""
     return sum(len(scores) for episode in scored for scores in _all_scores(episode))
+
+
+def score_shapes(episodes: Iterable[Episode]) -> Shapes:
+    """Return the shapes that the scores of episodes have, by name."""
+    return {name: (n_rows,) for episode in episodes for name, n_rows in _names(episode)}
+
+
+def contribution_shapes(episodes: Iterable[Episode]) -> Shapes:
+    """Return the shapes that the contributions to the scores of test recordings have, by name."""
+    return {
+        contribution_name(episode, one): (one.n_rows, one.n_sensors) for episode in episodes for one in episode.test
+    }
 
 
 def scored_episodes(
@@ -52,7 +65,7 @@ def scored_episodes(
 
     Raises
     ------
-    StoreError
+    BrokenTrialError
         If an array is missing or has not the length of its recording.
     """
     scored = []
@@ -61,7 +74,7 @@ def scored_episodes(
         for name, n_rows in _names(episode):
             if name not in arrays or arrays[name].shape != (n_rows,):
                 shape = list(arrays[name].shape) if name in arrays else "none"
-                raise StoreError(f"scores {name}: expected [{n_rows}], found {shape}")
+                raise BrokenTrialError(f"scores {name}: expected [{n_rows}], found {shape}")
             scores.append(arrays[name] if smoothing == 1 else trailing_mean(arrays[name], smoothing))
         n_train, n_calibration = len(episode.train), len(episode.calibration)
         train, calibration = scores[:n_train], scores[n_train : n_train + n_calibration]

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tsadbench.base.status import Status
-from tsadbench.errors import StoreError
+from tsadbench.errors import BrokenTrialError
 from tsadbench.execution.record import Record
+from tsadbench.execution.stored_files import open_regular
 from tsadbench.utils.collector import collector_paused
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _FORMAT = 1
 # From how many trials a store has an index, and what share of them is read again before it is written anew.
 _LEAST = 1000
 _SHARE = 0.01
+# An entry has some 300 bytes.
+_MOST_BYTES = 2**30
 # A file system's clock ticks every few milliseconds: a file that is younger may change again within one tick.
 _YOUNG_NS = 2_000_000_000
 
@@ -96,7 +99,7 @@ def listed(
             if entry is None or entry[0] != stamp:
                 try:
                     entry = stamp, Listed.of(read(trial))
-                except StoreError as error:
+                except BrokenTrialError as error:
                     broken[trial] = str(error)
                     continue
                 n_new += max(stamp[2:]) < young
@@ -120,10 +123,12 @@ def _stamp(file: str) -> _Stamp:
 def _read(file: Path) -> _Entries:
     """Return an index; an empty one if there is none, or it is not one."""
     try:
-        version, rows = _adapter().validate_json(file.read_bytes())
+        with open_regular(file, _MOST_BYTES) as content:
+            version, rows = _adapter().validate_json(content.read())
     except (OSError, ValueError):
         return {}
-    return {trial: (stamp, row) for trial, stamp, row in rows} if version == _FORMAT else {}
+    known = {trial: (stamp, row) for trial, stamp, row in rows if row.trial == trial}
+    return known if version == _FORMAT else {}
 
 
 def _write(folder: Path, entries: _Entries, new_folder: Callable[[], Path]) -> None:

@@ -19,6 +19,7 @@ from tsadbench.leaderboard.notes import Note, notes_on
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.names import inside
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]
@@ -126,7 +127,7 @@ class Leaderboard:
             If a file cannot be written, scores were smoothed, or two versions of a protocol judged the trials.
         """
         return self.write_tables(folder) + [
-            write_file(folder / dataset / protocol / RECORDS, "".join(f"{line}\n" for line in lines))
+            write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
             for (dataset, protocol), lines in self.record_lines().items()
         ]
 
@@ -145,7 +146,9 @@ class Leaderboard:
         for (dataset, _, split), table in self.alone().items():
             protocol = table.rows[0].protocol
             texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
-            written += [write_file(folder / dataset / protocol / f"{split}.{end}", text) for end, text in texts.items()]
+            written += [
+                write_file(inside(folder, dataset, protocol, f"{split}.{end}"), text) for end, text in texts.items()
+            ]
         return written
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
@@ -12,7 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.parameters import nearest, parse_label
 
 # How many detectors a figure shows by default.
@@ -76,15 +77,36 @@ class Selection:
         one_each
             Whether to return only each detector's trial of the lowest seed.
 
+        Trials whose arrays are broken are passed over with a warning.
+
         Raises
         ------
+        UsageError
+            If all are broken.
         DataError, StoreError
             As `TrialResult` does.
         """
         loaded = self.load() if data is None else data
-        chosen = [record for row in self.rows for record in _ok(row)[: 1 if one_each else None]]
-        episodes = tuple(protocol_of(chosen[0]).episodes(loaded.dataset))
-        return [TrialResult(record, self.store, loaded, episodes) for record in chosen]
+        episodes = tuple(protocol_of(self.rows[0].first).episodes(loaded.dataset))
+        found: list[TrialResult] = []
+        for row in self.rows:
+            read = (readable_result(record, self.store, loaded, episodes) for record in _ok(row))
+            found += islice(filter(None, read), 1 if one_each else None)
+        if not found:
+            raise UsageError(f"no trial of {', '.join(row.label for row in self.rows)} can be read: run them again")
+        return found
+
+    def without_broken(self, data: LabelledDataset) -> Selection:
+        """Return the selection without the rows of which a trial's arrays are broken; a warning tells of each trial."""
+        episodes = tuple(protocol_of(self.rows[0].first).episodes(data.dataset))
+        broken = {
+            row.label: f"{row.label}: trial {record.trial} is broken"
+            for row in self.rows
+            for record in _ok(row)
+            if readable_result(record, self.store, data, episodes) is None
+        }
+        kept = tuple(row for row in self.rows if row.label not in broken)
+        return replace(self, rows=kept, left_out=(*self.left_out, *broken.values()))
 
 
 def select(
@@ -172,8 +194,8 @@ def select(
 
 
 def all_records(store: Store) -> Sequence[Record]:
-    """Return a store's records; a UsageError if there is none."""
-    records = store.records()
+    """Return a store's records; a `BrokenTrialWarning` tells of each that cannot be read, a UsageError if none can."""
+    records = store.readable()
     if not records:
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
     return records

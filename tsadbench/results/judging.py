@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, Protocol
-from tsadbench.errors import StoreError, TsadbenchError
+from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
 from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
@@ -55,7 +55,6 @@ class Judge:
         self._data: dict[str, LabelledDataset | TsadbenchError] = {}
         self._protocols: dict[str, Protocol] = {}
         self._episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
-        self._fixed_thresholds: dict[str, float | None] = {}
         self._judging: dict[tuple[str, str, float | None], str] = {}
 
     def data(self, name: str) -> LabelledDataset:
@@ -78,7 +77,7 @@ class Judge:
             return True
         if not record.judging:
             return False
-        key = record.protocol, str(record.manifest.get("labels_hash")), self._fixed_threshold(record)
+        key = record.protocol, str(record.manifest.get("labels_hash")), fixed_threshold_of(record)
         if key not in self._judging:
             self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
         return record.judging != self._judging[key]
@@ -94,19 +93,15 @@ class Judge:
         data = self.data(record.dataset)
         if record.manifest.get("data_hash") != data.dataset.content_hash:
             raise StoreError(f"the data of {record.dataset} here are not those it was scored on")
-        protocol = self._protocol(record)
+        protocol, threshold = self._protocol(record), fixed_threshold_of(record)
+        return judged_again(record, store, protocol, self.episodes(record), data.labels, threshold, smoothing)
+
+    def episodes(self, record: Record) -> tuple[Episode, ...]:
+        """Return what the protocol of a record yields on its data set."""
         key = record.dataset, record.protocol
         if key not in self._episodes:
-            self._episodes[key] = tuple(protocol.episodes(data.dataset))
-        threshold = self._fixed_threshold(record)
-        return judged_again(record, store, protocol, self._episodes[key], data.labels, threshold, smoothing)
-
-    def _fixed_threshold(self, record: Record) -> float | None:
-        if not record.floor:
-            return None
-        if record.detector not in self._fixed_thresholds:
-            self._fixed_thresholds[record.detector] = fixed_threshold_of(record)
-        return self._fixed_thresholds[record.detector]
+            self._episodes[key] = tuple(self._protocol(record).episodes(self.data(record.dataset).dataset))
+        return self._episodes[key]
 
     def _protocol(self, record: Record) -> Protocol:
         if record.protocol not in self._protocols:
@@ -177,6 +172,9 @@ def judge_outdated(
                 again = judge.again(record, store)
                 store.replace_record(again, record.trial)
                 record = again
+        except BrokenTrialError as error:
+            store.pass_over(record.trial, error)
+            n_left += 1
         except TsadbenchError:
             n_left += 1
         now.append(record)
@@ -214,6 +212,8 @@ def judge_smoothed(
             has_scores = record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
             found.append(judge.again(record, store, rows) if has_scores else replace(record, smoothing=rows))
         except TsadbenchError as error:
+            if isinstance(error, BrokenTrialError):
+                store.pass_over(record.trial, error)
             left_out.setdefault(_row(record), str(error))
     kept = tuple(record for record in found if _row(record) not in left_out)
     return kept, {f"{label} ({dataset}, {protocol})": why for (dataset, protocol, label), why in left_out.items()}

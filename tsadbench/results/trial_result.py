@@ -12,12 +12,12 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError, StoreError, UsageError
+from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import contribution_name, scored_episodes
-from tsadbench.registry import load_detector
+from tsadbench.execution.score_arrays import contribution_name, contribution_shapes, score_shapes, scored_episodes
+from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
 
@@ -98,10 +98,9 @@ class TrialResult:
             )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
-        self.scored = scored_episodes(
-            store.scores(record.trial), episodes, fixed_threshold_of(record), record.smoothing
-        )
-        self._contributions = store.contributions(record.trial)
+        arrays = store.scores(record.trial, score_shapes(episodes))
+        self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
+        self._contributions = store.contributions(record.trial, contribution_shapes(episodes))
 
     @cached_property
     def recordings(self) -> Mapping[str, ScoredRecording]:
@@ -168,6 +167,20 @@ class TrialResult:
         return pooled[~np.isnan(pooled)]
 
 
+def readable_result(
+    record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
+) -> TrialResult | None:
+    """Return a trial beside its data; None, and a `BrokenTrialWarning`, if its arrays are broken.
+
+    Parameters and other errors are those of `TrialResult`.
+    """
+    try:
+        return TrialResult(record, store, data, episodes)
+    except BrokenTrialError as error:
+        store.pass_over(record.trial, error)
+        return None
+
+
 def protocol_of(record: Record) -> Protocol:
     """Return the protocol under which a record was made, with its parameters."""
     label = parse_label(record.protocol)
@@ -176,8 +189,20 @@ def protocol_of(record: Record) -> Protocol:
 
 
 def fixed_threshold_of(record: Record) -> float | None:
-    """Return the threshold that a floor brings; None for all other detectors."""
-    return load_detector(record.detector).traits.fixed_threshold if record.floor else None
+    """Return the threshold that a floor brings; None for all other detectors.
+
+    It is what the record's thresholds hold. Only if it has none, because the trial is invalid, a floor that is
+    registered here is asked.
+    """
+    if not record.floor:
+        return None
+    if not record.thresholds:
+        floor = known_detector(record.detector)
+        return None if floor is None else floor.traits.fixed_threshold
+    fixed = {entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"}
+    if len(fixed) > 1:
+        raise BrokenTrialError(f"trial {record.trial} ({record.label}): it has several fixed thresholds")
+    return fixed.pop() if fixed else None
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:

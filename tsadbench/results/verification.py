@@ -12,7 +12,8 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.registry import load_detector
+from tsadbench.execution.score_arrays import contribution_shapes
+from tsadbench.results.admission import known_detector
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import data_faults
 from tsadbench.utils.code_fingerprint import code_fingerprint
@@ -49,7 +50,7 @@ class Verified:
     remarks: tuple[str, ...] = ()
 
 
-def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Verified]:
+def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: bool = False) -> Iterator[Verified]:
     """Yield the result for each trial of a store, in the order of the trials' names.
 
     One trial is in memory at a time; how far it is is reported to `tsadbench.progress`.
@@ -60,9 +61,15 @@ def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Ver
         The store.
     load
         Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
+    trust_code
+        Whether to import detectors that are not registered here, to compare their code.
     """
     judge = Judge(load)
-    code_here = cache(_code_here)  # asking which detectors are installed takes as long as judging
+
+    @cache  # asking which detectors are installed takes as long as judging
+    def code_here(detector: str) -> str | None:
+        return _code_here(detector, trust_code)
+
     trials = store.trials()
     for done, trial in enumerate(trials):
         progress(done, len(trials))
@@ -77,7 +84,9 @@ def verify(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Ver
 def _verified(record: Record, store: Store, judge: Judge, code_here: str | None) -> Verified:
     remarks = []
     if code_here is None:
-        remarks.append(f"the detector {record.detector} is not installed here")
+        remarks.append(
+            f"the detector {record.detector} is not registered here: its code was not compared (--trust-code)"
+        )
     elif code_here != record.manifest.get("code_hash"):
         remarks.append(f"the code of {record.detector} here is not what made it")
     try:
@@ -92,6 +101,7 @@ def _verified(record: Record, store: Store, judge: Judge, code_here: str | None)
     elif not faults:
         try:
             now = judge.again(record, store)
+            store.contributions(record.trial, contribution_shapes(judge.episodes(record)))
             if judge.outdated(record):
                 store.replace_record(now, record.trial)
                 remarks.append("judged again: the rules have changed since")
@@ -102,12 +112,10 @@ def _verified(record: Record, store: Store, judge: Judge, code_here: str | None)
     return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
 
 
-def _code_here(detector: str) -> str | None:
-    """Return the fingerprint of a detector's code; None if it is not installed here."""
-    try:
-        return code_fingerprint(load_detector(detector))
-    except TsadbenchError:
-        return None
+def _code_here(detector: str, trust_code: bool) -> str | None:
+    """Return the fingerprint of a detector's code; None if it is not registered here, or cannot be loaded."""
+    known = known_detector(detector, trust_code=trust_code)
+    return None if known is None else code_fingerprint(known)
 
 
 def _threshold_faults(record: Record, now: Record) -> Iterator[str]:

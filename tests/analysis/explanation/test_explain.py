@@ -139,7 +139,9 @@ def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
 
 def test_the_prior_that_the_label_names_comes_before_the_data_sets(record, tmp_path):
     (tmp_path / "own.json").write_text(Prior((Edge("speed", "heat"),)).to_json())
-    found = explain(result(record, label=f"t2[prior={tmp_path}/own.json]"), "r")
+    named = result(record, label=f"t2[prior={tmp_path}/own.json]")
+    assert explain(named, "r").neighbours == (), "a store may name any file"
+    found = explain(named, "r", trust_code=True)
     assert [edge.source for edge in found.neighbours[0].driven_by] == ["speed"]
 
 
@@ -169,12 +171,15 @@ def test_the_narrative_says_the_same(record):
 
 
 def test_what_is_not_known_is_said(record):
-    text = narrative(explain(result(record, kept=False), "r"))
+    text = narrative(explain(result(record, kept=False), "r", trust_code=True))
     assert "--rerun no-contributions" in text
     assert "What is known of these sensors" not in text
-    offered = explain(result(record, kept=False, label="tests.helpers.tiny:Largest"), "r")
+    offered = explain(result(record, kept=False, label="tests.helpers.tiny:Largest"), "r", trust_code=True)
     assert offered.contributions == "not offered"
     assert "tests.helpers.tiny:Largest does not report it" in narrative(offered)
+    unknown = explain(result(record, kept=False, label="tests.helpers.tiny:Largest"), "r")
+    assert unknown.contributions == "not known"
+    assert "its detector is not registered here" in " ".join(narrative(unknown).split())
     assert explain(result(record, prior=None), "r").neighbours == ()
     no_time = explain(result(record, time=None), "r")
     assert no_time.events[0].delay_seconds is None

@@ -16,6 +16,7 @@ from tests.helpers.plans import make_plan
 from tests.helpers.trials import make_plant
 from tsadbench import Dataset, Detector, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 
@@ -172,13 +173,15 @@ def test_rows_without_scores_are_left_out_by_name(runs, tmp_path):
     run_plan(make_plan([HALF, OPPOSITE, TRUTH], dataset=PLANT, floors=False), store)
     (trial,) = (record.trial for record in store.records() if record.label == HALF)
     (tmp_path / "runs" / trial / "scores.npz").unlink()
-    found = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, splits=["overall"], resamples=20)
+    with pytest.warns(BrokenTrialWarning, match=trial):
+        found = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, splits=["overall"], resamples=20)
     assert set(places(found)) == {TRUTH, OPPOSITE}
-    assert f"Without a rank: {HALF}: its scores are not stored." in found.rankings[0].notes
+    assert f"Without a rank: {HALF}: trial {trial} is broken." in found.rankings[0].notes
     assert HALF in places(package.rank(tmp_path / "runs"))
     (trial,) = (record.trial for record in store.records() if record.label == TRUTH)
     (tmp_path / "runs" / trial / "scores.npz").unlink()
-    with pytest.raises(UsageError, match=r"two rows or more with stored scores.*its scores are not stored"):
+    broken = pytest.warns(BrokenTrialWarning)
+    with broken, pytest.raises(UsageError, match=r"two rows or more with stored scores.*is broken"):
         package.rank(tmp_path / "runs", stability=True, dataset=PLANT)
 
 

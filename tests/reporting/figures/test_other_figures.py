@@ -207,12 +207,12 @@ class TestGraph:
 
     def test_a_trials_graph_is_found_through_its_label(self, plant):
         record = replace(plant.of(DISTANCE)[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
-        found = sensor_graph(TrialResult(record, plant.store, plant.data))
+        found = sensor_graph(TrialResult(record, plant.store, plant.data), trust_code=True)
         assert found.adjacency[0, 0] == 0.5, "two training recordings"
         assert found.prior is plant.data.dataset.prior
 
     def test_a_detector_without_one_shows_the_prior_alone(self, plant, figure):
-        found = sensor_graph(plant.of(DISTANCE)[0])
+        found = sensor_graph(plant.of(DISTANCE)[0], trust_code=True)
         assert found.adjacency is None
         drawing, matrix, _ = graph(found, figure=figure)
         assert "does not say" in matrix.texts[0].get_text()

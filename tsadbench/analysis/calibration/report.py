@@ -17,7 +17,7 @@ from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number, table_lines
 from tsadbench.utils.parameters import JsonValue
@@ -200,8 +200,12 @@ def calibration_report(board: Leaderboard, store: Store, load: Callable[[str], L
             table = row.dataset, row.protocol
             if table not in episodes:
                 episodes[table] = tuple(protocol_of(row.first).episodes(data.dataset))
-            results = [TrialResult(record, store, data, episodes[table]) for record in row.records]
-            found.append(CalibrationRow(row.first, tuple(map(calibration_of, results))))
+            results = [readable_result(record, store, data, episodes[table]) for record in row.records]
+            whole = [result for result in results if result is not None]
+            if len(whole) < len(results):
+                left_out.append(f"{', '.join(row_id)}: {len(results) - len(whole)} of its trials are broken")
+                continue
+            found.append(CalibrationRow(row.first, tuple(map(calibration_of, whole))))
         except TsadbenchError as error:
             left_out.append(f"{', '.join(row_id)}: {error}")
     return CalibrationReport(tuple(found), tuple(left_out))

@@ -15,7 +15,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.progress import progress
 
 
@@ -29,7 +29,8 @@ def with_diagnostics(
 ) -> Leaderboard:
     """Return a leaderboard whose rows have diagnostics.
 
-    Rows that failed, ship with the package, or were judged by another version of their protocol have none.
+    Rows that failed, ship with the package, or were judged by another version of their protocol have none, nor have
+    those of which a trial is broken.
 
     Parameters
     ----------
@@ -48,8 +49,6 @@ def with_diagnostics(
     ------
     DataError
         If a data set is not available, or is not the one that a trial was made on.
-    StoreError
-        If a trial's scores cannot be read.
     UsageError
         If a group is not known, or the buffer is not an integer of at least 0.
     """
@@ -67,8 +66,11 @@ def with_diagnostics(
         of_record, table = data[record.dataset], (record.dataset, record.protocol)
         if table not in episodes:
             episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
-        result = TrialResult(record, store, of_record, episodes[table])
+        result = readable_result(record, store, of_record, episodes[table])
+        if result is None:
+            continue
         diagnostics[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
+    shown = [row for row in shown if all(record.trial in diagnostics for record in row.records)]
     found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
     rows = [found.get(id(row), row) for row in board.rows]
     return Leaderboard(rows, [*board.notes, *_notes(shown, diagnostics)])

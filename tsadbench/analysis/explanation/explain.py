@@ -16,7 +16,7 @@ from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
-from tsadbench.registry import load_detector
+from tsadbench.results.admission import known_detector
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.mask_runs import mask_runs
@@ -136,7 +136,8 @@ class Explanation:
     calibration
         Which normal rows set it: "training" or "held-out".
     contributions
-        "kept"; "not kept": the detector offers them, the trial did not keep them; "not offered".
+        "kept"; "not kept": the detector offers them, the trial did not keep them; "not offered"; "not known": they were
+        not kept, and nobody asked the detector, which is not registered here.
     events
         In order.
     not_evaluated
@@ -171,7 +172,9 @@ class Explanation:
         return {"schema": SCHEMA, **to_jsonable_python(self)}
 
 
-def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
+def explain(
+    result: TrialResult, recording: str, prior: Prior | None = None, *, trust_code: bool = False
+) -> Explanation:
     """Explain a trial's alarms on one test recording.
 
     Parameters
@@ -181,7 +184,10 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     recording
         The recording's id.
     prior
-        Where to look up neighbours; by default the prior that the trial's label names, else the data set's.
+        Where to look up neighbours; by default the data set's. If the trial's label names a prior, it is that one,
+        and it is read only with ``trust_code``.
+    trust_code
+        Whether to import the detector, and to open the prior, that the trial's record names.
 
     Raises
     ------
@@ -194,7 +200,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     record = result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
     events = _events(scored, record.look_ahead)
-    used = _prior(result) if prior is None else prior
+    used = _prior(result, trust_code) if prior is None else prior
     return Explanation(
         label=record.label,
         seed=record.seed,
@@ -207,7 +213,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
         look_ahead=record.look_ahead,
         threshold=threshold,
         calibration=result.calibrated_on(scored.episode),
-        contributions=_state(record, scored),
+        contributions=_state(record, scored, trust_code),
         events=events,
         not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
         false_alarms=_false_alarms(scored, slice(None)),
@@ -215,9 +221,11 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     )
 
 
-def _prior(result: TrialResult) -> Prior | None:
+def _prior(result: TrialResult, trust_code: bool) -> Prior | None:
     named = parse_label(result.record.label).arguments.get("prior")
-    return result.data.dataset.prior if named is None else Prior.load(named)
+    if named is None:
+        return result.data.dataset.prior
+    return Prior.load(named) if trust_code else None
 
 
 def _events(scored: ScoredRecording, look_ahead: int) -> tuple[ExplainedEvent, ...]:
@@ -291,10 +299,13 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
     return None if time is None else float(time[row] - time[0])
 
 
-def _state(record: Record, scored: ScoredRecording) -> str:
+def _state(record: Record, scored: ScoredRecording, trust_code: bool) -> str:
     if scored.contributions is not None:
         return "kept"
-    return "not kept" if load_detector(parse_label(record.label).target).offers_contributions() else "not offered"
+    detector = known_detector(parse_label(record.label).target, trust_code=trust_code)
+    if detector is None:
+        return "not known"
+    return "not kept" if detector.offers_contributions() else "not offered"
 
 
 def _top(events: Sequence[ExplainedEvent]) -> list[str]:

@@ -48,6 +48,11 @@ def _paragraphs(explanation: Explanation) -> Iterator[str]:
             "Which sensors raised the alarms is not known: this trial kept no contributions. "
             "`tsadbench run ... --rerun no-contributions` makes it again with them."
         )
+    if explanation.contributions == "not known":
+        yield (
+            "Which sensors raised the alarms is not known: this trial kept no contributions, and its detector is not "
+            "registered here."
+        )
     if explanation.contributions == "not offered":
         yield f"Which sensors raised the alarms is not known: {explanation.label} does not report it."
 

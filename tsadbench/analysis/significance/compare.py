@@ -87,6 +87,9 @@ def compare(
         runs, dataset=dataset, protocol=protocol, detectors=_distinct(detectors), data=data, with_failed=True
     )
     loaded = selection.load()
+    selection = selection.without_broken(loaded)
+    if len(selection.rows) < 2:
+        raise UsageError(f"fewer than two detectors can be compared. Left out: {'; '.join(selection.left_out)}")
     first = selection.rows[0].first
     rules = protocol_of(first)
     metrics = {metric.name: metric for metric in rules.metrics}

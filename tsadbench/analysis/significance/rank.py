@@ -173,12 +173,7 @@ def _resampled(
 ) -> Iterator[Ranking]:
     """Yield the places of each split over resamples; of a split of one session only a note."""
     data, store = selection.load(), selection.store
-    lacking = {row.label for row in selection.rows if not all(store.has_scores(one.trial) for one in row.records)}
-    selection = replace(
-        selection,
-        rows=tuple(row for row in selection.rows if row.label not in lacking),
-        left_out=(*selection.left_out, *(f"{label}: its scores are not stored" for label in lacking)),
-    )
+    selection = selection.without_broken(data)
     if len(selection.rows) < 2:
         reasons = "; ".join((f"found {len(selection.rows)}", *selection.left_out))
         raise UsageError(f"{store.path}: expected two rows or more with stored scores, {reasons}")

@@ -25,7 +25,15 @@ def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
     typer.echo(file, err=True)
 
 
-def draw(kind: str, selection: Selection, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
+def draw(
+    kind: str,
+    selection: Selection,
+    recording: str | None,
+    metrics: Sequence[str],
+    page: Figure,
+    *,
+    trust_code: bool = False,
+) -> None:
     """Draw one kind of figure of the selected trials on an empty page."""
     match kind:
         case "roc" | "precision-recall":
@@ -43,10 +51,12 @@ def draw(kind: str, selection: Selection, recording: str | None, metrics: Sequen
         case "speed":
             figures.speed(selection.rows, metrics, figure=page)
         case "graph":
-            figures.graph(sensor_graph(_with_graph(selection)), figure=page)
+            result = _with_graph(selection, trust_code)
+            figures.graph(sensor_graph(result, trust_code=trust_code), figure=page)
 
 
-def _with_graph(selection: Selection) -> TrialResult:
+def _with_graph(selection: Selection, trust_code: bool) -> TrialResult:
     """Return a trial of the best detector that works on a sensor graph; of the best detector if none does."""
-    best = next((row for row in selection.rows if offers_sensor_graph(row.first.detector)), selection.rows[0])
+    with_graph = (row for row in selection.rows if offers_sensor_graph(row.first, trust_code=trust_code))
+    best = next(with_graph, selection.rows[0])
     return selection.only(best).results(one_each=True)[0]

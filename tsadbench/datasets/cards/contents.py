@@ -11,14 +11,7 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.schema import Columns, canonical
-from tsadbench.datasets.reading.cells import (
-    blank_codes,
-    finite_numbers,
-    infinite_fault,
-    number_fault,
-    numbers_of,
-    row_of_numbers,
-)
+from tsadbench.datasets.reading.cells import infinite_fault, number_fault, numbers_of
 from tsadbench.datasets.reading.csv import CsvFile
 from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.parquet import ParquetFile
@@ -83,22 +76,13 @@ def read_contents(
     values = np.empty((n_rows, len(sensors)))
     labels = None if label is None else np.zeros(n_rows, dtype=np.bool_)
     clock = _Clock(file_format) if times else None
-    columns_of_sensors = [place[sensor] for sensor in sensors]
-    by_line = isinstance(table, CsvFile) and table.is_wide
-    if by_line:
-        reader.wide_numbers(values, columns_of_sensors, sensors, file_format)
-    asked = [*([] if by_line else columns_of_sensors), *times, *([] if label is None else [label])]
-    start = 0 if asked else n_rows
-    for rows in table.chunks(asked) if asked else ():
+    start = 0
+    for rows in table.chunks([*(place[sensor] for sensor in sensors), *times, *([] if label is None else [label])]):
         stop = start + len(rows)
         if stop > n_rows:
             break
-        block = None if by_line else finite_numbers(rows[columns_of_sensors], file_format)
-        if block is not None:
-            values[start:stop] = block
-        elif not by_line:
-            for i, sensor in enumerate(sensors):
-                values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
+        for i, sensor in enumerate(sensors):
+            values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
         if labels is not None:
             labels[start:stop] = reader.labels(rows[label], start, columns)
         if clock is not None:
@@ -128,38 +112,15 @@ class _Reader:
     def numbers(self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat) -> FloatArray:
         """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already."""
         numbers, wrong = numbers_of(cells, file_format)
-        self._report_numbers(sensor, wrong, [cells.iloc[row] for row in wrong[:SHOWN]], start)
-        return self._finite(numbers, sensor, start)
-
-    def wide_numbers(
-        self, values: FloatArray, columns: Sequence[int], sensors: Sequence[str], file_format: FileFormat
-    ) -> None:
-        """Read a file of very many columns line by line, as `numbers` does column by column."""
-        wrong: dict[int, list[tuple[int, str]]] = {}
-        for row, cells in enumerate(self._table.rows(columns) if isinstance(self._table, CsvFile) else ()):
-            values[row], places = row_of_numbers(cells, file_format)
-            for i in places:
-                wrong.setdefault(i, []).append((row, cells[i]))
-        blank_codes(values, file_format)
-        for i, found in sorted(wrong.items()):
-            rows = np.array([row for row, _ in found], dtype=np.int64)
-            self._report_numbers(sensors[i], rows, [cell for _, cell in found[:SHOWN]], 0)
-        for i in map(int, np.flatnonzero(np.isinf(values).any(axis=0))):
-            values[:, i] = self._finite(values[:, i], sensors[i], 0)
-
-    def _report_numbers(self, sensor: str, rows: IntArray, cells: Sequence[object], start: int) -> None:
-        """Report the rows whose cells hold no number; the first cells are shown."""
         advice = "correct the cell, name it in missing.values, or put the column under ignore"
-        self._report_first(sensor, (number_fault(cell, advice) for cell in cells), rows, start, f"number {sensor}")
-
-    def _finite(self, numbers: FloatArray, sensor: str, start: int) -> FloatArray:
-        """Return a column with 0 for infinite numbers, which are reported."""
+        texts = (number_fault(cells.iloc[row], advice) for row in wrong[:SHOWN])
+        self._report_first(sensor, texts, wrong, start, f"number {sensor}")
         infinite = np.flatnonzero(np.isinf(numbers))
-        if len(infinite) == 0:
-            return numbers
-        text = infinite_fault(numbers[infinite[0]])
-        self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
-        return np.where(np.isinf(numbers), 0.0, numbers)
+        if len(infinite):
+            text = infinite_fault(numbers[infinite[0]])
+            self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
+            numbers = np.where(np.isinf(numbers), 0.0, numbers)
+        return numbers
 
     def labels(self, cells: pd.Series, start: int, columns: Columns) -> BoolArray:
         """Return where the label is one of the anomalous values; values that are not declared are reported."""

@@ -26,7 +26,7 @@ from tsadbench.reporting.html import curves, page, series, tables
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.judging import judge_outdated
-from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.grouping import grouped
@@ -47,6 +47,7 @@ def write_report(
     best: int | None = None,
     reference: ReferenceRows | None = None,
     tell: Callable[[str], object] = lambda _: None,
+    trust_code: bool = False,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
@@ -67,6 +68,8 @@ def write_report(
         Receives a line about how much there is to do, before the long part of it.
     reference
         Published values to show beside the rows that reproduce them.
+    trust_code
+        Whether to import detectors that are not registered here, to show the graphs on which they work.
 
     Returns
     -------
@@ -80,7 +83,10 @@ def write_report(
     MissingExtraError
         If plotly is not installed.
     """
-    return write_file(folder / "index.html", page.render(report_content(store, load, labels, reference, best, tell)))
+    return write_file(
+        folder / "index.html",
+        page.render(report_content(store, load, labels, reference, best, tell, trust_code=trust_code)),
+    )
 
 
 def report_content(
@@ -90,10 +96,12 @@ def report_content(
     reference: ReferenceRows | None = None,
     best: int | None = None,
     tell: Callable[[str], object] = lambda _: None,
+    *,
+    trust_code: bool = False,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
     with collector_paused():
-        records, broken = store.readable()
+        records = store.readable()
         if not records:
             raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
         _check_labels(labels, records)
@@ -102,16 +110,19 @@ def report_content(
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
+    boards = [
+        _board(Leaderboard(rows, board.notes), store, load, extent, reference, trust_code) for rows in rows_of.values()
+    ]
     return {
         "schema": SCHEMA,
         "made": datetime.now(UTC).isoformat(timespec="minutes"),
         "tsadbench": __version__,
         "store": str(store.path),
         "n_trials": len(records),
-        "broken": dict(list(broken.items())[:_BROKEN]),
-        "n_broken": len(broken),
+        "broken": dict(list(store.broken.items())[:_BROKEN]),
+        "n_broken": len(store.broken),
         "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
-        "boards": [_board(Leaderboard(rows, board.notes), store, load, extent, reference) for rows in rows_of.values()],
+        "boards": boards,
     }
 
 
@@ -121,6 +132,7 @@ def _board(
     load: Callable[[str], LabelledDataset],
     extent: Extent,
     reference: ReferenceRows | None,
+    trust_code: bool,
 ) -> JsonValue:
     first = board.rows[0]
     labels = extent.labels((first.dataset, first.rules))
@@ -162,7 +174,7 @@ def _board(
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
         "detectors": detectors,
         "labels": asdict(noise),
-        "graphs": list(_graphs(shown)),
+        "graphs": list(_graphs(shown, trust_code)),
         "recordings": series.recordings(shown, data, 1 / len(extent.figures)),
     }
 
@@ -182,11 +194,14 @@ def _detectors(
         curves_of: dict[str, list[JsonValue]] = {split: [] for split in data.dataset.splits}
         progress(len(detectors), len(of_labels), f"{records[0].dataset}, {records[0].protocol}: {label}")
         for record in of_label[:SEEDS]:
-            result = TrialResult(record, store, data, episodes)
+            result = readable_result(record, store, data, episodes)
+            if result is None:
+                continue
             shown.setdefault(label, result)
             for split, of_split in curves_of.items():
                 of_split.append(curves.ranking_curves(result, split))
-        detectors.append(_detector(label, shown[label], curves_of))
+        if label in shown:
+            detectors.append(_detector(label, shown[label], curves_of))
     return detectors, shown
 
 
@@ -222,12 +237,12 @@ def _calibration(results: Iterable[TrialResult]) -> JsonValue:
     return None
 
 
-def _graphs(results: Mapping[str, TrialResult]) -> Iterator[JsonValue]:
+def _graphs(results: Mapping[str, TrialResult], trust_code: bool) -> Iterator[JsonValue]:
     """Yield the graphs of the detectors that work on one."""
     for result in results.values():
         try:
-            graph = sensor_graph(result)
-        except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available
+            graph = sensor_graph(result, trust_code=trust_code)
+        except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available or not trusted
             continue
         if graph.adjacency is None or graph.node_weights is None:
             continue

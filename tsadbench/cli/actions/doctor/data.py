@@ -78,7 +78,7 @@ def cache() -> Iterator[Finding]:
 def store(path: Path) -> Iterator[Finding]:
     """Yield the state of a run store: its trials, its size, what is broken in it."""
     try:
-        records, broken = Store.open(path).readable()
+        records, broken = Store.open(path).listed()
     except TsadbenchError as error:
         yield Finding("run store", str(path), "broken", str(error))
         return

@@ -1,0 +1,133 @@
+"""Every command that reads a store, on a store with every kind of broken trial: told in a line each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.broken_store import DATASET, RECORDING, SOUND, BrokenStore, broken_store, sound_store
+from tests.helpers.trials import DISTANCE
+from tsadbench.execution.run_store import Store
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> Store:
+    return sound_store(tmp_path_factory.mktemp("sound") / "runs")
+
+
+@pytest.fixture
+def broken(sound, tmp_path) -> BrokenStore:
+    return broken_store(sound, tmp_path / "runs")
+
+
+def told(store: BrokenStore, err: str) -> Counter[str]:
+    """Return in how many lines of an output each broken trial is told, by its kind."""
+    lines = [line for line in err.splitlines() if line.startswith("broken: ")]
+    kinds = {trial: kind for kind, trial in {**store.records, **store.arrays}.items()}
+    return Counter(kind for line in lines for trial, kind in kinds.items() if trial in line)
+
+
+# What reads records alone.
+LISTS = [
+    ["leaderboard", "{runs}"],
+    ["rank", "{runs}"],
+    ["runs", "list", "{runs}"],
+    ["runs", "export", "{runs}", "{out}/packed.zip", "--detector", "max-z", "--detector", "l2-z"],
+    ["plot", "seeds", "{runs}", "--out", "{out}/seeds.svg"],
+]
+# What reads the arrays of the trials that it shows.
+READERS = [
+    ["leaderboard", "{runs}", "--diagnostics", "operational"],
+    ["leaderboard", "{runs}", "--calibration"],
+    ["leaderboard", "{runs}", "--smoothing", "3"],
+    ["rank", "{runs}", "--stability", "--resamples", "20", "--split", "leak"],
+    ["report", "{runs}", "--out", "{out}"],
+]
+
+
+@pytest.mark.parametrize("command", LISTS, ids=lambda command: " ".join(command[:2]))
+def test_records_that_are_broken_are_told_and_the_others_are_shown(broken, tmp_path, tsadbench, command):
+    found = tsadbench(*[one.format(runs=broken.path, out=tmp_path) for one in command])
+    assert found.code == 1, found.err
+    assert told(broken, found.err) == dict.fromkeys(broken.records, 1)
+    assert "Traceback" not in found.err
+    if command[0] == "leaderboard":
+        assert all(label in found.out for label in SOUND)
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: " ".join(command[:3]))
+def test_arrays_that_are_broken_are_told_too(broken, tmp_path, tsadbench, command):
+    found = tsadbench(*[one.format(runs=broken.path, out=tmp_path) for one in command])
+    assert found.code == 1, found.err
+    expected = {**dict.fromkeys(broken.records, 1), **dict.fromkeys(broken.arrays, 1)}
+    if "--smoothing" in command:  # it reads no contributions
+        expected = {kind: n for kind, n in expected.items() if not kind.startswith("contributions")}
+    assert told(broken, found.err) == expected
+
+
+@pytest.mark.parametrize("kind", ["scores flipped", "contributions cut", "array of 16 GiB"])
+def test_comparisons_and_figures_leave_out_what_is_broken(broken, tmp_path, tsadbench, kind):
+    label = next(one.label for one in Store.open(broken.path).listed()[0] if one.trial == broken.arrays[kind])
+    shown = tsadbench("plot", "roc", broken.path, "--out", tmp_path / "a.svg", "-d", "max-z", "-d", label)
+    assert (shown.code, told(broken, shown.err)[kind]) == (1, 1)
+    assert "max-z" in (tmp_path / "a.svg").read_text()
+    compared = tsadbench("compare", broken.path, "max-z", "l2-z", label, "--format", "json")
+    assert (compared.code, told(broken, compared.err)[kind]) == (1, 1)
+    assert [one["label"] for one in json.loads(compared.out)["detectors"]] == ["max-z", "l2-z"]
+    alone = tsadbench("compare", broken.path, "max-z", label)
+    assert alone.code == 2
+    assert "fewer than two detectors can be compared" in alone.err
+    explained = tsadbench("explain", broken.path, label, "--recording", RECORDING)
+    assert explained.code == 2
+    assert "can be read: run them again" in explained.err
+    good = tsadbench("explain", broken.path, "max-z", "--recording", RECORDING)
+    assert (good.code, "max-z" in good.out) == (1, True)
+
+
+def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
+    for command in ("judge", "verify"):
+        found = tsadbench(command, broken.path)
+        assert found.code == 1
+        lines = Counter(line.split(": ")[1].split(" ")[0] for line in found.out.splitlines() if ": " in line)
+        expected = {**broken.records, **broken.arrays}
+        if command == "judge":
+            expected = {kind: trial for kind, trial in expected.items() if not kind.startswith("contributions")}
+        assert all(lines[trial] == 1 for trial in expected.values()), found.out
+
+
+def test_run_does_broken_trials_again_and_no_others(sound, tmp_path, tsadbench):
+    from tests.helpers.broken_store import ARRAY_DAMAGES, RECORD_DAMAGES
+
+    before = {record.label: record for record in sound.records()}
+    for kind, damage in {**RECORD_DAMAGES, **ARRAY_DAMAGES}.items():
+        runs = tmp_path / kind / "runs"
+        shutil.copytree(sound.path, runs)
+        trial = before["max-z" if "contributions" not in kind else DISTANCE].trial
+        damage(runs / trial)
+        command = ["run", *[word for label in SOUND for word in ("-d", label)], "--dataset", DATASET, "--no-floors"]
+        done = tsadbench(*command, "--seeds", 1, "--out", runs, "--format", "json")
+        assert done.code == 0, (kind, done.err)
+        store = Store.open(runs)
+        again = {record.label: record for record in store.records()}
+        for label, record in before.items():
+            if record.trial == trial:
+                assert again[label].splits == record.splits, kind
+                assert (runs / trial).is_dir(), kind
+                store.scores(trial)
+                assert again[label].manifest != record.manifest, kind
+            else:
+                assert again[label] == record, kind
+        assert not [path for path in Path(runs).iterdir() if path.name.startswith(".unfinished")], kind
+        assert not (runs / trial).is_symlink()
+        shutil.rmtree(tmp_path / kind)
+
+
+def test_broken_trials_can_be_removed(broken, tsadbench):
+    assert tsadbench("runs", "rm", broken.path, "--broken").code == 0
+    left = tsadbench("runs", "list", broken.path)
+    assert left.code == 0
+    assert len(left.out.splitlines()) == len(SOUND) + len(broken.arrays)

@@ -1,0 +1,162 @@
+"""A run store that somebody sent: reading it runs no code of his, opens no file of ours, and leaves no folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.broken_store import RECORDING, copy, sound_store
+from tests.helpers.trials import DISTANCE
+from tsadbench.base.prior import Edge, Prior
+from tsadbench.execution.run_store import Store
+
+CODE = """
+from pathlib import Path
+from tests.helpers.tiny import Distance
+Path({witness!r}).write_text("it ran")
+
+class Mine(Distance):
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> Store:
+    return sound_store(tmp_path_factory.mktemp("sound") / "runs")
+
+
+@pytest.fixture
+def store(sound, tmp_path) -> Store:
+    shutil.copytree(sound.path, tmp_path / "runs")
+    return Store.open(tmp_path / "runs")
+
+
+READERS = [
+    ["verify", "{runs}"],
+    ["judge", "{runs}"],
+    ["leaderboard", "{runs}"],
+    ["leaderboard", "{runs}", "--diagnostics", "operational"],
+    ["leaderboard", "{runs}", "--calibration"],
+    ["leaderboard", "{runs}", "--smoothing", "2"],
+    ["report", "{runs}", "--out", "{out}"],
+    ["compare", "{runs}", "{label}", "max-z"],
+    ["rank", "{runs}"],
+    ["rank", "{runs}", "--stability", "--resamples", "5", "--split", "leak"],
+    ["explain", "{runs}", "{label}", "--recording", RECORDING],
+    ["plot", "roc", "{runs}", "--out", "{out}/a.svg"],
+    ["plot", "graph", "{runs}", "--out", "{out}/a.svg", "-d", "{label}"],
+    ["runs", "list", "{runs}"],
+    ["runs", "show", "{runs}", "{trial}"],
+    ["runs", "export", "{runs}", "{out}/a.zip"],
+]
+
+
+@pytest.mark.parametrize("floor", [False, True])
+@pytest.mark.parametrize("kind", ["file", "module"])
+def test_code_that_a_record_names_runs_only_if_it_is_trusted(store, tmp_path, tsadbench, monkeypatch, kind, floor):
+    witness = tmp_path / "witness"
+    module = f"strangers_{floor}_module"
+    file = store.path / f"{module}.py"
+    file.write_text(CODE.format(witness=str(witness)))
+    monkeypatch.syspath_prepend(store.path)
+    name = f"{file}:Mine" if kind == "file" else f"{module}:Mine"
+    source = next(record for record in store.records() if record.label == DISTANCE)
+    trial = "ab" * 12
+    copy(store, source, trial, name, detector=name, floor=floor)
+    shutil.rmtree(store.path / source.trial)
+    for command in READERS:
+        done = tsadbench(*[one.format(runs=store.path, out=tmp_path, label=name, trial=trial) for one in command])
+        assert not witness.exists(), command
+        expected = {"plot graph": 2}.get(" ".join(command[:2]), 0)
+        assert done.code == expected or command[0] == "verify", (command, done.err)
+    assert "--trust-code" in tsadbench("plot", "graph", store.path, "--out", tmp_path / "a.svg", "-d", name).err
+    told = tsadbench("verify", store.path).out
+    assert f"the detector {name} is not registered here: its code was not compared (--trust-code)" in told
+    tsadbench("verify", store.path, "--trust-code")
+    assert witness.exists()
+
+
+def test_a_prior_that_a_label_names_is_opened_only_if_it_is_trusted(store, tmp_path, tsadbench):
+    source = next(record for record in store.records() if record.label == "max-z")
+    prior = tmp_path / "own.json"
+    prior.write_text(Prior((Edge("motor_power", "flow"),)).to_json())
+    missing = tmp_path / "missing.json"
+    for trial, file in (("ab" * 12, prior), ("cd" * 12, missing)):
+        label = f"dprgm[prior={file}]"
+        copy(store, source, trial, label, detector="dprgm", floor=False)
+        for command in (["explain", store.path, label, "--recording", RECORDING], ["report", store.path]):
+            done = tsadbench(*command, *(["--out", tmp_path / "report"] if command[0] == "report" else []))
+            assert done.code == 0, done.err
+    trusted = tsadbench("explain", store.path, f"dprgm[prior={missing}]", "--recording", RECORDING, "--trust-code")
+    assert trusted.code == 2
+    assert str(missing) in trusted.err
+
+
+@pytest.mark.parametrize(
+    "name", ["../victim", "..", "/etc", "a/b", ".hidden", "a\\b", "x" * 300, "", "a\nb", "\u202eb"]
+)
+def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "record.json").write_text("mine")
+    source = next(record for record in store.records() if record.label == "max-z")
+    for place, field in enumerate(("trial", "dataset", "protocol")):
+        folder = copy(store, source, f"{place:024x}", "max-z[mean=4]")
+        record = replace(source, trial=folder.name, label="max-z[mean=4]")
+        folder.joinpath("record.json").write_text(replace(record, **{field: name}).to_json())
+    before = sorted(tmp_path.rglob("*"))
+    listed = tsadbench("runs", "list", store.path)
+    assert listed.code == 1
+    assert listed.err.count("broken: ") == 3
+    removed = tsadbench("runs", "rm", store.path, "--detector", "max-z[mean=4]")
+    assert "0 trials removed" in removed.err
+    written = tsadbench("leaderboard", store.path, "--write", tmp_path / "tables")
+    assert written.code == 1
+    tables = sorted(path for path in tmp_path.rglob("*") if path not in before)
+    assert all(path.is_relative_to(tmp_path / "tables" / "pumploop") for path in tables if path.name != "tables")
+    assert (victim / "record.json").read_text() == "mine"
+
+
+def test_a_split_that_is_a_path_is_not_written(store, tmp_path, tsadbench):
+    source = next(record for record in store.records() if record.label == "max-z")
+    for one in store.records():
+        if one.trial != source.trial:
+            store.remove(one.trial)
+    file = store.path / source.trial / "record.json"
+    content = json.loads(file.read_text())
+    content["splits"]["../../out"] = content["splits"]["overall"]
+    file.write_text(json.dumps(content))
+    assert tsadbench("leaderboard", store.path, "--format", "csv").code == 0
+    written = tsadbench("leaderboard", store.path, "--write", tmp_path / "deep" / "tables")
+    assert written.code == 2
+    assert "'../../out.csv' cannot be the name of a file" in written.err
+    assert not list(tmp_path.rglob("out.*"))
+
+
+def test_tables_are_not_written_through_a_link(store, tmp_path, tsadbench):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "pumploop").symlink_to(elsewhere)
+    written = tsadbench("leaderboard", store.path, "--write", tmp_path / "tables")
+    assert written.code == 2
+    assert "it is a link that leads out of" in written.err
+    assert not list(elsewhere.iterdir())
+
+
+def test_an_export_packs_what_belongs_to_a_trial_and_nothing_that_is_linked_there(store, tmp_path, tsadbench):
+    secret = tmp_path / "id_rsa"
+    secret.write_text("SECRET")
+    linked, *others = (record.trial for record in store.records())
+    (store.path / linked / "log.txt").unlink(missing_ok=True)
+    (store.path / linked / "log.txt").symlink_to(secret)
+    (store.path / others[0] / "more").symlink_to(secret)
+    exported = tsadbench("runs", "export", store.path, tmp_path / "sent.zip")
+    assert exported.code == 1
+    assert f"{linked}/log.txt: cannot be read (it is a link" in exported.err
+    shutil.unpack_archive(tmp_path / "sent.zip", tmp_path / "there")
+    assert {record.trial for record in Store.open(tmp_path / "there" / "sent").records()} == set(others)
+    assert not [path for path in (tmp_path / "there").rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]

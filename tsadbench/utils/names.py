@@ -1,0 +1,50 @@
+"""Names that come from somebody's file: what they may consist of, and where they may lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tsadbench.errors import StoreError
+
+_LONGEST = 200
+_LONGEST_LABEL = 20_000
+
+
+def name_fault(name: str) -> str:
+    """Return why a text cannot be the name of a file or a folder; nothing if it can.
+
+    A name has 1 to 200 characters, all of them printable, does not begin with a dot and contains no separator of
+    paths. Letters of any language are allowed, and spaces.
+    """
+    return label_fault(name, _LONGEST) or (
+        "it begins with a dot"
+        if name.startswith(".")
+        else "it contains a path's separator"
+        if set("/\\") & set(name)
+        else ""
+    )
+
+
+def label_fault(label: str, longest: int = _LONGEST_LABEL) -> str:
+    """Return why a text cannot be a detector's label, or the id of a recording or an episode; nothing if it can."""
+    if not 0 < len(label) <= longest:
+        return f"it has {len(label)} characters, expected 1 to {longest}"
+    return "" if label.isprintable() else "it contains characters that cannot be printed"
+
+
+def inside(folder: Path, *names: str) -> Path:
+    """Return a path inside a folder. Every path that is made of a record's fields is made here.
+
+    Raises
+    ------
+    StoreError
+        If one of the names is none (`name_fault`), or the path leads out of the folder by a link.
+    """
+    path = folder
+    for name in names:
+        if fault := name_fault(name):
+            raise StoreError(f"{name[:_LONGEST]!r} cannot be the name of a file in {folder}: {fault}")
+        path = path / name
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
+    return path
