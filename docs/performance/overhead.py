@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from tsadbench.execution.plan import make_plan
+from tests.helpers.plans import make_plan
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan

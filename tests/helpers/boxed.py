@@ -89,7 +89,6 @@ class Misbehaves(Sums):
 
     def _fork(self):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        Path(self.path).write_text(str(os.getpid()))
         time.sleep(600)
 
     def _read(self):

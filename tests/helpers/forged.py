@@ -11,16 +11,15 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from tests.helpers.boxed import Sums
 from tsadbench.sandbox import Box, Construction, Limits
 from tsadbench.sandbox.launch import Launcher, Process
-from tsadbench.sandbox.seal import SealStatus
-from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import Header, receive, send
+from tsadbench.seal.close import ClosedBox
+from tsadbench.seal.walls import Walls
 
 Answer = Callable[[socket.socket, Header, list], None]
 
@@ -41,10 +40,7 @@ class PlayedLauncher(Launcher):
     def start(self, log: int, walls: Walls) -> Process:
         ours, theirs = socket.socketpair()
         threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
-        return _Played(os.getpid(), ours, self, Path("/nowhere"), "guarded", "it is no process")
-
-    def seal_status(self) -> SealStatus:
-        return SealStatus("guarded", "it is no process", ())
+        return _Played(os.getpid(), ours, self, ClosedBox("guarded", "it is no process"))
 
     def end(self, pid: int) -> int:
         return 0

@@ -34,6 +34,13 @@ def launcher(request):
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def unsealed():
+    server = ForkServer(seal=False)
+    yield server
+    server.stop()
+
+
 def boxed(cls, launcher=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
     construction = Construction(cls, arguments)
     return Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden, launcher=launcher)
@@ -131,7 +138,23 @@ def test_memory_of_the_box_and_its_children_is_limited(how):
     assert (found.status, "--memory" in found.reason) == ("memory", True)
 
 
-@pytest.mark.parametrize("how", ["read", "read_quietly", "list", "cat", "link", "numpy"])
+def test_a_reader_that_looks_first_finds_no_data(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "labels.csv").write_text("1\n")
+    found = failure("numpy", forbidden=(data,), path=data / "labels.csv")
+    assert (found.status, "labels.csv not found" in found.reason) == ("error", True), found.reason
+
+
+def test_a_reader_that_looks_first_is_seen_where_the_kernel_closes_nothing(tmp_path, unsealed):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "labels.csv").write_text("1\n")
+    found = failure("numpy", forbidden=(data,), path=data / "labels.csv", launcher=unsealed)
+    assert (found.status, "the data's folder" in found.reason) == ("invalid", True), found.reason
+
+
+@pytest.mark.parametrize("how", ["read", "read_quietly", "list", "cat", "link"])
 def test_reaching_for_the_data_is_invalid_even_where_the_detector_hides_it(tmp_path, how):
     data = tmp_path / "data"
     data.mkdir()
@@ -148,11 +171,17 @@ def test_a_way_round_through_a_link_is_seen(tmp_path):
     assert failure("read", forbidden=(tmp_path / "data",), path=tmp_path / "link" / "labels.csv").status == "invalid"
 
 
-def test_other_files_may_be_read(tmp_path):
+def test_where_the_kernel_closes_nothing_the_guard_lets_other_files_be_read(tmp_path, unsealed):
     (tmp_path / "data").mkdir()
-    (tmp_path / "database.txt").write_text("1\n")
-    with boxed(Misbehaves, forbidden=(tmp_path / "data",), how="read", path=str(tmp_path / "database.txt")) as box:
+    other = tmp_path / "database.txt"
+    other.write_text("1\n")
+    with boxed(Misbehaves, unsealed, forbidden=(tmp_path / "data",), how="read", path=str(other)) as box:
         box.fit((ROWS,))
+
+
+def test_the_kernel_lets_no_other_file_be_read(tmp_path):
+    (tmp_path / "database.txt").write_text("1\n")
+    assert "PermissionError" in failure("read", path=tmp_path / "database.txt").reason
 
 
 def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
@@ -160,12 +189,11 @@ def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
     assert (found.status, "MiB to its log" in found.reason) == ("error", True)
 
 
-def test_what_a_detector_started_ends_with_its_box(launcher, tmp_path):
-    pid_file = tmp_path / "pid"
-    with boxed(Misbehaves, launcher, Limits(timeout=10), how="fork", path=str(pid_file)) as box:
+def test_what_a_detector_started_ends_with_its_box(launcher):
+    with boxed(Misbehaves, launcher, Limits(timeout=10), how="fork") as box:
         with pytest.raises(BoxFailure):
             box.fit((ROWS,))
-        pid = int(pid_file.read_text())
+        pid = box._process.pid
         children = [child.pid for child in psutil.Process(pid).children(recursive=True)]
         assert children
     assert gone(pid)
@@ -243,7 +271,9 @@ sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.helpers.boxed import Misbehaves
 from tsadbench import Recording
 from tsadbench.sandbox import Box, Construction
-box = Box(Construction(Misbehaves, {{"how": "fork", "path": {str(tmp_path / "pid")!r}}}), threads=1)
+from pathlib import Path
+box = Box(Construction(Misbehaves, {{"how": "fork"}}), threads=1)
+Path({str(tmp_path / "pid")!r}).write_text(str(box._process.pid))
 box.fit((Recording("r", np.ones((3, 1)), ("a",)),))
 """
     parent = subprocess.Popen([sys.executable, "-c", code])
@@ -251,8 +281,10 @@ box.fit((Recording("r", np.ones((3, 1)), ("a",)),))
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.3)
     box = psutil.Process(int((tmp_path / "pid").read_text()))
+    while not box.children():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     family = [box.pid, box.ppid(), *(child.pid for child in box.children(recursive=True))]
     assert len(family) >= 3
     parent.kill()

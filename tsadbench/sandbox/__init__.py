@@ -10,7 +10,7 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.seal import SealStatus
+from tsadbench.seal.close import SealStatus
 
 __all__ = [
     "Box",

@@ -67,6 +67,8 @@ class Box(BoxedProcess):
             limits=limits,
             listener=listener,
             forbidden=forbidden,
+            modules=construction.modules,
+            gpu=construction.arguments.get("device", "cpu") != "cpu",
             launcher=launcher,
         )
         self._crossing = crossing or Crossing(None)

@@ -20,8 +20,8 @@ from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
-from tsadbench.sandbox.seal import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
+from tsadbench.seal.walls import plan_walls
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import one_line, printable
@@ -75,6 +75,10 @@ class BoxedProcess:
         Receives its progress reports.
     forbidden
         Folders in which it may open nothing.
+    modules
+        Modules and files that hold the code inside: it may read their packages.
+    gpu
+        Whether it may use GPUs.
     launcher
         Starts the process; None: this system's default.
     """
@@ -87,6 +91,8 @@ class BoxedProcess:
         limits: Limits | None = None,
         listener: Listener | None = None,
         forbidden: Sequence[Path] = (),
+        modules: Sequence[str] = (),
+        gpu: bool = False,
         launcher: Launcher | None = None,
     ) -> None:
         self.costs = Costs()
@@ -94,7 +100,13 @@ class BoxedProcess:
         self._listener = listener
         self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        walls = plan_walls(forbidden=forbidden)
+        walls = plan_walls(
+            import_path(),
+            forbidden=forbidden,
+            modules=modules,
+            gpu=gpu,
+            memory_mib=None if limits is None else limits.memory_mib,
+        )
         self._process = (launcher or default_launcher()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
         limits = limits or Limits()
@@ -124,12 +136,12 @@ class BoxedProcess:
     @property
     def seal(self) -> Seal:
         """Whether the kernel closes the process off ("sealed") or an audit hook guards it ("guarded")."""
-        return self._process.seal
+        return self._process.box.seal
 
     @property
     def seal_reason(self) -> str:
         """Why it is guarded only, or how it is sealed without namespaces; empty otherwise."""
-        return self._process.seal_reason
+        return self._process.box.reason
 
     def log(self) -> str:
         """Return what the detector wrote to standard output and error, without the middle if it is long."""

@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from tsadbench.sandbox.guard import forbid
 from tsadbench.sandbox.replies import LONGEST_TRACEBACK
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import Array, Header, receive, send
+from tsadbench.seal.close import ClosedBox, opened_box
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
@@ -128,13 +130,15 @@ class _Inside:
         os._exit(1)
 
 
-def main(fd: int, room: str) -> None:
+def main(fd: int, box: ClosedBox) -> None:
     """Move into an empty folder and serve the parent; at the end, no exit handler or thread of the detector goes on."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
-        move_in(room)
-        _Inside(socket.socket(fileno=fd)).serve()
+        move_in(box.room)
+        sock = socket.socket(fileno=fd)
+        send(sock, asdict(box))
+        _Inside(sock).serve()
         code = 0
     except OSError:
         pass  # the parent is gone
@@ -190,4 +194,4 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), opened_box(sys.argv[2], "only Linux can seal a process", int(sys.argv[1])))

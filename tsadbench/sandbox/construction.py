@@ -22,6 +22,13 @@ class Construction:
     cls: type[Detector]
     arguments: Mapping[str, object]
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules and the file that the class and its bases come from."""
+        reference = _reference(self.cls) or ""
+        modules = (base.__module__ for base in self.cls.__mro__)
+        return tuple(dict.fromkeys((reference.rpartition(":")[0] or self.cls.__module__, *modules)))
+
     def construct(self) -> Detector:
         """Return the detector."""
         return self.cls(**self.arguments)

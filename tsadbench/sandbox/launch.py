@@ -9,17 +9,17 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 
-from tsadbench.base.status import Seal
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.room import Building
-from tsadbench.sandbox.seal import SealStatus, Walls
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
+from tsadbench.seal.close import ClosedBox, SealStatus
+from tsadbench.seal.walls import Walls, gpu_devices, plan_walls
 
 # Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
 _PASSED_ON = frozenset(
@@ -49,18 +49,24 @@ _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "t
 # What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
 _LATE = {"torch": "torch._dynamo"}
 _START_SECONDS = 120.0
+_SERVER = """
+import sys
+from tsadbench.seal.namespaces import keepers_or_reason
+keepers = keepers_or_reason(wanted=sys.argv[2] == "sealed")
+from tsadbench.sandbox.server import main
+main(int(sys.argv[1]), keepers)
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A started process, the socket to it, its own folder, and how well it is closed."""
+    """A started process, the socket to it, and how well it is closed; the keeper of its namespaces if it has any."""
 
     pid: int
     sock: socket.socket
     launcher: Launcher
-    room: Path
-    seal: Seal
-    seal_reason: str
+    box: ClosedBox
+    keeper: int = 0
 
     def kill(self) -> None:
         """Kill it and all its descendants."""
@@ -70,7 +76,8 @@ class Process:
         """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
         self.sock.close()
         code = self.launcher.end(self.pid)
-        shutil.rmtree(self.room, ignore_errors=True)
+        if self.box.room and not self.box.mounted:
+            shutil.rmtree(self.box.room, ignore_errors=True)
         return code
 
 
@@ -84,9 +91,15 @@ class Launcher(ABC):
     def start(self, log: int, walls: Walls) -> Process:
         """Start a process behind walls, whose standard output and error go to this file descriptor."""
 
-    @abstractmethod
     def seal_status(self) -> SealStatus:
-        """Return how well its processes are closed."""
+        """Return how well its processes are closed: one is started to find out."""
+        with tempfile.TemporaryFile() as log:
+            process = self.start(log.fileno(), plan_walls(import_path()))
+            process.kill()
+            process.end()
+        devices = ", ".join(gpu_devices()) or "none here"
+        details = (*process.box.details, f"GPUs, if a detector's device is not cpu: {devices}")
+        return SealStatus(process.box.seal, process.box.reason, details)
 
     @abstractmethod
     def end(self, pid: int) -> int:
@@ -94,9 +107,16 @@ class Launcher(ABC):
 
 
 class ForkServer(Launcher):
-    """Forks processes from a server that has done the slow imports."""
+    """Forks processes from a server that has done the slow imports.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    seal
+        Whether the kernel closes them; False shows what it is good for.
+    """
+
+    def __init__(self, *, seal: bool = True) -> None:
+        self._seal = seal
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
@@ -115,10 +135,6 @@ class ForkServer(Launcher):
             except (OSError, EOFError, BrokenFrameError):
                 self._stop()
                 return self._fork(log, walls)
-
-    def seal_status(self) -> SealStatus:
-        """Return what the server finds that the kernel offers."""
-        return SealStatus("guarded", "boxes are not sealed yet", ())
 
     def end(self, pid: int) -> int:
         """Return the exit code, which only the server, the process's parent, can read."""
@@ -139,27 +155,23 @@ class ForkServer(Launcher):
 
     def _fork(self, log: int, walls: Walls) -> Process:
         control = self._running()
+        assert self._building is not None
         ours, theirs = socket.socketpair()
-        room = self._own_building().room()
         with theirs:
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
-            send(control, {"room": str(room), "walls": walls.to_json()})
-            pid = _number(control, "pid")
-        return Process(pid, ours, self, room, self.seal_status().seal, self.seal_status().reason)
-
-    def _own_building(self) -> Building:
-        if self._building is None:
-            self._building = Building()
-        return self._building
+            send(control, {"room": str(self._building.folder), "walls": asdict(walls)})
+            reply, _ = receive(control)
+        return Process(reply["pid"], ours, self, _closed(ours), reply["keeper"])
 
     def _running(self) -> socket.socket:
         if self._control is None:
             ours, theirs = socket.socketpair()
             ours.settimeout(_START_SECONDS)
             with theirs:
-                self._server = _popen("tsadbench.sandbox.server", theirs, subprocess.DEVNULL)
-            send(ours, {"preload": _heavy_modules()})
+                self._server = _popen(("-c", _SERVER), theirs, subprocess.DEVNULL, "sealed" if self._seal else "open")
+            send(ours, {"preload": _heavy_modules(), "seal": self._seal})
             self._control = ours
+            self._building = Building()
         return self._control
 
     def _stop(self) -> None:
@@ -188,15 +200,10 @@ class PlainLauncher(Launcher):
         if self._building is None:
             self._building = Building()
             atexit.register(self._building.remove)
-        room = self._building.room()
         with theirs:
-            started = _popen("tsadbench.sandbox.child", theirs, log, str(room))
+            started = _popen(("-m", "tsadbench.sandbox.child"), theirs, log, str(self._building.folder))
         self._started[started.pid] = started
-        return Process(started.pid, ours, self, room, self.seal_status().seal, self.seal_status().reason)
-
-    def seal_status(self) -> SealStatus:
-        """Return that nothing is sealed."""
-        return SealStatus("guarded", "only Linux can seal a process", ())
+        return Process(started.pid, ours, self, _closed(ours))
 
     def end(self, pid: int) -> int:
         """Wait a moment, then kill it."""
@@ -219,6 +226,15 @@ def default_launcher() -> Launcher:
     return server
 
 
+def _closed(sock: socket.socket) -> ClosedBox:
+    """Receive what a process says first of all, before any code of a detector runs in it."""
+    try:
+        told, _ = receive(sock)
+    except (OSError, EOFError, BrokenFrameError):
+        return ClosedBox("guarded", "its process ended before it was closed")
+    return ClosedBox(**{**told, "details": tuple(told["details"])})
+
+
 def _number(control: socket.socket, name: str) -> int:
     """Receive the server's answer, a number of this name."""
     value = receive(control)[0].get(name)
@@ -232,10 +248,10 @@ def seal_status() -> SealStatus:
     return default_launcher().seal_status()
 
 
-def _popen(module: str, theirs: socket.socket, output: int, *more: str) -> subprocess.Popen[bytes]:
+def _popen(program: tuple[str, str], theirs: socket.socket, output: int, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         # -P: the working directory is on the import path only if it is on ours.
-        [sys.executable, "-P", "-m", module, str(theirs.fileno()), *more],
+        [sys.executable, "-P", *program, str(theirs.fileno()), *more],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

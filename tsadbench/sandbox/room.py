@@ -27,10 +27,6 @@ class Building:
         self._lock = os.open(self.folder, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
-    def room(self) -> Path:
-        """Return a new empty folder for one box."""
-        return Path(tempfile.mkdtemp(dir=self.folder))
-
     def remove(self) -> None:
         """Remove the folder with all its rooms."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from matplotlib.figure import Figure
 
 from tests.helpers.trials import Made, made
-from tsadbench.reporting.figures.style import style
+from tsadbench.reporting.figures.style import new_page, style
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +21,4 @@ def many_fits(tmp_path_factory) -> Made:
 @pytest.fixture
 def figure():
     with style():
-        yield Figure(layout="constrained")
+        yield new_page()

@@ -1,0 +1,180 @@
+"""What a box may reach: the parent works it out, and it crosses to the server with the request for a box."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from glob import escape, glob
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from tsadbench.utils.import_lookup import find_package
+
+_SITE_FOLDERS = ("site-packages", "dist-packages")
+_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store")
+_GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/kfd")
+_GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
+# What CUDA and ROCm read about devices, links included.
+_GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci")
+_ROOM_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """What a box may reach beside what every box may.
+
+    Parameters
+    ----------
+    readable
+        Files and folders that it may read; programs below them may be started.
+    importable
+        Folders of the import path that may not be read whole: for each, its modules and packages by name.
+    devices
+        Device files of GPUs that it may use.
+    hidden
+        Folders of which it sees nothing, not even names: the data's, the run store's. Absolute, without links.
+    room_mib
+        Size of the one folder that it may write to.
+    """
+
+    readable: tuple[str, ...] = ()
+    importable: dict[str, dict[str, str]] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    room_mib: int = _ROOM_MIB
+
+    def hidden_below_readable(self) -> str | None:
+        """Return a hidden folder that lies in a readable one, or is one; None if there is none."""
+        readable = [os.path.realpath(path) for path in self.readable]
+        return next((folder for folder in self.hidden if any(is_below(folder, path) for path in readable)), None)
+
+
+def plan_walls(
+    path: Sequence[str],
+    *,
+    forbidden: Sequence[Path] = (),
+    modules: Sequence[str] = (),
+    gpu: bool = False,
+    memory_mib: float | None = None,
+) -> Walls:
+    """Return the walls of one box.
+
+    Parameters
+    ----------
+    path
+        The import path of the process inside, absolute.
+    forbidden
+        Folders that it must not see.
+    modules
+        Modules or files that hold the detector's code. Their packages may be read whole, even without ``__init__.py``.
+    gpu
+        Whether it may use GPUs.
+    memory_mib
+        Limit on its memory, which its folder is a part of.
+    """
+    own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
+    importable = {entry: _importables(entry) for entry in path if os.path.isdir(entry) and not _is_of_libraries(entry)}
+    for entry, found in importable.items():
+        found |= {name: folder for name, folder in own.items() if folder is not None and is_below(folder, entry)}
+    readable = [
+        *_libraries(tuple(path)),
+        *(folder for folder in own.values() if folder is not None),
+        *(name for name in modules if name.endswith(".py")),
+        *(place for found in importable.values() for place in found.values()),
+    ]
+    devices: list[str] = []
+    if gpu:
+        devices = _existing(_GPU_DEVICES)
+        readable += _existing(_GPU_LIBRARIES + _GPU_FACTS)
+    return Walls(
+        readable=tuple(dict.fromkeys(readable)),
+        importable=importable,
+        devices=tuple(devices),
+        hidden=tuple(str(folder.resolve()) for folder in forbidden),
+        room_mib=int(min(memory_mib or _ROOM_MIB, _ROOM_MIB)),
+    )
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Say whether a path is a folder or lies in it; both absolute."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def gpu_devices() -> list[str]:
+    """Return the device files that a box may use if its detector asks for a GPU."""
+    return _existing(_GPU_DEVICES)
+
+
+@lru_cache(maxsize=4)
+def _libraries(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the interpreter, its libraries, the system's, and packages installed from their source folders."""
+    prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    of_python = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in ("lib", "lib64", "pyvenv.cfg")]
+    site = [entry for entry in path if os.path.isfile(entry) or _is_of_libraries(entry)]
+    searched = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    editable = [folder for entry in site for folder in _editable_packages(entry)]
+    found = [os.path.realpath(sys.executable), *of_python, *site, *_LIBRARIES, *searched, *editable]
+    return tuple(dict.fromkeys(place for place in found if os.path.isabs(place) and os.path.exists(place)))
+
+
+def _is_of_libraries(entry: str) -> bool:
+    if os.path.basename(entry) in _SITE_FOLDERS:
+        return True
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in prefixes)
+
+
+def _importables(entry: str) -> dict[str, str]:
+    return dict(_importables_of(entry, os.stat(entry).st_mtime_ns))
+
+
+@lru_cache(maxsize=64)
+def _importables_of(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - only to look again
+    """Return the modules of a folder, and the packages that have ``__init__.py``, by name."""
+    return dict(_each_importable(entry))
+
+
+def _each_importable(entry: str) -> Iterator[tuple[str, str]]:
+    try:
+        items = sorted(os.scandir(entry), key=lambda item: item.name)
+    except OSError:
+        return
+    # A package goes before a module of its name, a compiled module before one in Python: the last of a name counts.
+    for suffix in (".py", *reversed(EXTENSION_SUFFIXES)):
+        for item in items:
+            name = item.name.removesuffix(suffix)
+            if name != item.name and name.isidentifier() and item.is_file():
+                yield name, item.path
+    for item in items:
+        if item.name.isidentifier() and os.path.isfile(os.path.join(item.path, "__init__.py")):
+            yield item.name, item.path
+
+
+def _editable_packages(site: str) -> Iterator[str]:
+    """Yield the folders of packages that were installed with ``pip install -e`` without a path in ``sys.path``."""
+    for noted in glob(os.path.join(escape(site), "*.dist-info", "direct_url.json")):
+        folder = Path(noted).parent
+        try:
+            editable = json.loads(Path(noted).read_text(encoding="utf-8")).get("dir_info", {}).get("editable")
+            names = (folder / "top_level.txt").read_text(encoding="utf-8").split() if editable else []
+        except (OSError, ValueError, AttributeError):
+            continue
+        yield from filter(None, map(_package_folder, names))
+
+
+def _package_folder(name: str) -> str | None:
+    """Return where a top-level package or module lies; None if it cannot be found."""
+    spec = find_package(name)
+    if spec is None:
+        return None
+    places = list(spec.submodule_search_locations or ())
+    place = places[0] if places else spec.origin if spec.has_location else None
+    return None if place is None else os.path.abspath(place)
+
+
+def _existing(patterns: Sequence[str]) -> list[str]:
+    return [path for pattern in patterns for path in sorted(glob(pattern))]
