@@ -19,6 +19,7 @@ from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 
 CurveKind: TypeAlias = Literal["roc", "precision_recall"]
@@ -184,11 +185,8 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     splits = result.data.labels.splits
     if split not in splits:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
-    by_episode: dict[str, list[ScoredRecording]] = {}
-    for name in splits[split]:
-        if name in result.recordings:
-            scored = result.recordings[name]
-            by_episode.setdefault(scored.episode, []).append(scored)
+    recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
+    by_episode = grouped(recordings, lambda scored: scored.episode)
     return [_fit_rows(episode, recordings) for episode, recordings in by_episode.items()]
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
+
+from tsadbench.errors import UsageError
+
+TIME_FORMATS = ("ISO8601", "seconds", "milliseconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +54,47 @@ class FileFormat:
     fill: Literal["error", "forward-fill"] = "error"
     fill_at_most: int | None = None
     missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise a UsageError if no file can be written so: whoever reads one by it may have it from a stranger."""
+        fault = encoding_fault(self.encoding) or next(filter(None, map(time_format_fault, self.time_formats)), "")
+        if fault:
+            raise UsageError(fault)
+        for key, holds, expected in (
+            ("separator", separates(self.separator), "one character between cells"),
+            ("decimal", self.decimal in (".", ","), "a point or a comma"),
+            ("header_line", self.header_line == "search" or self.header_line >= 1, "a number from 1, or 'search'"),
+            ("period", self.period is None or 0.0 < self.period < math.inf, "seconds above 0"),
+            ("fill_at_most", self.fill_at_most is None or self.fill_at_most >= 1, "a number of rows from 1"),
+            ("time_formats", bool(self.time_formats), "at least one"),
+        ):
+            if not holds:
+                raise UsageError(f"{key}: expected {expected}, found {getattr(self, key)!r}")
+
+
+def separates(separator: str) -> bool:
+    """Whether a text can stand between two cells: one character, no quotation mark and no end of a line."""
+    return len(separator) == 1 and separator.splitlines() == [separator] and separator != '"'
+
+
+def encoding_fault(encoding: str) -> str:
+    """Return the message for an encoding that Python does not know, or that is none of texts; empty for others."""
+    try:
+        "".encode(encoding)
+    except (LookupError, ValueError):  # an ending of a text, a null byte
+        return f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual"
+    return ""
+
+
+def time_format_fault(form: str) -> str:
+    """Return the message for a format that no time is written in; empty for others."""
+    if form not in TIME_FORMATS:
+        try:
+            if not form.isprintable():
+                raise ValueError("a control character")
+            datetime.strptime(datetime(2000, 1, 2, tzinfo=UTC).strftime(form), form)
+        except (ValueError, re.error) as error:
+            reason = " ".join(str(error).split())[:80]
+            named = ", ".join(TIME_FORMATS)
+            return f"time_format: expected {named}, or a format of datetime.strptime, found {form!r} ({reason})"
+    return ""

@@ -103,7 +103,6 @@ def extract(
 def show(prior: _Prior, figure: FigureOption = None) -> None:
     """Print a prior's edges by subsystem, with votes and mechanisms."""
     from tsadbench.cli.actions.loading import load_prior
-    from tsadbench.reporting.figures.prior import draw
 
     loaded = load_prior(prior)
     subsystem = {sensor.name: sensor.subsystem for sensor in loaded.sensors}
@@ -118,8 +117,10 @@ def show(prior: _Prior, figure: FigureOption = None) -> None:
     for key, value in loaded.provenance.items():
         typer.echo(f"{key}: {value}", err=True)
     if figure is not None:
-        draw(loaded, figure)
-        typer.echo(figure, err=True)
+        from tsadbench.cli.actions.figures import write_figure
+        from tsadbench.reporting.figures.graph import draw_prior
+
+        write_figure(figure, lambda page: draw_prior(loaded, page))
 
 
 @app.command()

@@ -273,7 +273,7 @@ class Row:
             "coverage": self.coverage,
             "look_ahead": self.first.look_ahead,
             "below_floor": None if self.below_floor is None else list(self.below_floor),
-            "metrics": _summaries_json(self.metrics),
+            "metrics": summaries_json(self.metrics),
             "threshold": [
                 {"seed": record.seed, "episode": fit.episode, **_threshold_json(fit.threshold)}
                 for record in self.records
@@ -296,7 +296,7 @@ class Row:
                 "peak_memory_mib": self.peak_memory_mib,
                 "threads": list(self.threads),
             },
-            **({"diagnostics": _summaries_json(self.diagnostics)} if self.diagnostics else {}),
+            **({"diagnostics": summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
             **({"smoothing": self.smoothing} if self.smoothing > 1 else {}),
             **({"stored": True, "manifest": dict(self.first.manifest)} if self.stored else {}),
@@ -399,7 +399,8 @@ def _value(metrics: Mapping[str, Summary], metric: str) -> float:
     return -math.inf if summary is None or summary.mean is None else summary.mean
 
 
-def _summaries_json(values: Mapping[str, Summary]) -> dict[str, JsonValue]:
+def summaries_json(values: Mapping[str, Summary]) -> dict[str, JsonValue]:
+    """Return means and deviations by name."""
     return {name: {"mean": summary.mean, "std": summary.std} for name, summary in values.items()}
 
 

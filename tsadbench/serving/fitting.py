@@ -17,7 +17,7 @@ from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.sandbox import Box, Limits
-from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes
+from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
 from tsadbench.utils.code_fingerprint import code_fingerprint
@@ -97,6 +97,7 @@ def fit_model(
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
     threshold, parts, expected = _fit_in_box(trial, plan, episode, compared, listener)
+    require_finite(threshold)
     card = ModelCard(
         detector=trial.contender.name,
         label=trial.contender.label,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 from collections.abc import Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.file_format import FileFormat
@@ -24,15 +26,16 @@ from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.provenance import adapted_versions, library_versions
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.bounded_files import read_bytes
 from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue, parameters_of
 from tsadbench.utils.threads import limited_threads
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from tsadbench.utils.toml import dotted, fault_text
 
 SCHEMA = 1
 _CARD = "model.json"
+_MOST_BYTES = 2**32
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +205,7 @@ def load_model(
         If the detector cannot be imported.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_bytes(Path(path), _MOST_BYTES)
     except FileNotFoundError as error:
         raise ModelFileError(f"{path}: there is no such file; tsadbench fit  writes one") from error
     except OSError as error:
@@ -232,8 +235,9 @@ def from_bytes(
     if device is not None and "device" not in {parameter.name for parameter in parameters_of(cls)}:
         raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
     threads = card.manifest.get("threads")
+    threads = threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else 1
     # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
-    with limited_threads(threads if isinstance(threads, int) and threads >= 1 else 1), redirect_stderr(io.StringIO()):
+    with limited_threads(threads), redirect_stderr(io.StringIO()):
         fitted = from_parts(cls, parts, changes)
     if fitted.sensors_ != card.sensors:
         raise ModelFileError("it is no model: its detector was fitted on other sensors than it says")
@@ -253,8 +257,9 @@ def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, 
         )
     try:
         card = _adapter().validate_python(content)
-    except ValueError as error:  # pydantic's is one
-        raise ModelFileError(f"it is no model: {_CARD} is invalid ({_first_line(error)})") from error
+    except ValidationError as error:
+        raise ModelFileError(f"it is no model: {_CARD} is invalid ({_first_fault(error)})") from error
+    require_finite(card.threshold)
     sha256 = checksums(parts)
     changed = sorted(name for name in {*sha256, *card.parts} if sha256.get(name) != card.parts.get(name))
     if changed:
@@ -300,12 +305,17 @@ def _other_versions(card: ModelCard, entry: str, here: Mapping[str, JsonValue]) 
     )
 
 
-def _first_line(error: ValueError) -> str:
-    return " ".join(str(error).split())[:200]
+def require_finite(threshold: Threshold) -> None:
+    """Raise a ModelFileError if every score, or none, exceeds a threshold."""
+    if not math.isfinite(threshold.value):
+        raise ModelFileError(f"expected a finite threshold, found {threshold.value}: it tells no rows apart")
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    return " ".join(f"{dotted(tuple(map(str, fault['loc'])))}: {fault_text(fault)}".split())[:200]
 
 
 @cache
 def _adapter() -> TypeAdapter[ModelCard]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(ModelCard)

@@ -11,9 +11,9 @@ import pytest
 from tests.helpers.protocol_plant import SENSORS, plant
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.facts import recordings_sharing_rows
 from tsadbench.analysis.audit.predictors import position_scores
 from tsadbench.analysis.audit.render import markdown
-from tsadbench.analysis.audit.shared import recordings_sharing_rows
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.reporting.figures.audit import draw_audit
 

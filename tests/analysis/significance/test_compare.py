@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
@@ -108,8 +109,8 @@ class TestNumbers:
                     for one in of_seeds
                 ]
                 expected[names, label] = np.mean(values)
-        assert found.recordings.units == tuple(f"r{number}" for number in range(12))
-        for unit, values in found.recordings.to_json().items():
+        assert tuple(found.recordings.index) == tuple(f"r{number}" for number in range(12))
+        for unit, values in found.recordings.to_dict("index").items():
             assert values == pytest.approx({label: expected[(unit,), label] for label in (SEEDED, FIRST)})
         (pair,) = found.inference.pairs
         # The two that share rows are judged together, as a split is: their rows are pooled.
@@ -136,7 +137,7 @@ class TestNumbers:
 
     def test_a_split_of_few_recordings_shows_nothing(self, made):
         found = compare(made, FIRST, SEEDED, split="few")
-        assert found.recordings.units == ("r0", "r1", "r2", "r3")
+        assert tuple(found.recordings.index) == ("r0", "r1", "r2", "r3")
         assert not found.inference.conclusive
         assert found.inference.conclusions[0].startswith("Described, not tested: 3 sessions are too few")
         (pair,) = found.inference.pairs
@@ -151,7 +152,7 @@ class TestNumbers:
         assert content["pairs"][0]["wilcoxon"] is None
         assert content["sessions"]["r2"] == {
             "recordings": ["r2"],
-            "values": {FIRST: found.recordings.column(FIRST)[2], SEEDED: found.recordings.column(SEEDED)[2]},
+            "values": {FIRST: found.recordings[FIRST].iloc[2], SEEDED: found.recordings[SEEDED].iloc[2]},
         }
 
     def test_another_metric_says_that_it_is_not_the_primary_one(self, made):
@@ -163,7 +164,7 @@ class TestNumbers:
 
     def test_the_other_metrics_describe(self, made):
         (contender, _) = compare(made, FIRST, SEEDED).contenders
-        judged = compare(made, FIRST, SEEDED, metric="auroc").inference.units.column(FIRST)
+        judged = compare(made, FIRST, SEEDED, metric="auroc").inference.units[FIRST].to_numpy()
         assert contender.metrics["auroc"] == pytest.approx(judged.mean())
 
     def test_rows_of_a_joined_series_are_said_to_be_so(self, tmp_path):
@@ -207,7 +208,7 @@ class TestSessions:
     def test_copies_of_recordings_give_no_smaller_p_value(self, tmp_path, options, metric):
         once = self.compared(self.plant(8, **options), tmp_path / "once", metric=metric)
         thrice = self.compared(self.plant(8, copies=3, **options), tmp_path / "thrice", metric=metric)
-        assert (len(once.recordings.units), len(thrice.recordings.units)) == (8, 24)
+        assert (len(once.recordings), len(thrice.recordings)) == (8, 24)
         assert len(thrice.sessions) == 8
         (first,), (second,) = once.inference.pairs, thrice.inference.pairs
         assert second.wilcoxon == first.wilcoxon
@@ -243,7 +244,7 @@ class TestFailures:
         bad = found.contenders[1]
         assert (bad.status, bad.seeds, bad.metrics) == ("error", (0, 1), {})
         assert bad.failed[0]["seed"] == 1
-        assert found.recordings.detectors == (FIRST, SEEDED)
+        assert tuple(found.recordings.columns) == (FIRST, SEEDED)
         assert "takes no part: error in 1 of 2 trials (seed 1: " in found.notes[0]
         assert "no convergence" in found.notes[0]
         assert "| error in 1 of 2 | - | - |" in found.to_markdown()
@@ -332,7 +333,7 @@ class TestFormats:
         assert content["detectors"][0]["mean_rank"] == found.inference.mean_ranks[FIRST]
         assert content["pairs"][0]["wilcoxon"]["p"] == found.inference.pairs[0].wilcoxon.p
         assert content["friedman"]["degrees"] == [2, 20]
-        assert content["recordings"]["r5"][SECOND] == found.recordings.column(SECOND)[5]
+        assert content["recordings"]["r5"][SECOND] == found.recordings[SECOND].iloc[5]
         assert content["clusters"][0] == ["r0", "r1"]
         assert content["left_out"] == {QUIET: "none of its evaluated rows is anomalous"}
 
@@ -352,17 +353,17 @@ class TestFormats:
 
     @pytest.mark.parametrize("n_detectors", [2, 3])
     def test_any_name_is_drawn_and_written_as_it_is(self, made, tmp_path, n_detectors):
-        from tsadbench.analysis.significance import Matrix, infer
+        from tsadbench.analysis.significance import infer
         from tsadbench.reporting.figures.significance import draw
 
         nasty = ("$a_b$ {rank}", "<script>|x", "100% [k=v]\\frac")[:n_detectors]
         values = np.random.default_rng(0).uniform(size=(12, n_detectors))
-        matrix = Matrix(tuple(f"{number}_$x$" for number in range(12)), nasty, values)
+        units = pd.DataFrame(values, [f"{number}_$x$" for number in range(12)], list(nasty))
         found = replace(
             compare(made, FIRST, SECOND),
-            recordings=matrix,
-            sessions={unit: (unit,) for unit in matrix.units},
-            inference=infer(matrix),
+            recordings=units,
+            sessions={unit: (unit,) for unit in units.index},
+            inference=infer(units),
             contenders=tuple(Contender(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
             titles={"auprc": "AUPRC"},
         )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from tsadbench.analysis.significance.friedman import friedman, mean_ranks
-from tsadbench.analysis.significance.matrix import Matrix
+from tsadbench.analysis.significance.inference import friedman, mean_ranks
 
 # Ranks (1 is the best): 1 2 3, 1 2 3, 1 3 2, 2 1 3.
 BY_HAND = [[0.9, 0.8, 0.7], [0.5, 0.4, 0.3], [0.9, 0.1, 0.2], [0.5, 0.6, 0.1]]
 
 
-def matrix(values) -> Matrix:
+def matrix(values) -> pd.DataFrame:
     values = np.array(values, dtype=float)
     n, k = values.shape
-    return Matrix(tuple(f"r{i}" for i in range(n)), tuple("abcdefgh"[:k]), values)
+    return pd.DataFrame(values, [f"r{i}" for i in range(n)], list("abcdefgh"[:k]))
 
 
 def test_by_hand():

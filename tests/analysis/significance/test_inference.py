@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import UsageError
-from tsadbench.analysis.significance import Matrix, infer
+from tsadbench.analysis.significance import infer
 from tsadbench.analysis.significance.inference import p_value
 
 
-def matrix(n: int, *gaps: float, seed: int = 0) -> Matrix:
+def matrix(n: int, *gaps: float, seed: int = 0) -> pd.DataFrame:
     """A base detector, and one for each gap that is better than it by about so much."""
     rng = np.random.default_rng(seed)
     base = rng.uniform(0.3, 0.5, size=n)
     columns = [base, *(base + gap + rng.uniform(0.0, 0.02, size=n) for gap in gaps)]
-    return Matrix(tuple(f"r{i}" for i in range(n)), tuple("abcdefgh"[: len(columns)]), np.stack(columns, axis=1))
+    return pd.DataFrame(np.stack(columns, axis=1), [f"r{i}" for i in range(n)], list("abcdefgh"[: len(columns)]))
 
 
 @pytest.mark.parametrize(("n", "conclusive"), [(1, False), (5, False), (6, True)])
@@ -52,11 +53,11 @@ def test_where_lower_is_better_the_lower_one_is():
 
 def test_no_difference_is_no_equality():
     noise = np.random.default_rng(5).uniform(size=(12, 2))
-    given = Matrix(tuple(f"r{i}" for i in range(12)), ("a", "b"), noise)
+    given = pd.DataFrame(noise, columns=["a", "b"])
     found = infer(given)
     assert found.conclusive
     assert found.conclusions[-1].startswith("Not significant at .05: 1 of 1 differences. That shows no equality")
-    same = Matrix(given.units, ("a", "b"), np.stack([noise[:, 0]] * 2, axis=1))
+    same = pd.DataFrame({"a": noise[:, 0], "b": noise[:, 0]})
     assert "12 sessions, 0 of which differ, can give no p-value below 1.00" in infer(same).conclusions[0]
 
 
@@ -65,7 +66,7 @@ def test_no_difference_is_no_equality():
 @pytest.mark.slow
 def test_the_order_of_the_recordings_changes_nothing(order):
     given = matrix(9, 0.1, 0.0)
-    turned = given.only([given.units[place] for place in order])
+    turned = given.iloc[order]
     one, other = infer(given), infer(turned)
     assert one.conclusions == other.conclusions
     assert [pair.p_holm for pair in one.pairs] == [pair.p_holm for pair in other.pairs]
@@ -75,11 +76,11 @@ def test_the_order_of_the_recordings_changes_nothing(order):
 def test_what_cannot_be_compared():
     two = matrix(3, 0.1)
     with pytest.raises(UsageError, match="found 1 detectors on 3 sessions"):
-        infer(Matrix(two.units, ("a",), two.values[:, :1]))
+        infer(two[["a"]])
     with pytest.raises(UsageError, match="1 of them with an undefined value"):
-        infer(Matrix(two.units, two.detectors, np.where(two.values == two.values[0, 0], np.nan, two.values)))
+        infer(two.where(two != two.iloc[0, 0]))
     with pytest.raises(UsageError, match="on 0 sessions"):
-        infer(Matrix((), two.detectors, np.zeros((0, 2))))
+        infer(two.iloc[:0])
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scikit_posthocs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.pairs import (
     _exact_with_ties,
     bootstrap_interval,
@@ -133,15 +133,13 @@ def test_few_units_have_a_percentile_interval_and_one_has_none():
 
 def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
     rng = np.random.default_rng(0)
-    matrix = Matrix(
-        tuple("abcdefghijkl"), ("x", "y", "z", "w"), rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4])
-    )
-    expected = scikit_posthocs.posthoc_wilcoxon(list(matrix.values.T), p_adjust="holm").to_numpy()
-    found = compare_pairs(matrix)
+    units = pd.DataFrame(rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4]), columns=list("xyzw"))
+    expected = scikit_posthocs.posthoc_wilcoxon(list(units.to_numpy().T), p_adjust="holm").to_numpy()
+    found = compare_pairs(units)
     assert [(one.first, one.second) for one in found] == [
         ("x", "y"), ("x", "z"), ("x", "w"), ("y", "z"), ("y", "w"), ("z", "w"),
     ]  # fmt: skip
-    places = [(matrix.detectors.index(one.first), matrix.detectors.index(one.second)) for one in found]
+    places = [("xyzw".index(one.first), "xyzw".index(one.second)) for one in found]
     assert [one.p_holm for one in found] == pytest.approx([expected[place] for place in places])
     assert any(one.p_holm > one.wilcoxon.p for one in found)
 

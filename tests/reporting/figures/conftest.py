@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from matplotlib.figure import Figure
 
 from tests.helpers.trials import Made, made
-from tsadbench.reporting.figures.style import new_page, style
+from tsadbench.reporting.figures.style import style
 
 
 @pytest.fixture(scope="session")
@@ -21,4 +22,4 @@ def many_fits(tmp_path_factory) -> Made:
 @pytest.fixture
 def figure():
     with style():
-        yield new_page()
+        yield Figure(layout="constrained")

@@ -6,18 +6,19 @@ import subprocess
 import sys
 
 import pytest
+from matplotlib.figure import Figure
 
 from tests.helpers.trials import DISTANCE
 from tsadbench import UsageError
 from tsadbench.reporting.figures import recording, roc, save, style
-from tsadbench.reporting.figures.style import looks, new_page, plain
+from tsadbench.reporting.figures.style import looks, plain
 
 
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
 def test_the_same_figure_is_the_same_file(plant, tmp_path, ending):
     for name in ("first", "second"):
         with style():
-            page = new_page()
+            page = Figure(layout="constrained")
             recording(plant.of(DISTANCE), "f1", figure=page)
             save(page, tmp_path / f"{name}{ending}")
     first, second = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("first", "second"))
@@ -28,7 +29,7 @@ def test_the_same_figure_is_the_same_file(plant, tmp_path, ending):
 
 def test_text_in_an_svg_is_text(plant, tmp_path):
     with style():
-        page = new_page()
+        page = Figure(layout="constrained")
         roc(plant.of(DISTANCE), axes=page.add_subplot())
         save(page, tmp_path / "roc.svg")
     text = (tmp_path / "roc.svg").read_text()

@@ -8,10 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tsadbench.analysis.audit.facts import RecordingFacts, facts_of
+from tsadbench.analysis.audit.facts import (
+    RecordingFacts,
+    SharedRows,
+    Shift,
+    facts_of,
+    recordings_sharing_rows,
+    shifts,
+)
 from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, predictors
-from tsadbench.analysis.audit.shared import SharedRows, recordings_sharing_rows
-from tsadbench.analysis.audit.shift import Shift, shifts
 from tsadbench.analysis.label_changes import LabelChange, label_changes
 from tsadbench.analysis.label_noise import LabelNoise, of_scores
 from tsadbench.base.dataset import LabelledDataset

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tsadbench.analysis.audit.audit import Audit
-from tsadbench.analysis.audit.facts import RecordingFacts
-from tsadbench.analysis.audit.shift import Shift
+from tsadbench.analysis.audit.facts import RecordingFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
 from tsadbench.utils.markdown import optional_number, table_lines
 

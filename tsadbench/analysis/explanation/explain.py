@@ -6,11 +6,11 @@ report the same of a trial.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
 from tsadbench.base.prior import Edge, Prior
@@ -20,7 +20,7 @@ from tsadbench.results.admission import known_detector
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.mask_runs import mask_runs
-from tsadbench.utils.parameters import JsonValue, as_json, parse_label
+from tsadbench.utils.parameters import JsonValue, parse_label
 
 SCHEMA = 1
 # How many sensors of a moment are named, and their neighbours looked up in the prior.
@@ -169,7 +169,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the explanation as JSON: its fields by name, preceded by ``schema``."""
-        return {"schema": SCHEMA, **_as_json(dataclasses.asdict(self))}
+        return {"schema": SCHEMA, **to_jsonable_python(self)}
 
 
 def explain(
@@ -321,15 +321,3 @@ def _neighbours(prior: Prior, sensor: str) -> Neighbours:
         driven_by=tuple(edge for edge in prior.edges if edge.target == sensor),
         drives=tuple(edge for edge in prior.edges if edge.source == sensor),
     )
-
-
-def _as_json(value: Mapping[str, object]) -> dict[str, JsonValue]:
-    return {name: _plain(item) for name, item in value.items()}
-
-
-def _plain(value: object) -> JsonValue:
-    if isinstance(value, dict):
-        return _as_json(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return as_json(value)

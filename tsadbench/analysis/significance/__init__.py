@@ -2,7 +2,6 @@
 
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import Inference, infer
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.analysis.significance.per_recording import Contender
 
-__all__ = ["Comparison", "Contender", "Inference", "Matrix", "infer"]
+__all__ = ["Comparison", "Contender", "Inference", "infer"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tsadbench.analysis.audit.shared import recordings_sharing_rows
+from tsadbench.analysis.audit.facts import recordings_sharing_rows
 from tsadbench.analysis.significance.inference import Inference
 from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
 from tsadbench.analysis.significance.per_recording import takes_no_part
@@ -117,7 +117,7 @@ def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
 
 def on_units(inference: Inference) -> Iterator[str]:
     """Say whether units are too few for the better interval."""
-    if inference.tested and len(inference.units.units) < LEAST_FOR_BCA:
+    if inference.tested and len(inference.units) < LEAST_FOR_BCA:
         yield f"Fewer than {LEAST_FOR_BCA} sessions: the intervals are percentile ones, and likely too short."
 
 

@@ -99,8 +99,8 @@ def compare(
     session_of = sessions_of(loaded.dataset)
     sessions = alone if independent else grouped(members, session_of.__getitem__)
     by_session, by_recording = judge_each(selection.rows, selection.store, loaded, sessions, alone)
-    everything = by_session.matrix(tested.name, list(sessions))
-    kept = {name: sessions[name] for name, defined in zip(sessions, everything.defined, strict=True) if defined}
+    defined = by_session.values(tested.name, list(sessions)).dropna()
+    kept = {name: sessions[name] for name in defined.index}
     left_out = {
         member: by_session.why_undefined(name)
         for name, of_session in sessions.items()
@@ -112,7 +112,7 @@ def compare(
             f"{tested.name} is undefined on every recording of split {split or OVERALL!r} "
             f"({members[0]}: {left_out[members[0]]})"
         )
-    inference = infer(everything.only(list(kept)), better=tested.better or "higher", rope=rope)
+    inference = infer(defined, better=tested.better or "higher", rope=rope)
     return Comparison(
         dataset=first.dataset,
         protocol=first.protocol,
@@ -120,7 +120,7 @@ def compare(
         split=split or OVERALL,
         metric=tested,
         rope=rope,
-        recordings=by_recording.matrix(tested.name, [name for name in members if name not in left_out]),
+        recordings=by_recording.values(tested.name, [name for name in members if name not in left_out]),
         sessions=kept,
         left_out=left_out,
         contenders=tuple(by_session.contender(row, list(metrics), list(kept)) for row in selection.rows),

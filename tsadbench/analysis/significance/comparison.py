@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 import pandas as pd
 
-from tsadbench.analysis.significance.inference import Inference
-from tsadbench.analysis.significance.matrix import Matrix
-from tsadbench.analysis.significance.pairs import Pair
+from tsadbench.analysis.significance.inference import Inference, p_value
+from tsadbench.analysis.significance.pairs import EFFECT, Pair
 from tsadbench.analysis.significance.per_recording import Contender
-from tsadbench.analysis.significance.tables import Table, described, detectors, differences, sessions
 from tsadbench.base.protocol import Metric
-from tsadbench.utils.markdown import number, table_lines
+from tsadbench.utils.markdown import number, optional_number, table_lines
 
 SCHEMA = 1
+_NEEDED = f"sessions for {number(EFFECT, 2)}"
+# Title, header, rows.
+Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,8 +35,8 @@ class Comparison:
     rope
         The region of practical equivalence.
     recordings
-        That metric on each recording by itself, to describe: the mean over seeds for each detector that takes part;
-        NaN where undefined.
+        [n_recordings, n_detectors]: that metric on each recording by itself, to describe: the mean over seeds for each
+        detector that takes part; NaN where undefined.
     sessions
         The recordings of each session that counts, by its name.
     left_out
@@ -54,7 +57,7 @@ class Comparison:
     split: str
     metric: Metric
     rope: float
-    recordings: Matrix
+    recordings: pd.DataFrame
     sessions: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str]
     contenders: tuple[Contender, ...]
@@ -72,7 +75,7 @@ class Comparison:
     def title(self) -> str:
         """The subject, with the numbers of recordings and sessions."""
         n = len(self.sessions)
-        return f"{self.subject}: {len(self.recordings.units)} recordings, {n} session{'s' if n > 1 else ''}"
+        return f"{self.subject}: {len(self.recordings)} recordings, {n} session{'s' if n > 1 else ''}"
 
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
@@ -86,11 +89,11 @@ class Comparison:
             "metric": self.metric.name,
             "rope": self.rope,
             "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
-            "recordings": self.recordings.to_json(),
+            "recordings": _by_unit(self.recordings),
             "clusters": [list(members) for members in self.sessions.values()],
             "sessions": {
                 name: {"recordings": list(self.sessions[name]), "values": values}
-                for name, values in inference.units.to_json().items()
+                for name, values in _by_unit(inference.units).items()
             },
             "left_out": dict(self.left_out),
             "friedman": None if inference.friedman is None else asdict(inference.friedman),
@@ -122,10 +125,10 @@ class Comparison:
 
     def tables(self) -> tuple[Table, ...]:
         """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences."""
-        first = detectors(self.contenders, self.inference, self.metric, self.titles)
+        first = _detectors_table(self.contenders, self.inference, self.metric, self.titles)
         if self.inference.tested:
-            return first, differences(self.inference.pairs)
-        return first, sessions(self.inference, self.sessions, self.metric), described(self.inference)
+            return first, _differences_table(self.inference.pairs)
+        return first, _sessions_table(self.inference, self.sessions, self.metric), _described(self.inference)
 
     @property
     def legend(self) -> str:
@@ -144,6 +147,12 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+
+def _by_unit(values: pd.DataFrame) -> dict[str, dict[str, float | None]]:
+    """Return values by unit and detector; None where undefined."""
+    rows = values.astype(object).where(values.notna(), None)
+    return {str(unit): dict(row) for unit, row in rows.iterrows()}
 
 
 def _flat(pair: Pair) -> dict[str, str | int | float | None]:
@@ -168,3 +177,92 @@ def _flat(pair: Pair) -> dict[str, str | int | float | None]:
         "n_different": None if test is None else test.n_different,
         "wilcoxon": None if test is None else test.method,
     }
+
+
+def _detectors_table(
+    contenders: Sequence[Contender], inference: Inference, tested: Metric, titles: Mapping[str, str]
+) -> Table:
+    """Return a row per detector: the tested metric, and the others to describe."""
+    others = [name for name in titles if name != tested.name]
+    header = ["detector", "seeds", f"{tested.title} mean", "median", "mean rank", *(titles[name] for name in others)]
+    return "Detectors", header, [_detector(contender, inference, others) for contender in contenders]
+
+
+def _detector(contender: Contender, inference: Inference, others: Sequence[str]) -> list[str]:
+    label, n_seeds = contender.label, len(contender.seeds)
+    if contender.failed:
+        return [label, f"{contender.status} in {len(contender.failed)} of {n_seeds}", *["-"] * (3 + len(others))]
+    values = inference.units[label].to_numpy()
+    return [
+        label,
+        str(n_seeds),
+        number(float(values.mean()), 4),
+        number(statistics.median(values.tolist()), 4),
+        f"{inference.mean_ranks[label]:.2f}",
+        *(optional_number(contender.metrics[name]) for name in others),
+    ]
+
+
+def _sessions_table(inference: Inference, members: Mapping[str, Sequence[str]], tested: Metric) -> Table:
+    """Return a row per session: its number of recordings, and every detector's value of the tested metric."""
+    units = inference.units
+    header = ["session", "recordings", *units.columns]
+    rows = [
+        [unit, str(len(members[unit])), *(number(value, 4) for value in values)]
+        for unit, values in zip(units.index, units.to_numpy().tolist(), strict=True)
+    ]
+    return f"{tested.title} by session", header, rows
+
+
+def _described(inference: Inference) -> Table:
+    """Return a row per pair of detectors: its difference in each session, without a test."""
+    header = ["first", "second", "mean difference", *inference.units.index, "win/tie/loss", _NEEDED]
+    rows = [
+        [
+            pair.first,
+            pair.second,
+            *map(_signed, (pair.mean_difference, *pair.differences)),
+            f"{pair.wins}/{pair.ties}/{pair.losses}",
+            _needed(pair),
+        ]
+        for pair in inference.pairs
+    ]
+    return "Differences", header, rows
+
+
+def _differences_table(pairs: Sequence[Pair]) -> Table:
+    """Return a row per pair of detectors: its difference and the test of it."""
+    several = len(pairs) > 1
+    header = ["first", "second", "mean difference", "95 % interval", "median", "rank-biserial", "win/tie/loss", "p"]
+    header += [*(["p (Holm)"] if several else []), "smallest p", "test", _NEEDED]
+    return "Differences", header, [_pair(pair, several=several) for pair in pairs]
+
+
+def _pair(pair: Pair, *, several: bool) -> list[str]:
+    interval, test = pair.interval, pair.wilcoxon
+    return [
+        pair.first,
+        pair.second,
+        _signed(pair.mean_difference),
+        "-" if interval is None else f"[{_signed(interval.low)}, {_signed(interval.high)}]",
+        _signed(pair.median_difference),
+        number(pair.rank_biserial, 2, signed=True),
+        f"{pair.wins}/{pair.ties}/{pair.losses}",
+        _p_value(None if test is None else test.p),
+        *([_p_value(pair.p_holm)] if several else []),
+        _p_value(None if test is None else test.smallest),
+        "-" if test is None else test.method,
+        _needed(pair),
+    ]
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else p_value(value)
+
+
+def _needed(pair: Pair) -> str:
+    return "-" if pair.sessions_needed is None else str(pair.sessions_needed)
+
+
+def _signed(value: float) -> str:
+    return number(value, 4, signed=True)

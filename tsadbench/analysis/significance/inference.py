@@ -1,4 +1,4 @@
-"""Conclusions from a matrix of sessions x detectors: pure functions that need no store and no data set."""
+"""Conclusions from a frame of sessions x detectors: pure functions that need no store and no data set."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
-from tsadbench.analysis.significance.friedman import Friedman, friedman, mean_ranks
-from tsadbench.analysis.significance.matrix import Matrix
-from tsadbench.analysis.significance.pairs import ROPE, Better, Pair, compare_pairs
-from tsadbench.analysis.significance.power import ALPHA, EFFECT, LEAST_FOR_TESTS, POWER
+from tsadbench.analysis.significance.pairs import (
+    ALPHA,
+    EFFECT,
+    LEAST_FOR_TESTS,
+    POWER,
+    ROPE,
+    Better,
+    Pair,
+    compare_pairs,
+)
 from tsadbench.errors import UsageError
 from tsadbench.utils.markdown import number
 
@@ -19,14 +27,64 @@ from tsadbench.utils.markdown import number
 LEAST_FOR_DIAGRAM = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Friedman:
+    """Friedman's test, by the F statistic of Iman and Davenport (1980), as its chi-squared is too cautious.
+
+    Parameters
+    ----------
+    chi_squared
+        Friedman's statistic, corrected for ties.
+    f
+        (n - 1) chi_squared / (n (k - 1) - chi_squared); None if all units rank the detectors alike: it is infinite.
+    degrees
+        Of freedom of F: k - 1 and (k - 1)(n - 1).
+    p
+        By F; by chi-squared if F is infinite.
+    """
+
+    chi_squared: float
+    f: float | None
+    degrees: tuple[int, int]
+    p: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether p is below .05."""
+        return self.p < ALPHA
+
+
+def mean_ranks(units: pd.DataFrame, better: Better = "higher") -> dict[str, float]:
+    """Return each detector's mean rank over units, [n_units, n_detectors]: 1 is the best, equal values share theirs."""
+    means = units.rank(axis=1, ascending=better == "lower").mean()
+    return {str(detector): float(mean) for detector, mean in means.items()}
+
+
+def friedman(units: pd.DataFrame) -> Friedman | None:
+    """Return Friedman's test over units, [n_units, n_detectors] without NaN.
+
+    None if it is undefined: fewer than three detectors or two units, or no unit distinguishes any of them.
+    """
+    n, k = units.shape
+    if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
+        return None
+    chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
+    degrees = (k - 1, (k - 1) * (n - 1))
+    rest = n * (k - 1) - chi_squared
+    if math.isclose(rest, 0.0, abs_tol=1e-9):
+        return Friedman(chi_squared, None, degrees, float(stats.chi2.sf(chi_squared, k - 1)))
+    f = (n - 1) * chi_squared / rest
+    return Friedman(chi_squared, f, degrees, float(stats.f.sf(f, *degrees)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Inference:
-    """What a matrix shows about its detectors.
+    """What independent units show about detectors.
 
     Parameters
     ----------
     units
-        The independent units: one row per session.
+        [n_units, n_detectors]: one row per session, one column per detector.
     mean_ranks
         By detector; 1 is the best.
     friedman
@@ -37,7 +95,7 @@ class Inference:
         Whether a higher or a lower value is better.
     """
 
-    units: Matrix
+    units: pd.DataFrame
     mean_ranks: Mapping[str, float]
     friedman: Friedman | None
     pairs: tuple[Pair, ...]
@@ -46,7 +104,7 @@ class Inference:
     @property
     def tested(self) -> bool:
         """Whether anything is tested: not below six sessions, for 2 / 2^5 = .0625. They are described then."""
-        return len(self.units.units) >= LEAST_FOR_TESTS
+        return len(self.units) >= LEAST_FOR_TESTS
 
     @property
     def smallest_p(self) -> float:
@@ -65,13 +123,13 @@ class Inference:
         return tuple(_conclusions(self))
 
 
-def infer(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> Inference:
-    """Compare the detectors of a matrix; below six units nothing is tested.
+def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
+    """Compare detectors over independent units; below six of them nothing is tested.
 
     Parameters
     ----------
-    matrix
-        [n_units, n_detectors] without NaN; its units are independent.
+    units
+        [n_units, n_detectors] without NaN.
     better
         Whether a higher or a lower value is better.
     rope
@@ -84,19 +142,20 @@ def infer(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> I
     MissingExtraError
         If there are more than two detectors and statsmodels is not installed.
     """
-    if len(matrix.detectors) < 2 or len(matrix.units) == 0 or not matrix.defined.all():
+    n_units, n_detectors = units.shape
+    n_undefined = n_units - len(units.dropna())
+    if n_detectors < 2 or n_units == 0 or n_undefined:
         raise UsageError(
-            f"expected two detectors or more with a value on each of one session or more, found "
-            f"{len(matrix.detectors)} detectors on {len(matrix.units)} sessions, "
-            f"{np.count_nonzero(~matrix.defined)} of them with an undefined value"
+            f"expected two detectors or more with a value on each of one session or more, found {n_detectors} "
+            f"detectors on {n_units} sessions, {n_undefined} of them with an undefined value"
         )
-    pairs = compare_pairs(matrix, better=better, rope=rope)
-    tested = friedman(matrix) if len(matrix.units) >= LEAST_FOR_TESTS else None
-    return Inference(matrix, mean_ranks(matrix, better), tested, pairs, better)
+    pairs = compare_pairs(units, better=better, rope=rope)
+    tested = friedman(units) if n_units >= LEAST_FOR_TESTS else None
+    return Inference(units, mean_ranks(units, better), tested, pairs, better)
 
 
 def _conclusions(inference: Inference) -> Iterator[str]:
-    n = len(inference.units.units)
+    n = len(inference.units)
     different = max(0 if pair.wilcoxon is None else pair.wilcoxon.n_different for pair in inference.pairs)
     units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
     if not inference.tested:

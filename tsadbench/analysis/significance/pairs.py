@@ -5,19 +5,28 @@ Every number is over independent units (sessions), of the differences first - se
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from tsadbench.analysis.significance.matrix import Matrix
-from tsadbench.analysis.significance.power import ALPHA, LEAST_FOR_TESTS, sessions_needed
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 
+ALPHA = 0.05
+POWER = 0.8
+# The difference, in the metric's own unit, for which sessions are counted.
+EFFECT = 0.05
+# Fewer give no p-value below .05, whatever the differences: 2 / 2^5 = .0625.
+LEAST_FOR_TESTS = 6
+# Wilcoxon's test needs so many units for one of the t-test's, if differences are normal (Pitman's efficiency, 3 / pi).
+_WILCOXON = math.pi / 3
 # Differences of at most this much are a tie: the region of practical equivalence.
 ROPE = 0.01
 # Fewer are too few for the corrections of BCa.
@@ -125,26 +134,14 @@ class Pair:
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
-def compare_pairs(matrix: Matrix, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
-    """Compare each two detectors of a matrix: described below six units, else tested, corrected by Holm's method.
+def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> tuple[Pair, ...]:
+    """Compare each two detectors: described below six units, else tested, corrected by Holm's method.
 
-    Parameters
-    ----------
-    matrix
-        [n_units, n_detectors] without NaN; its units are independent.
-    better
-        Whether a higher or a lower value is better.
-    rope
-        Differences up to this one are ties.
-
-    Raises
-    ------
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
+    Parameters and errors as for `infer`.
     """
     pairs = [
-        compare_pair(first, second, matrix.column(first), matrix.column(second), better=better, rope=rope)
-        for first, second in combinations(matrix.detectors, 2)
+        compare_pair(first, second, units[first].to_numpy(), units[second].to_numpy(), better=better, rope=rope)
+        for first, second in combinations(units.columns, 2)
     ]
     tested = [pair.wilcoxon.p for pair in pairs if pair.wilcoxon is not None]
     if not tested:
@@ -274,3 +271,39 @@ def _interval(differences: FloatArray) -> tuple[float, float, IntervalMethod]:
         rng=np.random.default_rng(0),
     ).confidence_interval
     return float(interval.low), float(interval.high), method
+
+
+def sessions_needed(differences: FloatArray, effect: float = EFFECT) -> int | None:
+    """Return how many sessions Wilcoxon's signed-rank test needs to show a mean difference, one pair alone.
+
+    The number that the paired t-test needs, two-sided at .05 with power .8, over Wilcoxon's efficiency; at least six.
+
+    Parameters
+    ----------
+    differences
+        [n_sessions]; their standard deviation (ddof 1) is taken for that between all sessions.
+    effect
+        The mean difference.
+
+    Returns
+    -------
+    int or None
+        None for a single session, which has no spread.
+    """
+    if len(differences) < 2:
+        return None
+    spread = float(np.std(differences, ddof=1))
+    if spread == 0.0:
+        return LEAST_FOR_TESTS
+    most = 2
+    while paired_t_power(most, effect / spread) < POWER:
+        most *= 2
+    enough = 2 + bisect_left(range(2, most), POWER, key=lambda n: paired_t_power(n, effect / spread))
+    return max(LEAST_FOR_TESTS, math.ceil(_WILCOXON * enough))
+
+
+def paired_t_power(n: int, effect: float) -> float:
+    """Return the power of the two-sided paired t-test at .05, for n differences of this mean in standard deviations."""
+    limit = stats.t.isf(ALPHA / 2, n - 1)
+    shift = effect * math.sqrt(n)
+    return float(stats.nct.sf(limit, n - 1, shift) + stats.nct.cdf(-limit, n - 1, shift))

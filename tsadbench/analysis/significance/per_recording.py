@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from tsadbench.analysis.significance.matrix import Matrix
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
@@ -15,6 +15,9 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import JsonValue
+
+# Values that differ by rounding alone are ties.
+_DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +62,10 @@ class Judged:
     means: dict[str, Mapping[str, Mapping[str, float | None]]]
     rows: dict[str, tuple[int, int]]
 
-    def matrix(self, metric: str, units: Sequence[str]) -> Matrix:
+    def values(self, metric: str, units: Sequence[str]) -> pd.DataFrame:
         """Return one metric, [n_units, n_detectors]; NaN where undefined, or the protocol does not score it."""
-        values = [
-            [of_detector.get(unit, {}).get(metric) for of_detector in self.means.values()] for unit in units
-        ]  # None becomes NaN
-        shape = (len(units), len(self.means))
-        return Matrix(tuple(units), tuple(self.means), np.array(values, dtype=np.float64).reshape(shape))
+        columns = {label: [means.get(unit, {}).get(metric) for unit in units] for label, means in self.means.items()}
+        return pd.DataFrame(columns, index=list(units), dtype=np.float64).round(_DECIMALS)
 
     def why_undefined(self, unit: str) -> str:
         """Say why a metric that needs rows of both classes is undefined on a unit."""
@@ -78,13 +78,13 @@ class Judged:
 
     def contender(self, row: Row, metrics: Sequence[str], units: Sequence[str]) -> Contender:
         """Return a detector of the comparison: its trials, and its mean over units of every metric."""
-        means = {name: self.matrix(name, units) for name in metrics} if row.ok else {}
+        means = {name: self.values(name, units)[row.label].to_numpy().mean() for name in metrics} if row.ok else {}
         return Contender(
             label=row.label,
             seeds=row.seeds,
             status=row.status,
             failed=tuple(failures_json(row.records)),
-            metrics={name: _or_none(float(matrix.column(row.label).mean())) for name, matrix in means.items()},
+            metrics={name: None if np.isnan(mean) else float(mean) for name, mean in means.items()},
         )
 
 
@@ -133,7 +133,3 @@ def takes_no_part(row: Row) -> str:
 
 def _means(per_seed: Sequence[SplitJudgement]) -> dict[str, float | None]:
     return {name: summary.mean for name, summary in summaries([judged.metrics for judged in per_seed]).items()}
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from tsadbench.analysis.significance.caveats import PRIMARY
-from tsadbench.analysis.significance.power import LEAST_FOR_TESTS
+from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
 from tsadbench.analysis.significance.ranks import Place, Ranking, Ranks
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.base.dataset import DataOptions, LabelledDataset

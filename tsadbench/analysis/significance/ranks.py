@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import pandas as pd
 
-from tsadbench.analysis.significance.tables import Table
+from tsadbench.analysis.significance.comparison import Table
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.marks import INCOMPLETE
 from tsadbench.utils.markdown import number, table_lines

@@ -49,8 +49,10 @@ def unpack(content: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             # Uncompressed, so that no part can be larger than the file.
-            if any(member.compress_type != zipfile.ZIP_STORED or member.file_size > len(content) for member in members):
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise ModelFileError("it is no model: expected parts that are not compressed")
+            if sum(member.file_size for member in members) > len(content):
+                raise ModelFileError("it is no model: its parts hold more than the file")
             return {member.filename: archive.read(member) for member in members}
     except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         if isinstance(error, ModelFileError):

@@ -161,7 +161,9 @@ class _Encoder:
 
 class _Decoder:
     def __init__(self, encoded: Encoded, owner: type) -> None:
-        self._encoded = encoded
+        # Each is taken once: a tree that names one again and again would fill the memory with copies.
+        self._arrays = dict(encoded.arrays)
+        self._estimators = dict(encoded.estimators)
         self._owner = owner
 
     def decode(self, tree: JsonValue) -> object:
@@ -179,11 +181,11 @@ class _Decoder:
             return {self.decode(key): self.decode(value) for key, value in content}
         if kind == "array":
             # A copy: safetensors returns views of the file's bytes, and the last bits of sums depend on alignment.
-            return np.array(self._encoded.arrays[content], order="F" if tree["order"] == "F" else "C")
+            return np.array(self._arrays.pop(content), order="F" if tree["order"] == "F" else "C")
         if kind == "number":
-            return self._encoded.arrays[content][()]
+            return self._arrays.pop(content)[()]
         if kind == "estimator":
-            return load_estimator(self._encoded.estimators[content])
+            return load_estimator(self._estimators.pop(content))
         if kind == "dataclass":
             return self._dataclass(content, cast("Mapping[str, JsonValue]", tree["fields"]))
         raise ModelFileError(f"it holds a value of an unknown kind, {kind!r}")

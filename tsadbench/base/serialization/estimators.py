@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import IsolationForest
 from sklearn.tree import BaseDecisionTree
 
+from tsadbench.base.serialization.bounds import check_unpacked_size
 from tsadbench.errors import ModelFileError
 from tsadbench.utils.extras import extra
 
@@ -56,6 +57,7 @@ def load_estimator(data: bytes) -> BaseEstimator:
     """
     skops = _skops()
     try:
+        check_unpacked_size(data)
         # Untrusted types are refused before anything is constructed; only trees are checked afterwards.
         estimator: object = skops.loads(data, trusted=[_TREE])
         untrusted = _untrusted(data, estimator)

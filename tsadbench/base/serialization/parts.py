@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tsadbench.base.detector import Detector
+from tsadbench.base.serialization.bounds import bounded_networks
 from tsadbench.base.serialization.codec import Encoded, decode, encode
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.utils.extras import extra
@@ -54,18 +55,20 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     MissingExtraError
         If safetensors or skops is not installed.
     """
-    content = decode(_encoded(parts), cls)
+    encoded = _encoded(parts)
+    content = decode(encoded, cls)
     try:
         fields = cast("dict[str, Any]", content)
         parameters, learned = dict(fields["parameters"]), dict(fields["learned"])
         _check_names(cls, learned)
-        detector = cls(**parameters | dict(changes))
-        detector.check(learned["sensors_"], elsewhere=True)
-        try:
-            detector.check(learned["sensors_"])
-        except UsageError as error:
-            raise UsageError(f"{error} with --device") from error
-        return detector.restore(learned)
+        with bounded_networks(encoded.arrays):
+            detector = cls(**parameters | dict(changes))
+            detector.check(learned["sensors_"], elsewhere=True)
+            try:
+                detector.check(learned["sensors_"])
+            except UsageError as error:
+                raise UsageError(f"{error} with --device") from error
+            return detector.restore(learned)
     except TsadbenchError:
         raise
     except Exception as error:  # a detector may refuse state that is not its own with any error

@@ -11,7 +11,7 @@ import typer
 from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
 from tsadbench.leaderboard.selection import Selection
 from tsadbench.reporting import figures
-from tsadbench.reporting.figures.style import check_ending, new_page, save, style
+from tsadbench.reporting.figures.style import page, style
 from tsadbench.results.trial_result import TrialResult
 
 if TYPE_CHECKING:
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
     """Write a figure in the project's style and print its path; the file's ending is checked before any drawing."""
-    check_ending(file)
-    with style():
-        page = new_page()
-        draw(page)
-        save(page, file)
+    with style(), page(file) as figure:
+        draw(figure)
     typer.echo(file, err=True)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tsadbench.base.file_format import FileFormat
+from tsadbench.base.file_format import FileFormat, encoding_fault, separates, time_format_fault
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.toml import TABLE, read_toml
 
@@ -40,7 +40,7 @@ class WrittenAs(_Table):
         Text to remove from the front of column names.
     """
 
-    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    separator: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
     header_line: Annotated[int, Field(ge=1)] | Literal["search"] | None = None
@@ -49,12 +49,16 @@ class WrittenAs(_Table):
     @field_validator("encoding")
     @classmethod
     def _known(cls, encoding: str | None) -> str | None:
-        if encoding is not None:
-            try:
-                "".encode(encoding)
-            except LookupError as error:
-                raise ValueError(f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual") from error
+        if encoding is not None and (fault := encoding_fault(encoding)):
+            raise ValueError(fault)
         return encoding
+
+    @field_validator("separator")
+    @classmethod
+    def _separates(cls, separator: str | None) -> str | None:
+        if separator is not None and not separates(separator):
+            raise ValueError(f"expected one character that stands between cells, found {separator!r}")
+        return separator
 
 
 class Part(WrittenAs):
@@ -122,6 +126,9 @@ class Columns(_Table):
     def _consistent(self) -> Columns:
         if self.time is not None and self.period is not None:
             raise ValueError("give time or period, not both: period is for rows without a time")
+        fault = next(filter(None, map(time_format_fault, self.time_formats)), "")
+        if fault:
+            raise ValueError(fault)
         normal = {canonical(value) for value in self.normal}
         both = [value for value in self.anomalous if canonical(value) in normal]
         if both:

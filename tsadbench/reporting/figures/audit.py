@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 
 from tsadbench.analysis.audit import Audit
-from tsadbench.reporting.figures.style import BLUE, VERMILLION, check_ending, new_page, save
+from tsadbench.reporting.figures.style import BLUE, VERMILLION, page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,17 +29,13 @@ def draw_audit(audit: Audit, file: Path) -> None:
     UsageError
         If the ending is another, or the file cannot be written.
     """
-    check_ending(file)
-    n_test = sum(facts.role == "test" for facts in audit.recordings)
-    with mpl.rc_context({"font.size": 9}):
-        figure = new_page()
-        figure.set_size_inches(11, max(4.0, 0.16 * n_test + 1.5))
+    height = max(4.0, 0.16 * sum(facts.role == "test" for facts in audit.recordings) + 1.5)
+    with mpl.rc_context({"font.size": 9}), page(file, 11, height, salt=audit.dataset) as figure:
         anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
         _draw_anomalies(anomalies, audit)
         _draw_predictors(predictors, audit)
         _draw_shifts(shifts, audit)
         figure.suptitle(f"Audit of {audit.dataset}")
-        save(figure, file, salt=audit.dataset)
 
 
 def _draw_anomalies(axes: Axes, audit: Audit) -> None:

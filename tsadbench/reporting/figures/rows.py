@@ -9,6 +9,7 @@ import numpy as np
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.grouping import grouped
 
 # If the largest scores exceed the smallest by this factor, a linear axis shows nothing but the largest.
 _ORDERS = 20.0
@@ -16,14 +17,11 @@ _ORDERS = 20.0
 _MOSTLY = 0.9
 
 
-def by_label(results: Sequence[TrialResult]) -> dict[str, list[TrialResult]]:
+def by_label(results: Sequence[TrialResult]) -> dict[str, tuple[TrialResult, ...]]:
     """Return the results of each detector, in the order of its first."""
     if not results:
         raise UsageError("expected at least one result, found none: there is nothing to draw")
-    labels: dict[str, list[TrialResult]] = {}
-    for result in results:
-        labels.setdefault(result.record.label, []).append(result)
-    return labels
+    return grouped(results, lambda result: result.record.label)
 
 
 def about(result: TrialResult, split: str) -> str:

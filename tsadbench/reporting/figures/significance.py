@@ -11,8 +11,8 @@ import pandas as pd
 
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import LEAST_FOR_DIAGRAM
-from tsadbench.analysis.significance.power import ALPHA
-from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, new_page, plain, save
+from tsadbench.analysis.significance.pairs import ALPHA
+from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, page, plain
 from tsadbench.utils.extras import extra
 from tsadbench.utils.markdown import number
 
@@ -43,11 +43,12 @@ def draw(comparison: Comparison, file: Path) -> None:
         If the file cannot be written.
     """
     units = comparison.inference.units
-    two, few = len(comparison.inference.pairs) == 1, len(units.units) < LEAST_FOR_DIAGRAM
-    n_lines = len(units.units) if two else len(units.detectors)
-    with mpl.rc_context({"font.size": 9}):
-        figure = new_page()
-        figure.set_size_inches(8, 1.6 + 0.2 * n_lines)
+    two, few = len(comparison.inference.pairs) == 1, len(units) < LEAST_FOR_DIAGRAM
+    n_lines = len(units) if two else len(units.columns)
+    with (
+        mpl.rc_context({"font.size": 9}),
+        page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.title) as figure,
+    ):
         axes = figure.subplots()
         if two:
             draw_differences(axes, comparison)
@@ -57,14 +58,13 @@ def draw(comparison: Comparison, file: Path) -> None:
             figure.legend(loc="outside lower center", ncols=5, fontsize=7, frameon=False)
         else:
             draw_ranks(axes, comparison)
-        save(figure, file, salt=comparison.title)
 
 
 def draw_differences(axes: Axes, comparison: Comparison) -> None:
     """Draw two detectors' difference on each unit, smallest first, with its mean and the interval of that."""
     (pair,) = comparison.inference.pairs
     units, rope = comparison.inference.units, comparison.rope
-    differences = units.column(pair.first) - units.column(pair.second)
+    differences = (units[pair.first] - units[pair.second]).to_numpy()
     order = np.argsort(differences, kind="stable")
     colours = [_TIE if abs(value) <= rope else _FIRST if value > 0 else _SECOND for value in differences[order]]
     places = np.arange(len(order))
@@ -76,7 +76,7 @@ def draw_differences(axes: Axes, comparison: Comparison) -> None:
     if pair.interval is not None:
         bounds = (pair.interval.low, pair.interval.high)
         axes.axvspan(*bounds, color=_INTERVAL, alpha=0.3, linewidth=0.0, label="95 % interval of the mean")
-    axes.set_yticks(places, [units.units[i] for i in order], fontsize=7, parse_math=False)
+    axes.set_yticks(places, [units.index[i] for i in order], fontsize=7, parse_math=False)
     axes.set_xlabel(f"{comparison.metric.title}: {pair.first} - {pair.second}", parse_math=False)
     axes.set_title(comparison.subject, fontsize=9, parse_math=False)
     axes.margins(y=0.02)
@@ -86,13 +86,13 @@ def draw_differences(axes: Axes, comparison: Comparison) -> None:
 def draw_sessions(axes: Axes, comparison: Comparison) -> None:
     """Draw each detector's value in each session, and its mean; the best mean on top."""
     units = comparison.inference.units
-    means = units.values.mean(axis=0)
+    means = units.to_numpy().mean(axis=0)
     order = np.argsort(means if comparison.metric.better != "lower" else -means, kind="stable")
     places = np.arange(len(order))
-    for unit, values, look in zip(units.units, units.values[:, order], looks([False] * len(units.units)), strict=True):
+    for unit, values, look in zip(units.index, units.to_numpy()[:, order], looks([False] * len(units)), strict=True):
         axes.scatter(values, places, color=look.colour, marker=look.marker, s=20, label=plain(unit))
     axes.scatter(means[order], places, color="black", marker="|", s=120, label="mean")
-    axes.set_yticks(places, [units.detectors[i] for i in order], fontsize=7, parse_math=False)
+    axes.set_yticks(places, [units.columns[i] for i in order], fontsize=7, parse_math=False)
     axes.set_xlabel(comparison.metric.title, parse_math=False)
     axes.set_title(f"{comparison.subject}: by session", fontsize=9, parse_math=False)
     axes.margins(y=0.1)
@@ -107,7 +107,7 @@ def draw_ranks(axes: Axes, comparison: Comparison) -> None:
     MissingExtraError
         If scikit-posthocs is not installed.
     """
-    n = len(comparison.inference.units.units)
+    n = len(comparison.inference.units)
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
     critical_difference_diagram(
@@ -130,7 +130,7 @@ def draw_ranks(axes: Axes, comparison: Comparison) -> None:
 
 def _p_values(comparison: Comparison) -> pd.DataFrame:
     """Return Holm's p-values of each two detectors, [n_detectors, n_detectors]."""
-    labels = list(comparison.inference.units.detectors)
+    labels = list(comparison.inference.units.columns)
     values = pd.DataFrame(1.0, index=labels, columns=labels)
     for pair in comparison.inference.pairs:
         values.loc[pair.first, pair.second] = values.loc[pair.second, pair.first] = pair.p_holm

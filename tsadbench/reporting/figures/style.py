@@ -129,9 +129,21 @@ def _new_figure(width: float, height: float) -> Figure:
         return pyplot.figure(figsize=(width, height), layout="constrained")
 
 
-def new_page() -> Figure:
-    """Return an empty figure that no window or notebook shows; call it inside `style`."""
-    return Figure(layout="constrained")
+@contextmanager
+def page(file: Path, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
+    """Give an empty figure, which no window or notebook shows, and write it to a file when the block ends.
+
+    Parameters
+    ----------
+    file, salt
+        As for `save`; the file's ending is checked before the block.
+    width, height
+        In inches.
+    """
+    check_ending(file)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    yield figure
+    save(figure, file, salt)
 
 
 def blank(axes: Axes, reason: str) -> None:

@@ -11,7 +11,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.marks import marks_of, mixed_seals
-from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json
+from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json, summaries_json
 from tsadbench.leaderboard.throughput import SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.utils.parameters import JsonValue
@@ -134,10 +134,10 @@ def _row(
         "seal": row.seal,
         "seal_reasons": list(row.seal_reasons),
         "replay": replay_json(row.replay),
-        "metrics": _summaries(row.metrics),
+        "metrics": summaries_json(row.metrics),
         "by_seed": {name: [record.splits[row.split].metrics.get(name) for record in records] for name in row.metrics},
-        "reference": _summaries(reference),
-        "diagnostics": _summaries(row.diagnostics),
+        "reference": summaries_json(reference),
+        "diagnostics": summaries_json(row.diagnostics),
         "cost": {
             "fit_seconds": row.fit_seconds,
             "score_seconds": row.score_seconds,
@@ -147,10 +147,6 @@ def _row(
             "threads": list(row.threads),
         },
     }
-
-
-def _summaries(summaries: Mapping[str, Summary]) -> dict[str, JsonValue]:
-    return {name: {"mean": summary.mean, "std": summary.std} for name, summary in summaries.items()}
 
 
 def _cpu_seconds(records: Sequence[Record]) -> float | None:

@@ -13,9 +13,8 @@ from tsadbench.utils.extras import extra
 with extra("figures", "report"):
     import matplotlib as mpl
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-    from tsadbench.reporting.figures.style import save
+    from tsadbench.reporting.figures.style import page
 
 # Colour-blind readers can distinguish blue and orange; the markers differ as well.
 _OURS, _PAPER = "#0072b2", "#d55e00"
@@ -34,9 +33,8 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
         An SVG.
     """
     splits = table.splits()
-    n_methods = len(table.methods)
-    with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(10, 1.2 + 0.32 * n_methods * len(splits)), layout="constrained")
+    height = 1.2 + 0.32 * len(table.methods) * len(splits)
+    with mpl.rc_context({"font.size": 9}), page(file, 10, height, salt=table.key) as figure:
         grid = figure.subplots(len(splits), len(_SHOWN), squeeze=False, sharey=True)
         for axes_of_split, split in zip(grid, splits, strict=True):
             rows = [row for row in compared if row.split == split]
@@ -45,7 +43,6 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
                 axes.set_title(f"{split}: {_TITLES[metric]}", fontsize=9)
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
-        save(figure, file, salt=table.key)
 
 
 def _draw_metric(axes: Axes, rows: Sequence[ComparedRow], metric: str) -> None:

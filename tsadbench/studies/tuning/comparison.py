@@ -22,6 +22,7 @@ from tsadbench.tuning.study import run_study
 from tsadbench.tuning.study_result import StudyObserver, StudyResult
 from tsadbench.tuning.task import Settings, Task, make_task
 from tsadbench.tuning.tuned_file import label_at, provenance, write_tuned
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 
 # Cheap ones: the whole page takes about an hour on one core.
@@ -149,10 +150,7 @@ def compare(
             config_hash=sha256,
             tuned=tuned,
         )
-        by_label: dict[str, tuple[Record, ...]] = {}
-        for record in run(make_plan(request)):
-            by_label[record.label] = (*by_label.get(record.label, ()), record)
-        return by_label
+        return grouped(run(make_plan(request)), lambda record: record.label)
 
     studies = list(zip(tasks, results, winners, strict=True))
     for task, result, winner in studies:  # first, so that their records name the study that they come from

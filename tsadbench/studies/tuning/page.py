@@ -10,6 +10,7 @@ from tsadbench.leaderboard.ranking import Summary
 from tsadbench.registry import entries, load_detector
 from tsadbench.studies.tuning.comparison import TuningComparison
 from tsadbench.tuning.faults import KINDS, SLOT
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number, table_lines
 
 _METRICS = {"auroc": "AUROC", "auprc": "AUPRC", "prac_f1": "Prac-F1"}
@@ -28,9 +29,7 @@ def page(comparisons: Sequence[TuningComparison], command: str) -> str:
         The command that writes it.
     """
     settings = next(iter(comparisons[0].studies.values())).task.settings
-    by_dataset: dict[str, list[TuningComparison]] = {}
-    for comparison in comparisons:
-        by_dataset.setdefault(comparison.dataset, []).append(comparison)
+    by_dataset = grouped(comparisons, lambda comparison: comparison.dataset)
     results = _template("page.md").format(
         command=command,
         trials=settings.trials,
