@@ -16,10 +16,10 @@ import numpy as np
 
 from tests.helpers.boxed import Sums
 from tsadbench.sandbox import Box, Construction, Limits
+from tsadbench.sandbox.closing import ClosedBox
 from tsadbench.sandbox.launch import Launcher, Process
+from tsadbench.sandbox.walls import Walls
 from tsadbench.sandbox.wire import Header, receive, send
-from tsadbench.seal.close import ClosedBox
-from tsadbench.seal.walls import Walls
 
 Answer = Callable[[socket.socket, Header, list], None]
 

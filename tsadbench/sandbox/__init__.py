@@ -6,11 +6,11 @@ mistakes and lazy cheating, not against hostile native code.
 
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.boxed_process import Costs
+from tsadbench.sandbox.closing import SealStatus
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.seal.close import SealStatus
 
 __all__ = [
     "Box",

@@ -20,8 +20,8 @@ from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
+from tsadbench.sandbox.walls import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
-from tsadbench.seal.walls import plan_walls
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import one_line, printable

@@ -22,13 +22,13 @@ import numpy as np
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, TsadbenchError
+from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
 from tsadbench.sandbox.replies import LONGEST_TRACEBACK
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import Array, Header, receive, send
-from tsadbench.seal.close import ClosedBox, opened_box
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable

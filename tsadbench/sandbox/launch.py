@@ -15,11 +15,11 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from functools import cache
 
+from tsadbench.sandbox.closing import ClosedBox, SealStatus
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.room import Building
+from tsadbench.sandbox.walls import Walls, gpu_devices, plan_walls
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
-from tsadbench.seal.close import ClosedBox, SealStatus
-from tsadbench.seal.walls import Walls, gpu_devices, plan_walls
 
 # Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
 _PASSED_ON = frozenset(
@@ -51,7 +51,7 @@ _LATE = {"torch": "torch._dynamo"}
 _START_SECONDS = 120.0
 _SERVER = """
 import sys
-from tsadbench.seal.namespaces import keepers_or_reason
+from tsadbench.utils.linux.namespaces import keepers_or_reason
 keepers = keepers_or_reason(wanted=sys.argv[2] == "sealed")
 from tsadbench.sandbox.server import main
 main(int(sys.argv[1]), keepers)

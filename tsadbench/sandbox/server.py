@@ -18,12 +18,12 @@ import time
 import warnings
 
 from tsadbench.sandbox import child
+from tsadbench.sandbox.closing import close_box, opened_box
 from tsadbench.sandbox.process_tree import kill_process_tree
+from tsadbench.sandbox.walls import Walls
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
-from tsadbench.seal.close import close_box, opened_box
-from tsadbench.seal.kernel import PR_SET_PDEATHSIG, prctl
-from tsadbench.seal.namespaces import Keeper, Keepers, children_enter
-from tsadbench.seal.walls import Walls
+from tsadbench.utils.linux.kernel import PR_SET_PDEATHSIG, prctl
+from tsadbench.utils.linux.namespaces import Keeper, Keepers, children_enter
 from tsadbench.utils.threads import limit_threads
 
 _PATIENCE_SECONDS = 2.0

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable
 from functools import cache
 
-from tsadbench.seal.kernel import system_call
+from tsadbench.utils.linux.kernel import system_call
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG, _PATH_BENEATH = 1, 1

@@ -13,11 +13,11 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 
 from tsadbench.base.status import Seal
-from tsadbench.seal import landlock
-from tsadbench.seal.kernel import close_descriptors, drop_capabilities
-from tsadbench.seal.namespaces import Keeper, enter, furnish
-from tsadbench.seal.seccomp import filter_calls
-from tsadbench.seal.walls import Walls
+from tsadbench.sandbox.walls import Walls
+from tsadbench.utils.linux import landlock
+from tsadbench.utils.linux.kernel import close_descriptors, drop_capabilities
+from tsadbench.utils.linux.namespaces import Keeper, enter, furnish
+from tsadbench.utils.linux.seccomp import filter_calls
 
 # Read by the C library, by numeric libraries when they count processors, and where time zones and users are looked up.
 _ALWAYS_READABLE = (

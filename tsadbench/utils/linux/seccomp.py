@@ -12,7 +12,7 @@ import errno
 import struct
 from collections.abc import Iterator
 
-from tsadbench.seal.kernel import (
+from tsadbench.utils.linux.kernel import (
     CLONE_NEWCGROUP,
     CLONE_NEWIPC,
     CLONE_NEWNET,

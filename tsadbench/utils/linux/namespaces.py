@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tsadbench.seal.kernel import (
+from tsadbench.utils.linux.kernel import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
     CLONE_NEWNS,
