@@ -1,5 +1,11 @@
-"""``python -m tsadbench``."""
+"""``python -m tsadbench`` and the command ``tsadbench``."""
 
-from tsadbench.cli import main
+from tsadbench.utils.interrupts import expect_interrupts, raise_interrupts
 
-main()
+expect_interrupts()
+from tsadbench.cli import main  # noqa: E402 - it takes a third of a second, in which Ctrl-C has to work
+
+raise_interrupts()
+
+if __name__ == "__main__":
+    main()

@@ -33,11 +33,13 @@ from tsadbench.cli import (
     verify,
 )
 from tsadbench.cli.broken import broken_trials_told
+from tsadbench.cli.ending import Commands, complain, flushed, interruption, prepare_streams, stream_code
 from tsadbench.errors import TsadbenchError
 
 app = typer.Typer(
     name="tsadbench",
     help="Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe.",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -85,8 +87,17 @@ def _top(
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
+    prepare_streams()
     try:
         app()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:  # before Typer has begun
+        code = interruption()
+    except OSError as error:  # after a command has ended
+        if not (code := stream_code(error)):
+            raise
     except TsadbenchError as error:
-        typer.echo(f"tsadbench: {error}", err=True)
-        sys.exit(2)
+        complain(error)
+        code = 2
+    sys.exit(flushed(code))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,5 +69,3 @@ def score(
             score_files(loaded, files, layout, out, form, contributions=contributions)
     except KeyboardInterrupt:  # the ordinary end of --follow: nothing to report
         raise typer.Exit(130) from None
-    except BrokenPipeError:  # the reader has enough, `head` for instance; what is still buffered must go nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

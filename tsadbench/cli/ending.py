@@ -1,0 +1,128 @@
+"""How a command ends when its streams break or Ctrl-C is pressed: one line, the right exit code, no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from tsadbench.utils.interrupts import EXIT_CODE, interrupted
+from tsadbench.utils.text import printable
+
+# What a shell reports of a program that was ended because nobody reads its output, such as one before `| head`.
+BROKEN_PIPE = 141
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
+
+
+class Commands(TyperGroup):
+    """The commands, each of which ends as `_told` says; Typer's own ends are silent or of other codes."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:  # as Typer's, which differ by version
+        """Read the command line; --help and --version print here."""
+        with _told():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:  # Typer's own class of contexts, which differs by version
+        """Run the command."""
+        with _told():
+            return super().invoke(ctx)
+
+
+def prepare_streams() -> None:
+    """Open /dev/null for closed standard streams, and let no character that their encoding lacks end a command.
+
+    A file that is opened later would otherwise take the number of a closed stream, and receive what is printed.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)  # also where both are the same: children inherit it then
+            if null != number:
+                os.close(null)
+            else:
+                os.set_inheritable(null, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - open until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def interruption() -> int:
+    """Say that the command was interrupted; return its exit code."""
+    with contextlib.suppress(OSError):
+        typer.echo("interrupted", err=True)
+    return EXIT_CODE
+
+
+def complain(error: object) -> None:
+    """Print an error on standard error, as far as that can be written to."""
+    with contextlib.suppress(OSError):
+        typer.echo(f"tsadbench: {printable(str(error), lines=True)}", err=True)
+
+
+def flushed(code: int) -> int:
+    """Write out what is still buffered; return the exit code, which is another one if that fails."""
+    for number, stream in enumerate((sys.stdout, sys.stderr), start=1):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = code or stream_code(error)
+            # Python flushes once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    return code
+
+
+def stream_code(error: OSError) -> int:
+    """Complain about a stream or file that cannot be used; return the exit code, 0 if the error is of another kind."""
+    if error.errno == errno.EPIPE:
+        return BROKEN_PIPE
+    if error.filename is not None:
+        name = error.filename if isinstance(error.filename, int) else os.fsdecode(error.filename)
+        complain(f"{name}: {error.strerror}")
+        return 2
+    if error.errno in _WRITE_ERRORS:
+        complain(f"the output cannot be written: {error.strerror}")
+        return 1
+    if error.errno == errno.ENOENT and not _here():
+        complain("the working directory has been removed: change to another one")
+        return 2
+    return 0
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(interruption()) from None
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # Rich's way to end
+            raise typer.Exit(BROKEN_PIPE) from stop
+        raise
+    except OSError as error:
+        if code := stream_code(error):
+            raise typer.Exit(code) from error
+        raise
+    except Exception as error:
+        # Some libraries make another error of an interrupt that hits their imports.
+        if interrupted() and not isinstance(error, typer.Exit | typer.Abort):
+            raise typer.Exit(interruption()) from error
+        raise
+
+
+def _here() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
