@@ -10,6 +10,8 @@ from typing import Literal
 
 from tsadbench.errors import UsageError
 
+LAST_HEADER_LINE = 1_000_000
+_HEADER = f"a number from 1 to {LAST_HEADER_LINE}, or 'search'"
 TIME_FORMATS = ("ISO8601", "seconds", "milliseconds")
 
 
@@ -63,7 +65,7 @@ class FileFormat:
         for key, holds, expected in (
             ("separator", separates(self.separator), "one character between cells"),
             ("decimal", self.decimal in (".", ","), "a point or a comma"),
-            ("header_line", self.header_line == "search" or self.header_line >= 1, "a number from 1, or 'search'"),
+            ("header_line", self.header_line == "search" or 1 <= self.header_line <= LAST_HEADER_LINE, _HEADER),
             ("period", self.period is None or 0.0 < self.period < math.inf, "seconds above 0"),
             ("fill_at_most", self.fill_at_most is None or self.fill_at_most >= 1, "a number of rows from 1"),
             ("time_formats", bool(self.time_formats), "at least one"),

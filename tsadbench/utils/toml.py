@@ -13,11 +13,16 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
+from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.parameters import nearest
 
 # For the model of a table: no key but its fields, no value but of their types.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+_MOST_BYTES = 2**22
+# Parts of a key, faults that are listed, and characters of a value that a message shows.
+_MOST_PARTS, _MOST_FAULTS, _LONGEST = 32, 100, 200
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -44,20 +49,34 @@ def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple
     """
     text, issues = "", list[Issue]()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, _MOST_BYTES)
+        if any(map(_is_deep, text.splitlines())):
+            raise RecursionError
         content = tomllib.loads(text)
     except FileNotFoundError:
         issues.append(Issue(str(path), f"there is no such file; {advice}"))
     except OSError as error:
-        issues.append(Issue(str(path), f"cannot be read ({error.strerror}); check the path and its permissions"))
+        issues.append(Issue(str(path), f"cannot be read ({error.strerror or error}); check the path and its permissions"))
     except UnicodeDecodeError:
         issues.append(Issue(path.name, "expected UTF-8; save the file in that encoding"))
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         issues.append(Issue(path.name, f"not TOML: {error}", int(at[1]) if at else None))
+    except ValueError:  # Python reads no integer of more than 4,300 digits
+        issues.append(Issue(path.name, "not TOML: a number has too many digits; shorten it"))
+    except RecursionError:
+        issues.append(Issue(path.name, "not TOML: its tables or lists are nested too deeply; make it flat"))
     else:
         return _validated(content, model, text, path.name, whole)
     return None, text, issues
+
+
+def _is_deep(line: str) -> bool:
+    """Whether a line may hold a key of very many parts, a.a.a.a, for which the standard library takes very long."""
+    if line.count(".") <= _MOST_PARTS:
+        return False
+    words = re.split(r"[,=\[\]{}]", re.sub(r"[ \t\"']|\.{2,}", "", line))
+    return max(word.count(".") for word in words) > _MOST_PARTS
 
 
 def _validated(
@@ -69,12 +88,14 @@ def _validated(
     except ValidationError as error:
         faults = [(fault, _keys(fault["loc"], content) or (whole,)) for fault in error.errors()]
     unknown = [keys for fault, keys in faults if fault["type"] == "extra_forbidden"]
-    for fault, keys in faults:
-        if keys in unknown:
+    for fault, keys in faults[:_MOST_FAULTS]:
+        if fault["type"] == "extra_forbidden":
             reason = f"unknown key {dotted(keys)}{nearest(keys[-1], _known(model, keys))}"
         else:
             reason = f"{dotted(keys)}: {fault_text(fault)}"
         issues.append(Issue(file, reason, line_of(text, keys)))
+    if len(faults) > _MOST_FAULTS:
+        issues.append(Issue(file, f"{len(faults) - _MOST_FAULTS} more values or keys are wrong"))
     if len(unknown) < len(faults):
         return None, text, issues
     for keys in unknown:
@@ -143,7 +164,8 @@ def fault_text(fault: ErrorDetails) -> str:
     text = fault["msg"].removeprefix("Value error, ").removesuffix(" after validation, not 0")
     if fault["type"] == "value_error":
         return f"{text[0].lower()}{text[1:]}"
-    found = f", found {fault['input']!r}"
+    found = repr(fault["input"])
+    found = f", found {found if len(found) <= _LONGEST else found[:_LONGEST] + '...'}"
     if not text.startswith("Input should be "):
         return f"{text[0].lower()}{text[1:]}{found}"
     kind = re.sub(r"^(an? )?(valid )?", "", text.removeprefix("Input should be "))

@@ -20,6 +20,7 @@ from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
 from tsadbench.datasets.reading.text import MalformedError, first_lines, names_in
 from tsadbench.datasets.reading.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.text import printable
 from tsadbench.utils.toml import toml_value
 
 _ENDINGS = (".csv", ".txt", ".tsv", *PARQUET)
@@ -95,19 +96,23 @@ def draft_card(folder: Path) -> str:
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV or Parquet files; there is no such folder")
-    paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
-    names = [
+    paths = [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]
+    found = [
         path.as_posix()
         for path in paths
         if path.suffix.lower() in _ENDINGS and not any(part.startswith(".") for part in path.parts)
     ]
+    # Pipes, devices, links to nothing, and names that a card, which is UTF-8, cannot hold.
+    strange = sorted(printable(name) for name in found if printable(name) != name or not (folder / name).is_file())
+    names = [name for name in found if printable(name) not in strange]
     if not names:
         raise UsageError(f"{folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
     looks = [_look(File(folder / name, name, name)) for name in sorted(names, key=as_counted)]
     tables = [look for look in looks if look.n_sensors > 0 and look.table.n_rows > 1]
     if not tables:
         raise DataError(f"{folder}: no file is a table with a header and columns of numbers")
-    return "\n".join(_card(folder, tables, [look.file.name for look in looks if look not in tables])) + "\n"
+    others = [*strange, *(look.file.name for look in looks if look not in tables)]
+    return "\n".join(_card(folder, tables, others)) + "\n"
 
 
 def _look(file: File) -> _Look:
@@ -138,31 +143,34 @@ def _opened(file: File) -> tuple[FileFormat, Table]:
 
 def _find_roles(look: _Look, rows: pd.DataFrame) -> None:
     """Guess what each column is from its name and its first rows."""
-    for place, name in enumerate(look.table.header):
-        cells = rows[place]
-        numeric = pd.api.types.is_numeric_dtype(cells.dtype)
-        if cells.isna().all():
+    n_missing = rows.isna().to_numpy().sum(axis=0).tolist()
+    timed = False
+    for place, (name, dtype) in enumerate(zip(look.table.header, rows.dtypes, strict=True)):
+        numeric = pd.api.types.is_numeric_dtype(dtype)
+        if n_missing[place] == len(rows):
             look.roles[name] = "empty"
         elif _COUNTER.fullmatch(name):
             look.roles[name] = "counter"
-        elif _LABEL.search(name) and cells.nunique() <= _MOST_LABELS:
+        elif _LABEL.search(name) and rows[place].nunique() <= _MOST_LABELS:
             look.roles[name] = "label"
-        elif not look.of_role("time") and (form := _time_format(name, cells)) is not None:
-            look.roles[name], look.time_format = "time", form
+        elif not timed and (form := _time_format(name, rows, place, numeric=numeric)) is not None:
+            look.roles[name], look.time_format, timed = "time", form, True
         elif not numeric:
             look.roles[name] = "text"
         else:
-            look.missing += int(cells.isna().sum())
+            look.missing += n_missing[place]
 
 
-def _time_format(name: str, cells: pd.Series) -> str | None:
+def _time_format(name: str, rows: pd.DataFrame, place: int, *, numeric: bool) -> str | None:
     """Return the format of a column's times, or None if it seems to hold none."""
+    if numeric and not _TIME.search(name):
+        return None
+    cells = rows[place]
     filled = cells.dropna().head(1000)
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return "ISO8601"
-    if pd.api.types.is_numeric_dtype(cells.dtype):
-        rises = bool((np.diff(filled.to_numpy(np.float64)) >= 0).all())
-        if not (_TIME.search(name) and rises):
+    if numeric:
+        if not (np.diff(filled.to_numpy(np.float64)) >= 0).all():
             return None
         return "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
     return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(filled, form)).all()), None)
@@ -199,7 +207,7 @@ def _card(folder: Path, tables: Sequence[_Look], others: Sequence[str]) -> Itera
     yield '# description = "system.md"'
     yield '# prior = "prior.json"'
     if others:
-        yield f"# Not tables of numbers, so left out: {', '.join(others[:10])}"
+        yield f"# No files with tables of numbers, so left out: {', '.join(others[:10])}"
     yield ""
     yield from _files(tables)
     yield from _parts(tables, normal)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -10,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from tsadbench.datasets.reading.parquet import PARQUET
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.utils.issues import Issue
+from tsadbench.utils.text import printable
 
 _TRAIN_ROWS = re.compile(r"(?:^|_)tr_(\d+)(?:_|$)")
 _BELOW = "expected a path below the card's folder, without '..'; move the file"
@@ -68,13 +72,19 @@ def find_files(
         if not _stays_inside(pattern):
             issues.append(Issue(card, f"files {pattern!r}: {_BELOW}"))
             continue
-        paths = [path for path in folder.glob(pattern) if path.is_file()]
-        if not paths:
-            text = f"files {pattern!r}: there is no such file in {folder}; correct the name or pattern"
-            issues.append(Issue(card, text))
-        for path in sorted(paths, key=lambda path: as_counted(str(path))):
+        try:
+            found = [path for path in folder.glob(_searching(pattern)) if not path.is_dir()]
+        except (ValueError, IndexError, NotImplementedError):
+            issues.append(Issue(card, f"files {pattern!r}: expected a name or pattern; '**' stands alone between slashes"))
+            continue
+        if not found:
+            issues.append(Issue(card, f"files {pattern!r}: {_absence(folder / pattern, folder)}"))
+        for path in sorted(found, key=lambda path: as_counted(str(path))):
             name = path.relative_to(folder).as_posix()
             try:
+                check_name(name)
+                if not path.is_file():
+                    raise MalformedError(f"files {name!r}: {_absence(path, folder)}")
                 _check_inside(folder, path, name)
             except MalformedError as error:
                 issues.append(Issue(card, error.text))
@@ -96,9 +106,41 @@ def find_file(folder: Path, name: str, key: str) -> Path:
     if not _stays_inside(name):
         raise MalformedError(f"{key} {name!r}: {_BELOW}")
     if not path.is_file():
-        raise MalformedError(f"{key} {name!r}: there is no such file in {folder}; correct the name")
+        raise MalformedError(f"{key} {name!r}: {_absence(path, folder)}")
     _check_inside(folder, path, name)
     return path
+
+
+def _searching(pattern: str) -> str:
+    """Return a pattern that finds links to nothing as well: a plain name after a pattern would leave them out."""
+    above, _, last = pattern.rpartition("/")
+    plain = last[:1] not in ("", ".", "!") and not re.search(r"[*?\[]", last)
+    return f"{above}/[{last[0]}]{last[1:]}" if plain and re.search(r"[*?\[]", above) else pattern
+
+
+def check_name(name: str) -> None:
+    """Raise a MalformedError if a file's name cannot be shown, or kept in a record: it is not UTF-8, for instance."""
+    shown = printable(name)
+    if shown != name:
+        text = "its name is not UTF-8 or has characters that are not shown; rename it"
+        raise MalformedError(f"files '{shown}': {text}")
+
+
+def _absence(path: Path, folder: Path) -> str:
+    """Return why there is no file to read at a path."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "is a link in a loop; put the file itself there"
+        if os.path.lexists(path):
+            return "is a link to nothing; put the file itself there"
+        return f"there is no such file in {folder}; correct the name or pattern"
+    except ValueError:  # a null byte
+        return f"there is no such file in {folder}; correct the name or pattern"
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFREG: "no folder"}
+    kind = kinds.get(stat.S_IFMT(mode), "a device")
+    return f"is {kind}; expected a file: take it out of the folder, or correct the name or pattern"
 
 
 def _check_inside(folder: Path, path: Path, name: str) -> None:

@@ -22,9 +22,12 @@ from tsadbench.datasets.reading.parquet import open_parquet
 from tsadbench.datasets.reading.text import MalformedError, first_lines
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.progress import progress
 from tsadbench.utils.toml import line_of
+
+_LONGEST_DESCRIPTION = 2**24
 
 
 def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
@@ -158,11 +161,13 @@ class _CardReader:
         if self._card.description is None:
             return ""
         try:
-            return find_file(self._path.parent, self._card.description, "description").read_text(encoding="utf-8")
+            return read_text(find_file(self._path.parent, self._card.description, "description"), _LONGEST_DESCRIPTION)
         except MalformedError as error:
             self._report(self._path.name, error.text)
-        except (OSError, UnicodeDecodeError):
+        except UnicodeDecodeError:
             self._report(self._card.description, "expected a text in UTF-8; save it so")
+        except OSError as error:
+            self._report(self._card.description, f"cannot be read ({error.strerror or error})")
         return ""
 
     def _prior(self) -> Prior | None:

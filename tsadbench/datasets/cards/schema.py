@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tsadbench.base.file_format import FileFormat, encoding_fault, separates, time_format_fault
+from tsadbench.base.file_format import LAST_HEADER_LINE, FileFormat, encoding_fault, separates, time_format_fault
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.toml import TABLE, read_toml
 
@@ -43,7 +43,7 @@ class WrittenAs(_Table):
     separator: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
-    header_line: Annotated[int, Field(ge=1)] | Literal["search"] | None = None
+    header_line: Annotated[int, Field(ge=1, le=LAST_HEADER_LINE)] | Literal["search"] | None = None
     remove_prefix: str | None = None
 
     @field_validator("encoding")
