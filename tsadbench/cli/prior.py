@@ -68,8 +68,9 @@ def extract(
     from tsadbench.priors.extract import Request
     from tsadbench.priors.extract import extract as ask
     from tsadbench.priors.questions import Cache
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.atomic_files import require_not_read, write_file
 
+    require_not_read(out, [*system, *(Path(file) for file in (sensors, dataset) if file is not None)])
     request = Request(
         sensors=load_sensors(dataset, sensors, data),
         documents=read_documents(system),
@@ -174,8 +175,9 @@ def perturb(
     """Write a prior that is worse on purpose, to measure what a correct one is worth."""
     from tsadbench.cli.actions.loading import load_prior, load_sensors
     from tsadbench.priors.perturb import perturbed
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.atomic_files import require_not_read, write_file
 
+    require_not_read(out, [Path(prior), *([Path(dataset)] if dataset else [])])
     loaded = load_prior(prior)
     sensors = load_sensors(dataset, None, data) if dataset else loaded.sensors
     ends = dict.fromkeys(end for edge in loaded.edges for end in (edge.source, edge.target))
@@ -213,10 +215,12 @@ def sensitivity(
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.run_store import Store
     from tsadbench.studies.prior_sensitivity import DATASETS, GRAPHS, measure, page
-    from tsadbench.utils.atomic_files import require_writable, write_file
+    from tsadbench.utils.atomic_files import require_not_read, require_writable, write_file
 
-    require_writable(write)
     names = dataset or DATASETS
+    for file in (write, write.with_suffix(".jsonl")):
+        require_not_read(file, map(Path, names))
+    require_writable(write)
     store = Store.create(out)
     options = DataOptions(directory=data)
     results = [

@@ -54,10 +54,14 @@ def score(
     """
     from tsadbench.cli.actions.score import STANDARD_INPUT, checked_format, new_layout, note, score_files, score_stream
     from tsadbench.serving import load_model
+    from tsadbench.utils.atomic_files import require_not_read
     from tsadbench.utils.threads import limit_threads
 
     streamed = follow or STANDARD_INPUT in files
     form = checked_format(files, streamed=streamed, idle=idle, out=out, form=form)
+    require_not_read(
+        1 if out is None else out, [model, *(0 if file == STANDARD_INPUT else Path(file) for file in files)]
+    )
     loaded = load_model(model, detector=detector, device=device, allow_changed_code=allow_changed_code)
     limit_threads(threads)
     note(loaded.notes, model)

@@ -17,7 +17,7 @@ from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.sandbox import Box, Limits
-from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, model_bytes, require_finite
+from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
 from tsadbench.utils.code_fingerprint import code_fingerprint
@@ -74,6 +74,7 @@ def fit_model(
     """
     require_packages()
     require_writable(Path(out))
+    _require_new_or_model(Path(out))
     options = data or DataOptions()
     request = RunRequest(
         detectors=[detector],
@@ -121,6 +122,12 @@ def fit_model(
         )
     write_file(Path(out), content)
     return model
+
+
+def _require_new_or_model(out: Path) -> None:
+    """Raise a UsageError rather than overwrite what is no model: a card, its data, a detector's file."""
+    if out.is_file() and out.stat().st_size and not is_model(out):
+        raise UsageError(f"{out}: exists and is no model; remove it, or choose another file to write")
 
 
 def _only_episode(plan: Plan) -> Episode:

@@ -20,7 +20,7 @@ from tsadbench.base.detector import Detector
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series
-from tsadbench.base.serialization.archive import pack, unpack
+from tsadbench.base.serialization.archive import MAGIC, pack, unpack
 from tsadbench.base.serialization.parts import from_parts
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.provenance import adapted_versions, library_versions
@@ -176,6 +176,12 @@ def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:
 def checksums(parts: Mapping[str, bytes]) -> dict[str, str]:
     """Return the SHA-256 of each part."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
+
+
+def is_model(file: Path) -> bool:
+    """Whether a file begins as models do."""
+    with file.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
 
 
 def load_model(

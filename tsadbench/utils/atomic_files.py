@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -54,6 +56,27 @@ def require_writable(file: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not os.access(file if file.exists() else file.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
+    """Raise a UsageError if a file is to be written that is also read, before it is opened and its content is lost.
+
+    Parameters
+    ----------
+    written
+        The file, or the descriptor of an open one. One that does not exist yet is nobody's input.
+    read
+        Files, or descriptors of open ones. It does not matter by which path or link they are named.
+    """
+    try:
+        target = os.stat(written)
+    except OSError:
+        return
+    for one in read if stat.S_ISREG(target.st_mode) else ():
+        with contextlib.suppress(OSError):  # whoever reads it says what is wrong
+            if os.path.samestat(os.stat(one), target):
+                name = written if isinstance(written, Path) else "standard output"
+                raise UsageError(f"{name}: the same file is read; choose another one to write")
 
 
 def open_text(file: Path) -> TextIO:

@@ -56,7 +56,9 @@ def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple
     except FileNotFoundError:
         issues.append(Issue(str(path), f"there is no such file; {advice}"))
     except OSError as error:
-        issues.append(Issue(str(path), f"cannot be read ({error.strerror or error}); check the path and its permissions"))
+        issues.append(
+            Issue(str(path), f"cannot be read ({error.strerror or error}); check the path and its permissions")
+        )
     except UnicodeDecodeError:
         issues.append(Issue(path.name, "expected UTF-8; save the file in that encoding"))
     except tomllib.TOMLDecodeError as error:

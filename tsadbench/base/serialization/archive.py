@@ -13,7 +13,7 @@ from tsadbench.errors import ModelFileError
 _COMMENT = "tsadbench model, SHA-256 of the bytes before this line: "
 _ENDING = re.compile(re.escape(_COMMENT).encode() + rb"([0-9a-f]{64})")
 _ENDING_BYTES = len(_COMMENT) + 64
-_MAGIC = b"PK\x03\x04"
+MAGIC = b"PK\x03\x04"
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:
@@ -35,7 +35,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
     ModelFileError
         If it is another kind of file, is truncated, or was changed.
     """
-    if not content.startswith(_MAGIC):
+    if not content.startswith(MAGIC):
         raise ModelFileError("it is no model: expected a file that tsadbench fit has written")
     ending = _ENDING.fullmatch(content[-_ENDING_BYTES:])
     if ending is None:

@@ -75,7 +75,9 @@ def find_files(
         try:
             found = [path for path in folder.glob(_searching(pattern)) if not path.is_dir()]
         except (ValueError, IndexError, NotImplementedError):
-            issues.append(Issue(card, f"files {pattern!r}: expected a name or pattern; '**' stands alone between slashes"))
+            issues.append(
+                Issue(card, f"files {pattern!r}: expected a name or pattern; '**' stands alone between slashes")
+            )
             continue
         if not found:
             issues.append(Issue(card, f"files {pattern!r}: {_absence(folder / pattern, folder)}"))

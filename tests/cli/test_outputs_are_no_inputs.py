@@ -1,0 +1,94 @@
+"""No command overwrites what it reads, by whatever name it is given."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.german_plant import CARD, HEADER, lines
+from tsadbench import fit_model
+
+PRIOR = '[{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]'
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "card.toml").write_text(CARD)
+    (folder / "normal.csv").write_text("\n".join([HEADER, *lines(0, 200)]) + "\n")
+    (folder / "run.csv").write_text("\n".join([HEADER, *lines(1, 60, range(40, 50))]) + "\n")
+    fit_model("t2", str(folder / "card.toml"), folder / "t2.model")
+    return folder
+
+
+@pytest.fixture
+def plant(made, tmp_path) -> Path:
+    folder = tmp_path / "plant"
+    shutil.copytree(made, folder)
+    (folder / "prior.json").write_text(PRIOR)
+    (folder / "linked").symlink_to("run.csv")
+    os.link(folder / "run.csv", folder / "hard")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["run.csv", "linked", "hard", "../plant/run.csv", "t2.model"])
+@pytest.mark.parametrize("options", [(), ("--follow", "--idle", "1")])
+def test_score_does_not_write_onto_its_input(tsadbench, plant, name, options):
+    before = {file: file.read_bytes() for file in plant.iterdir()}
+    done = tsadbench("score", plant / "t2.model", plant / "run.csv", *options, "--out", plant / name)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+    assert "the same file is read" in done.err
+    assert {file: file.read_bytes() for file in plant.iterdir()} == before
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("redirect", ["score t2.model - --out run.csv < run.csv", "score t2.model run.csv >> hard"])
+def test_nor_by_a_redirection(plant, redirect):
+    before = (plant / "run.csv").read_bytes()
+    command = f"{sys.executable} -m tsadbench {redirect}"
+    done = subprocess.run(["sh", "-c", command], cwd=plant, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the same file is read" in done.stderr
+    assert (plant / "run.csv").read_bytes() == before
+
+
+def test_other_files_devices_and_old_answers_are_written(tsadbench, plant):
+    (plant / "answers.csv").write_text("old")
+    for out in (plant / "answers.csv", plant / "new.csv", Path("/dev/null")):
+        assert tsadbench("score", plant / "t2.model", plant / "run.csv", "--out", out).code == 0
+    assert (plant / "answers.csv").read_bytes() == (plant / "new.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["card.toml", "normal.csv", "prior.json", "linked"])
+def test_fit_overwrites_models_alone(tsadbench, plant, name):
+    before = (plant / name).read_bytes()
+    done = tsadbench("fit", "-d", "t2", "--dataset", plant / "card.toml", "--out", plant / name)
+    assert done.code == 2
+    assert "exists and is no model" in done.err
+    assert (plant / name).read_bytes() == before
+    (plant / "empty").touch()
+    for kept in ("t2.model", "empty", "new.model"):
+        assert tsadbench("fit", "-d", "t2", "--dataset", plant / "card.toml", "--out", plant / kept).code == 0
+
+
+def test_priors_are_not_written_onto_what_they_are_made_from(tsadbench, plant):
+    (plant / "system.md").write_text("A pump.")
+    (plant / "sensors.txt").write_text("a\nb\n")
+    extract = ("prior", "extract", "--system", plant / "system.md", "--sensors", plant / "sensors.txt", "--offline")
+    for arguments, out in (
+        (extract, "system.md"),
+        (extract, "sensors.txt"),
+        (("prior", "perturb", plant / "prior.json", "--drop", "0.5"), "prior.json"),
+        (("prior", "sensitivity", "--dataset", plant / "card.toml"), "card.toml"),
+    ):
+        before = (plant / out).read_bytes()
+        option = "--write" if "sensitivity" in arguments else "--out"
+        done = tsadbench(*arguments, option, plant / out)
+        assert (done.code, "the same file is read" in done.err) == (2, True), done.err
+        assert (plant / out).read_bytes() == before
