@@ -106,6 +106,14 @@ def test_marks_are_alike_below_one_legend():
     assert names == ["a", "◇ a"]
 
 
+def test_a_row_that_failed_is_neither_sealed_nor_guarded():
+    failed = replace(guarded("b", reason="no box was opened", status="error"), reason="it broke")
+    board = board_of(sealed("a"), failed)
+    assert "All rows ran sealed by the kernel." in legend(board.rows)
+    assert "◇" not in board.to_markdown()
+    assert "sealed" not in legend(board_of(failed).rows)
+
+
 def test_rows_without_a_reason_say_what_that_means():
     assert "from before boxes were sealed" in legend(board_of(record("old")).rows)
 

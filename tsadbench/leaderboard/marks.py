@@ -33,7 +33,7 @@ _MEANING = (
     "guarded, not sealed by the kernel: an audit hook kept labels and test rows from the detector, which stops "
     "mistakes, not code that means to get round it"
 )
-_NO_REASON = "the records name no reason: they are from before boxes were sealed, or no box was started"
+_NO_REASON = "their records are from before boxes were sealed"
 
 
 def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
@@ -53,15 +53,15 @@ def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
         (INCOMPLETE, not row.complete, "left rows without a score: they count as the worst case; out of the ranking"),
         (UNFORGETTING, not row.forgets, f"does not forget, out of the ranking; {replay_text(row.replay)}"),
         (UNCALIBRATED, not row.calibrated, f"training scores of another size; {replay_text(row.replay)}"),
-        (GUARDED, mixed and row.seal == "guarded", f"guarded: {_reasons([row]) or _NO_REASON}"),
+        (GUARDED, mixed and row.ok and row.seal == "guarded", f"guarded: {_reasons([row]) or _NO_REASON}"),
         (STORED, row.stored, "made earlier"),
     ]
     return {mark: meaning for mark, applies, meaning in marks if applies}
 
 
 def mixed_seals(rows: Sequence[Row]) -> bool:
-    """Whether some of the rows ran sealed and others guarded."""
-    return len({row.seal for row in rows}) > 1
+    """Whether some of the rows that have numbers ran sealed and others guarded."""
+    return len({row.seal for row in rows if row.ok}) > 1
 
 
 def replay_text(replay: Replay | None) -> str:
@@ -89,10 +89,11 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
     if origins := dict.fromkeys(_origin(row) for row in rows if row.stored):
         yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
-    if guarded := [row for row in rows if row.seal == "guarded"]:
+    ran = [row for row in rows if row.ok]
+    if guarded := [row for row in ran if row.seal == "guarded"]:
         yield f"{GUARDED if mixed_seals(rows) else 'All rows ran'} {_MEANING} ({_reasons(guarded) or _NO_REASON})."
-    else:
-        reasons = _reasons(rows)
+    elif ran:
+        reasons = _reasons(ran)
         yield f"{_SEALED}{f' ({reasons})' if reasons else ''}."
 
 

@@ -130,8 +130,7 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
         except StoreError as error:
             yield Judged(trial, None, "cannot be judged", str(error))
             continue
-        judged_invalid = record.status == "invalid" and store.has_scores(record.trial)
-        if record.status != "ok" and not judged_invalid:
+        if not _may_be_judged(record, store):
             continue
         try:
             now = judge.again(record, store)
@@ -209,14 +208,19 @@ def judge_smoothed(
     for done, record in enumerate(records):
         progress(done, len(records))
         try:
-            has_scores = record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
-            found.append(judge.again(record, store, rows) if has_scores else replace(record, smoothing=rows))
+            again = _may_be_judged(record, store)
+            found.append(judge.again(record, store, rows) if again else replace(record, smoothing=rows))
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)
             left_out.setdefault(_row(record), str(error))
     kept = tuple(record for record in found if _row(record) not in left_out)
     return kept, {f"{label} ({dataset}, {protocol})": why for (dataset, protocol, label), why in left_out.items()}
+
+
+def _may_be_judged(record: Record, store: Store) -> bool:
+    """Whether a trial has scores: it is ok, or the judge called it invalid."""
+    return record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
 
 
 def _row(record: Record) -> tuple[str, str, str]:

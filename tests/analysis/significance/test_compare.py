@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score
 import tsadbench as package
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
-from tsadbench.analysis.significance import Contender
+from tsadbench.analysis.significance import ComparedDetector
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -364,7 +364,9 @@ class TestFormats:
             recordings=units,
             sessions={unit: (unit,) for unit in units.index},
             inference=infer(units),
-            contenders=tuple(Contender(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty),
+            contenders=tuple(
+                ComparedDetector(label=name, seeds=(0,), status="ok", failed=(), metrics={}) for name in nasty
+            ),
             titles={"auprc": "AUPRC"},
         )
         draw(found, tmp_path / "names.svg")

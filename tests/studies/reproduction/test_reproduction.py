@@ -13,7 +13,7 @@ from tsadbench import Leaderboard
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.registry import load_detector
-from tsadbench.studies.reproduction.comparison import Cell, compare, pooled, to_csv, to_markdown
+from tsadbench.studies.reproduction.comparison import Cell, beside_paper, pooled, to_csv, to_markdown
 from tsadbench.studies.reproduction.explanations import explanation_of, explanations
 from tsadbench.studies.reproduction.page import page, unexplained
 from tsadbench.studies.reproduction.paper import TABLES, contradictions, labels, published
@@ -82,7 +82,7 @@ def test_a_table_shows_ours_the_papers_difference_and_verdict():
         *(record("dprgm", seed, auroc=value, auprc=0.9) for seed, value in enumerate((0.72, 0.73))),
         record("dprgm[backbone=gcn]", status="error"),
     )
-    compared = compare(table, rows)
+    compared = beside_paper(table, rows)
     text = to_markdown(table, compared)
     assert "| overall | SAGE | `dprgm` |" in text
     assert ".7250(.0071) [.7261(.0115)] -.0011 =" in text

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.analysis.curves import average_precision
+from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.recording import Recording
 from tsadbench.base.scores import worst_case
 from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import DataError
@@ -41,7 +41,7 @@ def predictors(data: LabelledDataset, one_liners: Mapping[str, Sequence[FloatArr
     truth = data.labels.rows
     every = {
         "position": position_scores(truth, _sessions(data.dataset)),
-        "time": [_elapsed(recording) for recording in data.dataset.test],
+        "time": [elapsed(recording) for recording in data.dataset.test],
         **one_liners,
     }
     return tuple(_predictor(name, scores, truth) for name, scores in every.items())
@@ -94,13 +94,6 @@ def _sessions(dataset: Dataset) -> Mapping[str, str]:
     names = [recording.id for recording in dataset.test]
     sessions = sessions_of(dataset)
     return sessions if len({sessions[name] for name in names}) > 1 else {name: name for name in names}
-
-
-def _elapsed(recording: Recording) -> FloatArray:
-    """Return the seconds since the recording's first row; row numbers if it has no time."""
-    if recording.time is None:
-        return np.arange(recording.n_rows, dtype=np.float64)
-    return np.asarray(recording.time - recording.time[0], dtype=np.float64)
 
 
 def _predictor(name: str, scores: Sequence[FloatArray], truth: Mapping[str, BoolArray]) -> Predictor:

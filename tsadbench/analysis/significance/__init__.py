@@ -2,6 +2,6 @@
 
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import Inference, infer
-from tsadbench.analysis.significance.per_recording import Contender
+from tsadbench.analysis.significance.per_recording import ComparedDetector
 
-__all__ = ["Comparison", "Contender", "Inference", "infer"]
+__all__ = ["ComparedDetector", "Comparison", "Inference", "infer"]

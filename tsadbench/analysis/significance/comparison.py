@@ -12,7 +12,7 @@ import pandas as pd
 
 from tsadbench.analysis.significance.inference import Inference, p_value
 from tsadbench.analysis.significance.pairs import EFFECT, Pair
-from tsadbench.analysis.significance.per_recording import Contender
+from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
 from tsadbench.utils.markdown import number, optional_number, table_lines
 
@@ -60,7 +60,7 @@ class Comparison:
     recordings: pd.DataFrame
     sessions: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str]
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ComparedDetector, ...]
     inference: Inference
     titles: Mapping[str, str]
     notes: tuple[str, ...]
@@ -180,7 +180,7 @@ def _flat(pair: Pair) -> dict[str, str | int | float | None]:
 
 
 def _detectors_table(
-    contenders: Sequence[Contender], inference: Inference, tested: Metric, titles: Mapping[str, str]
+    contenders: Sequence[ComparedDetector], inference: Inference, tested: Metric, titles: Mapping[str, str]
 ) -> Table:
     """Return a row per detector: the tested metric, and the others to describe."""
     others = [name for name in titles if name != tested.name]
@@ -188,7 +188,7 @@ def _detectors_table(
     return "Detectors", header, [_detector(contender, inference, others) for contender in contenders]
 
 
-def _detector(contender: Contender, inference: Inference, others: Sequence[str]) -> list[str]:
+def _detector(contender: ComparedDetector, inference: Inference, others: Sequence[str]) -> list[str]:
     label, n_seeds = contender.label, len(contender.seeds)
     if contender.failed:
         return [label, f"{contender.status} in {len(contender.failed)} of {n_seeds}", *["-"] * (3 + len(others))]

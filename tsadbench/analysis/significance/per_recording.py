@@ -21,7 +21,7 @@ _DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class ComparedDetector:
     """One detector of a comparison.
 
     Parameters
@@ -76,10 +76,10 @@ class Judged:
             return f"none of its evaluated rows is {'anomalous' if n_anomalous == 0 else 'normal'}"
         return "the metric is undefined on it"
 
-    def contender(self, row: Row, metrics: Sequence[str], units: Sequence[str]) -> Contender:
+    def contender(self, row: Row, metrics: Sequence[str], units: Sequence[str]) -> ComparedDetector:
         """Return a detector of the comparison: its trials, and its mean over units of every metric."""
         means = {name: self.values(name, units)[row.label].to_numpy().mean() for name in metrics} if row.ok else {}
-        return Contender(
+        return ComparedDetector(
             label=row.label,
             seeds=row.seeds,
             status=row.status,

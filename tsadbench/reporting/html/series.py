@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.html.compact import Buckets, packed, packed_shares
@@ -61,7 +62,7 @@ def _recording(
         "thinned": not buckets.whole,
         "splits": [split for split, members in data.dataset.splits.items() if recording.id in members],
         "timed": recording.time is not None,
-        "time": packed(_seconds(recording)[buckets.rows()]),
+        "time": packed(elapsed(recording)[buckets.rows()]),
         "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
         "evaluated": _spans(recording, buckets.runs(next(iter(scored.values())).evaluated)) if scored else [],
         "sensors": [packed(buckets.envelope(values)) for values in recording.values.T],
@@ -89,23 +90,15 @@ def _heat_map(contributions: FloatArray, recording: Recording, n_buckets: int) -
     largest = float(highest.max())
     shares = np.sqrt(highest / largest) if largest > 0 else highest
     return {
-        "time": packed(_seconds(recording)[buckets.starts]),
+        "time": packed(elapsed(recording)[buckets.starts]),
         "largest": largest,
         "shares": packed_shares(shares.T),
     }
 
 
-def _seconds(recording: Recording) -> FloatArray:
-    """Return seconds since the first row; row numbers if the recording has no time."""
-    if recording.time is None:
-        return np.arange(recording.n_rows, dtype=np.float64)
-    seconds: FloatArray = recording.time - recording.time[0]
-    return seconds
-
-
 def _spans(recording: Recording, runs: list[list[int]]) -> list[JsonValue]:
     """Return runs of rows as spans of the time axis, each from its first row to the one after its last."""
-    seconds = _seconds(recording)
+    seconds = elapsed(recording)
     step = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 1.0
     ends = np.append(seconds, seconds[-1] + step)
     return [[float(ends[first]), float(min(ends[end], seconds[end - 1] + step))] for first, end in runs]

@@ -95,7 +95,7 @@ def pooled(ours: Summary, paper: Summary) -> float:
     return math.sqrt(((ours.std or 0.0) ** 2 + (paper.std or 0.0) ** 2) / 2)
 
 
-def compare(table: Table, rows: Mapping[tuple[str, str], Row]) -> list[ComparedRow]:
+def beside_paper(table: Table, rows: Mapping[tuple[str, str], Row]) -> list[ComparedRow]:
     """Return the table's rows, split by split.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from tsadbench.studies.reproduction import reading
-from tsadbench.studies.reproduction.comparison import ComparedRow, compare, to_markdown
+from tsadbench.studies.reproduction.comparison import ComparedRow, beside_paper, to_markdown
 from tsadbench.studies.reproduction.explanations import explanation_of
 from tsadbench.studies.reproduction.paper import PROTOCOL, SEEDS, TABLES, Table, contradictions, labels
 from tsadbench.utils.markdown import number, table_lines
@@ -33,7 +33,7 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
     operating_points
         The output of ``operating_points.py``.
     """
-    compared = {table: compare(table, published) for table in TABLES}
+    compared = {table: beside_paper(table, published) for table in TABLES}
     shown = [label for label in labels() if not label.startswith("dprgm[")]
     row = published.get(("dprgm", "overall"))
     best = reading.best_floors(published, "overall")
@@ -59,7 +59,7 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
 
 def unexplained(published: reading.Rows) -> list[str]:
     """Return the labels of rows that are off without an explanation."""
-    off = {row.method.label for table in TABLES for row in compare(table, published) if row.off}
+    off = {row.method.label for table in TABLES for row in beside_paper(table, published) if row.off}
     return sorted(label for label in off if explanation_of(label) is None)
 
 

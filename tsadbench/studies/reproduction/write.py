@@ -10,7 +10,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_records
-from tsadbench.studies.reproduction.comparison import compare, to_csv, to_markdown
+from tsadbench.studies.reproduction.comparison import beside_paper, to_csv, to_markdown
 from tsadbench.studies.reproduction.figures import draw
 from tsadbench.studies.reproduction.page import page, unexplained
 from tsadbench.studies.reproduction.paper import TABLES
@@ -49,7 +49,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
     if skab := _shipped("skab"):
         texts[docs / "skab-leaderboard.md"] = repository_page(skab)
     for table in TABLES:
-        compared = compare(table, rows)
+        compared = beside_paper(table, rows)
         texts[tables / f"{table.file}.csv"] = to_csv(compared)
         texts[tables / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, compared)}"
     texts[tables / RECORDS] = "".join(f"{line}\n" for lines in board.record_lines().values() for line in lines)
@@ -57,7 +57,7 @@ def write(records: Sequence[Record], docs: Path, tables: Path) -> tuple[list[Pat
         write_file(file, text)
     figures = [docs / "reproduction" / f"{table.file}.svg" for table in TABLES]
     for table, figure in zip(TABLES, figures, strict=True):
-        draw(table, compare(table, rows), figure)
+        draw(table, beside_paper(table, rows), figure)
     return [*texts, *figures], unexplained(rows)
 
 
