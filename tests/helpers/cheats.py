@@ -721,6 +721,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
 # One fault that inevitably breaks two promises.
 ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
     KnowsNames: {"same-in-box": "recordings have other names in the box"},
+    ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},
     ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
     Delays: {"every-row": "the first rows answer for none"},
     EarlyAlignment: {

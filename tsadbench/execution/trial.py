@@ -12,12 +12,14 @@ import numpy as np
 
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.protocol import Episode, Judgement, Scored
+from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest, parameter_values
 from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.replay import Audit, Copies, combined, may_fork
 from tsadbench.execution.score_arrays import contribution_name, named_scores
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
@@ -52,6 +54,10 @@ class Outcome:
 Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
+# Each needs a process of its own to score again: a protocol with many small episodes would take twice as long.
+_MOST_AUDITED = 3
+
+
 class _TrialProgress:
     """Partial results of a trial, kept even if it fails."""
 
@@ -62,6 +68,7 @@ class _TrialProgress:
         self.contributions: dict[str, Float32Array] = {}
         self.log = ""
         self.training: list[EpisodeTraining] = []
+        self.replays: list[Replay] = []
         self.seals: list[tuple[Seal, str]] = []
 
     @property
@@ -69,10 +76,17 @@ class _TrialProgress:
         """How well the boxes of all episodes were closed: as the worst of them."""
         return min(self.seals, default=("guarded", "no box was opened"))  # "guarded" < "sealed"
 
-    def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
-        """Gather the scores of one episode from a box whose detector is fitted; test recordings cross in this order."""
+    def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> float:
+        """Gather the scores of one episode from a box whose detector is fitted; test recordings cross in this order.
+
+        Returns
+        -------
+        float
+            How many seconds the scores of the test recordings took.
+        """
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
+        before = box.costs.score_seconds
         test: dict[int, FloatArray] = {}
         contributed: dict[int, Float32Array] = {}
         for i in order:
@@ -84,6 +98,12 @@ class _TrialProgress:
         fixed_threshold = self.trial.contender.traits.fixed_threshold
         scores = tuple(test[i] for i in range(len(episode.test)))
         self.scored.append(Scored(episode, train, scores, fixed_threshold, calibration))
+        return box.costs.score_seconds - before
+
+    def settle(self, box: Box) -> None:
+        """Take over what an episode's box has used, and what its detector printed."""
+        self.costs.add(box.costs)
+        self.log += box.log()
 
 
 def run_trial(
@@ -147,48 +167,88 @@ def _run_together(
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
     failure: BoxFailure | None = None
     try:
+        audited = _audited(plan, secret)
         for number, episode in enumerate(plan.episodes):
             disguise = Crossing(plan.data.dataset.sensors, secret, number)
-            _score_episode(episode, plan, all_progress, disguise, limits, listener)
+            work = _Work(episode, plan, disguise, limits, audited=number in audited)
+            _score_episode(work, all_progress, listener)
     except BoxFailure as broken:
         failure = broken
     return tuple(_outcome(progress, plan, failure, started, trials, secret) for progress in all_progress)
 
 
-def _score_episode(
-    episode: Episode,
-    plan: Plan,
-    all_progress: Sequence[_TrialProgress],
-    crossing: Crossing,
-    limits: Limits,
-    listener: Listener | None,
-) -> None:
-    dataset = plan.data.dataset
-    first = all_progress[0].trial
-    box = Box(
-        first.contender.seeded(first.seed),
-        threads=first.threads,
-        crossing=crossing,
-        limits=limits,
-        listener=listener,
-        forbidden=() if dataset.folder is None else (dataset.folder,),
-    )
-    order = crossing.order(len(episode.test))
-    with box:
+def _audited(plan: Plan, secret: str) -> frozenset[int]:
+    """Return the numbers of the episodes whose scores are replayed: a few, which no detector can guess."""
+    everything = range(len(plan.episodes))
+    drawn = Crossing(None, secret).generator("audited").permutation(everything)
+    return frozenset(int(number) for number in drawn[:_MOST_AUDITED])
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An episode of a trial, and how it is to be done."""
+
+    episode: Episode
+    plan: Plan
+    crossing: Crossing
+    limits: Limits
+    audited: bool
+
+    def box(self, trial: Trial, listener: Listener | None = None) -> Box:
+        """Return a new box for a trial."""
+        folder = self.plan.data.dataset.folder
+        return Box(
+            trial.contender.seeded(trial.seed),
+            threads=trial.threads,
+            crossing=self.crossing,
+            limits=self.limits,
+            listener=listener,
+            forbidden=() if folder is None else (folder,),
+        )
+
+    def copies(self, box: Box, trials: Sequence[Trial]) -> Copies:
+        """Return copies of a box's detector, one for each of the trials that it serves."""
+        first = trials[0]
+        return Copies(
+            box,
+            lambda: self.box(first),
+            self.episode.train,
+            n_copies=len(trials),
+            may_fork=may_fork(first.contender.construction, first.threads),
+            adaptive=first.contender.traits.adaptive,
+            audited=self.audited,
+        )
+
+    def replay(self, copies: Copies, progress: _TrialProgress, seconds: float) -> None:
+        """Have a copy score rows of the episode again that took so many seconds."""
+        contender = progress.trial.contender
+        with copies.take(contender.scoring) as copy:
+            audit = Audit(copy, copies.how, contender.traits, self.crossing, progress.scored[-1], seconds)
+            progress.replays.append(audit.run())
+
+
+def _score_episode(work: _Work, all_progress: Sequence[_TrialProgress], listener: Listener | None) -> None:
+    episode = work.episode
+    trials = [progress.trial for progress in all_progress]
+    order = work.crossing.order(len(episode.test))
+    unsettled = list(all_progress)
+    with work.box(trials[0], listener) as box:
         for progress in all_progress:
             progress.seals.append((box.seal, box.seal_reason))
         try:
             training = EpisodeTraining(episode.id, box.fit(episode.train))
-            for progress in all_progress:
-                progress.training.append(training)
-                box.set_parameters(progress.trial.contender.scoring)
-                progress.score(box, episode, order, contributions=plan.contributions)
-                if progress is not all_progress[-1]:
-                    progress.costs.add(box.costs)
+            with work.copies(box, trials) as copies:
+                for progress in all_progress:
+                    progress.training.append(training)
+                    box.set_parameters(progress.trial.contender.scoring)
+                    seconds = progress.score(box, episode, order, contributions=work.plan.contributions)
+                    progress.settle(box)
+                    unsettled.remove(progress)
+                    if work.audited:
+                        work.replay(copies, progress, seconds)
         finally:
-            all_progress[-1].costs.add(box.costs)
-            for progress in all_progress:
-                progress.log += box.log()
+            for progress in unsettled:
+                progress.settle(box)
 
 
 def _outcome(
@@ -249,6 +309,7 @@ def _record(
         note=cls.note if issubclass(cls, AdaptedDetector) else "",
         training=tuple(one for one in progress.training if one.facts),
         protocol_version=plan.protocol.version,
+        replay=combined(progress.replays) if failure is None else None,
         seal=seal,
         seal_reason=seal_reason,
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +17,22 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
-from tsadbench.sandbox.boxed_process import BoxedProcess
+from tsadbench.sandbox.boxed_process import BoxedProcess, Costs
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.framing import packed
-from tsadbench.sandbox.launch import Launcher
+from tsadbench.sandbox.launch import Launcher, Process
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.replies import Constructed, Done, Fitted, HeldOutLoss, Learned
-from tsadbench.sandbox.wire import Array, Header
+from tsadbench.sandbox.meter import Meter
+from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Constructed, Done, Fitted, HeldOutLoss, Learned
+from tsadbench.sandbox.wire import Array, Header, receive_header
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import one_line
+
+# struct ucred of Linux: process, user, group.
+_CREDENTIALS = struct.Struct("3i")
+_KEPT_BY_FORKS = ("launcher", "box")
 
 
 class Box(BoxedProcess):
@@ -77,6 +86,7 @@ class Box(BoxedProcess):
             header: Header = {"kind": "construct", **self._surroundings}
             reply, _ = self._ask(header, [self._disguised(construction)], expected=Constructed)
             self.offers_contributions = reply.offers_contributions
+            self.scores_training_itself = reply.scores_training_itself
         except BaseException:
             self.close()
             raise
@@ -113,9 +123,19 @@ class Box(BoxedProcess):
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
         opaque = self._crossing.recording(recording, "score")
-        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(recording.n_rows,)])
+        scores = self._scored(opaque)
         self._count_scoring(recording.n_rows)
-        return self._checked(scores[0], (recording.n_rows,), "score")
+        return scores
+
+    def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
+        """Return the scores of some rows of a recording, under an id and a clock for this purpose; they cost nothing.
+
+        Parameters
+        ----------
+        recording, purpose, start, stop
+            As for `Crossing.recording`.
+        """
+        return self._scored(self._crossing.recording(recording, purpose, start, stop))
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
@@ -129,18 +149,57 @@ class Box(BoxedProcess):
         header, arrays = packed("held_out_loss", opaque)
         return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
 
-    def learned(self) -> dict[str, bytes]:
+    def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name.
+
+        Parameters
+        ----------
+        estimators
+            Whether it may hold scikit-learn's estimators, which take seconds to write.
 
         Raises
         ------
         ModelFileError
             If it cannot be kept in a file.
         """
-        reply, contents = self._exchange({"kind": "learned"}, (), Learned, ())
+        reply, contents = self._exchange({"kind": "learned", "estimators": estimators}, (), Learned, ())
         if reply.refused is not None:
             raise ModelFileError(one_line(reply.refused))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
+
+    def restore(self, parts: Mapping[str, bytes]) -> None:
+        """Restore what another box of the same construction had `learned`."""
+        contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+        self._ask({"kind": "restore", "parts": list(parts)}, contents, expected=Done)
+
+    def fork(self) -> Box:
+        """Return a copy of the box whose process is a fork of this one's; only on Linux.
+
+        The two share memory that the detector mapped to be shared: ask the copy for nothing before the last answer
+        of this box is there. It ends with this box.
+        """
+        ours, theirs = socket.socketpair()
+        ours.settimeout(self._process.sock.gettimeout())
+        # The kernel adds to what arrives which process sent it, by its id out here.
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with theirs:
+            self._ask({"kind": "fork"}, expected=Done, passed=theirs.fileno())
+        return _Fork(self, ours, self._sender(ours))
+
+    def _sender(self, sock: socket.socket) -> int:
+        """Return the id of the process that has written into a socket."""
+        while True:
+            self._watch()
+            with contextlib.suppress(TimeoutError):
+                _, ancillary, _, _ = sock.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+                if not ancillary:
+                    raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
+                pid, _, _ = _CREDENTIALS.unpack(ancillary[0][2])
+                return int(pid)
+
+    def _scored(self, opaque: Recording) -> FloatArray:
+        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(opaque.n_rows,)])
+        return self._checked(scores[0], (opaque.n_rows,), "score")
 
     def _disguised(self, construction: Construction) -> Array:
         """Return a construction as bytes, its sensors renamed."""
@@ -168,3 +227,31 @@ class Box(BoxedProcess):
             yield
         except ContractError as error:
             raise BoxFailure("invalid", str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _ForkedProcess(Process):
+    """A fork of a box's process; its folder belongs to that."""
+
+    def end(self) -> int:
+        """Close the socket and kill it: who asks for its exit code has not made it end."""
+        self.sock.close()
+        self.kill()
+        return 1
+
+
+class _Fork(Box):
+    """A box whose process is a fork of another's."""
+
+    def __init__(self, origin: Box, sock: socket.socket, pid: int) -> None:
+        vars(self).update(vars(origin))
+        self.costs, self._listener = Costs(), None
+        self._process = _ForkedProcess(pid, sock, *(getattr(origin._process, name) for name in _KEPT_BY_FORKS))
+        self._log = os.fdopen(os.dup(origin._log.fileno()), "rb")
+        self._watch, self._meter = self._limits.watch(pid, self._log), Meter(pid)
+        origin._watch.forked.add(pid)
+        try:
+            receive_header(sock, self._watch, max_bytes=MAX_REPLY_BYTES)  # it answers the request for it too
+        except (OSError, EOFError) as error:
+            self.close()
+            raise BoxFailure("error", f"{self._name}: a fork of its process does not answer") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Sequence
@@ -114,6 +115,7 @@ class BoxedProcess:
             self.close()
             reason = f"its box on {platform.node()} would be guarded, not sealed (--require-seal): {self.seal_reason}"
             raise BoxFailure("error", reason)
+        self._limits = limits
         self._watch = limits.watch(self._process.pid, self._log)
         self._meter = Meter(self._process.pid)
         # What the last request took.
@@ -172,19 +174,30 @@ class BoxedProcess:
         *,
         expected: type[Reply],
         shapes: Sequence[tuple[int, ...]] = (),
+        passed: int | None = None,
     ) -> tuple[Reply, list[FloatArray]]:
-        reply, results = self._exchange(header, arrays, expected, shapes)
+        reply, results = self._exchange(header, arrays, expected, shapes, passed)
         return reply, [array.astype(np.float64, copy=False) for array in results]
 
     def _exchange(
-        self, header: Header, arrays: Sequence[Array], expected: type[Reply], shapes: Sequence[tuple[int, ...]]
+        self,
+        header: Header,
+        arrays: Sequence[Array],
+        expected: type[Reply],
+        shapes: Sequence[tuple[int, ...]],
+        passed: int | None = None,
     ) -> tuple[Reply, list[Array]]:
-        """Send a request and return its answer; whatever else the box does is a `BoxFailure`."""
+        """Send a request, and a file descriptor if one is to be passed; return the answer.
+
+        Whatever else the box does is a `BoxFailure`.
+        """
         mark = secrets.token_hex(8)
         # Work can begin before the last byte has arrived: CPU time counts from the first.
         cpu_start = self._meter.cpu_seconds()
         try:
             send(self._process.sock, {**header, "request": mark}, arrays, self._watch)
+            if passed is not None:
+                socket.send_fds(self._process.sock, [b"f"], [passed])
             start = time.perf_counter()
             reply, results = self._answer(expected, mark, shapes)
             # The whole answer counts: a header that is sent early saves nothing.

@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TypeVar
 
@@ -93,7 +94,13 @@ class _Inside:
             limit_threads(self._threads)
             return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
         if kind == "learned":
-            return _learned(detector)
+            return _learned(detector, estimators=header["estimators"])
+        if kind == "restore":
+            self._detector = _restored(detector, dict(zip(header["parts"], arrays, strict=True)))
+            return {}, []
+        if kind == "fork":
+            self._fork()
+            return {}, []
         (recording,) = unpacked(header, arrays)
         work = detector.score if kind == "score" else detector.contributions
         return {}, _contiguous([self._working(lambda: work(recording))])
@@ -105,13 +112,31 @@ class _Inside:
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
         self._detector = construction.construct()
-        return {"offers_contributions": self._detector.offers_contributions()}
+        return {
+            "offers_contributions": self._detector.offers_contributions(),
+            "scores_training_itself": type(self._detector)._training_scores is not Detector._training_scores,
+        }
 
     def _surround(self, header: Header) -> None:
         """Take over the parent's import path and a number of threads."""
         sys.path[:] = header["path"]
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+
+    def _fork(self) -> None:
+        """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""
+        _, (fd,), _, _ = socket.recv_fds(self._sock, 1, 1)
+        box = os.getpid()
+        with warnings.catch_warnings():
+            # The only thread beside this one waits for the parent's end, if the detector keeps to its one thread.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            forked = os.fork()
+        if forked:
+            os.close(fd)
+            return
+        self._sock.close()
+        self._sock, self._lock = socket.socket(fileno=fd), threading.Lock()
+        threading.Thread(target=_end_with, args=(box,), daemon=True).start()
 
     def _working(self, work: Callable[[], T]) -> T:
         limit_threads(self._threads)
@@ -154,15 +179,21 @@ def _flush() -> None:
             stream.flush()
 
 
-def _learned(detector: Detector) -> tuple[Header, list[Array]]:
+def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:
     # It imports scikit-learn's forests, for which boxes that keep no model should not wait.
     from tsadbench.base.serialization.parts import to_parts
 
     try:
-        parts = to_parts(detector)
+        parts = to_parts(detector, estimators=estimators)
     except TsadbenchError as error:
         return {"refused": one_line(str(error))}, []
     return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+
+
+def _restored(detector: Detector, parts: Mapping[str, Array]) -> Detector:
+    from tsadbench.base.serialization.parts import from_parts
+
+    return from_parts(type(detector), {name: content.tobytes() for name, content in parts.items()}, {})
 
 
 def _failure(error: BaseException) -> Header:

@@ -48,6 +48,8 @@ _PASSED_ON = frozenset(
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
 # What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
 _LATE = {"torch": "torch._dynamo"}
+# By which each trial takes over what a detector has learned, for the replay audit.
+_OF_EVERY_TRIAL = ("safetensors.numpy", "tsadbench.base.serialization.parts")
 _START_SECONDS = 120.0
 _SERVER = """
 import sys
@@ -281,4 +283,4 @@ def import_path() -> list[str]:
 
 def _heavy_modules() -> list[str]:
     loaded = [name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY]
-    return sorted({*loaded, *(late for first, late in _LATE.items() if first in loaded)})
+    return sorted({*loaded, *(late for first, late in _LATE.items() if first in loaded), *_OF_EVERY_TRIAL})

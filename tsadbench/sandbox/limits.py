@@ -96,6 +96,8 @@ class Watch:
 
     def __init__(self, limits: Limits, pid: int, log: BinaryIO) -> None:
         self.peak_memory_mib = 0.0
+        # Copies of the process, which have watches of their own: the memory that they share would count again.
+        self.forked: set[int] = set()
         self._limits = limits
         self._pid = pid
         self._log = log
@@ -128,7 +130,7 @@ class Watch:
             self._check_memory(limit)
 
     def _check_memory(self, limit: float | None) -> None:
-        used = resident_mib(self._pid)
+        used = resident_mib(self._pid, self.forked)
         self.peak_memory_mib = max(self.peak_memory_mib, used)
         if limit is not None and used > limit:
             raise BoxFailure("memory", f"{used:.0f} MiB resident, more than {limit:g} MiB (--memory)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 
 import psutil
 
@@ -24,10 +25,12 @@ def kill_process_tree(pid: int) -> None:
             process.kill()
 
 
-def resident_mib(pid: int) -> float:
-    """Return the resident size of a process and its descendants, in MiB."""
+def resident_mib(pid: int, without: Collection[int] = ()) -> float:
+    """Return the resident size of a process and its descendants, in MiB, without those of these ids."""
     total = 0
     for process in process_tree(pid):
+        if process.pid in without:
+            continue
         with contextlib.suppress(psutil.Error):  # it has just ended
             total += process.memory_info().rss
     return total / 2**20

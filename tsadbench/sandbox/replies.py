@@ -54,6 +54,7 @@ class Constructed(Done):
     """The detector exists."""
 
     offers_contributions: bool
+    scores_training_itself: bool
 
 
 class Fitted(Done):

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
+from tsadbench.base.agreement import difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 
+from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
 from tsadbench.sandbox import Box, Construction, Crossing
@@ -128,18 +129,3 @@ class DetectorUnderTest:
 def _data_folders(decoy: str) -> list[Path]:
     named = os.environ.get("TSADBENCH_DATA")
     return [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]
-
-
-def difference(found: FloatArray, expected: FloatArray, *, exact: bool = False) -> tuple[int | None, float]:
-    """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
-
-    Differences up to 1e-5 of the scores' size (1 + median absolute score) are rounding, unless ``exact``; a row that
-    is scored in one and not in the other differs infinitely.
-    """
-    apart = np.abs(found - expected)
-    missing = np.isnan(found) != np.isnan(expected)
-    apart = np.where(missing, np.inf, np.where(np.isnan(apart), 0.0, apart))
-    present = expected[np.isfinite(expected)]
-    size = 0.0 if exact or not len(present) else 1e-5 * (1.0 + float(np.median(np.abs(present))))
-    rows = np.flatnonzero(apart > size)
-    return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))

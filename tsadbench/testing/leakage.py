@@ -11,12 +11,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tsadbench.base.agreement import difference
 from tsadbench.base.dataset import Labels
 from tsadbench.base.recording import Recording
 from tsadbench.sandbox import BoxFailure
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
-from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 group = Group("leakage")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tsadbench.base.agreement import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 
 group = Group("position")
 

@@ -9,10 +9,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from tsadbench.base.agreement import difference
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
-from tsadbench.testing.detector_under_test import DetectorUnderTest, difference
+from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import Parameter, parameters_of
 

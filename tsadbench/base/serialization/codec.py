@@ -48,7 +48,7 @@ class Encoded:
     estimators: dict[str, bytes] = field(default_factory=dict)
 
 
-def encode(value: object, owner: type) -> Encoded:
+def encode(value: object, owner: type, *, estimators: bool = True) -> Encoded:
     """Encode a value.
 
     Parameters
@@ -58,13 +58,15 @@ def encode(value: object, owner: type) -> Encoded:
         dictionaries and dataclasses of these.
     owner
         The detector's class. Dataclasses must belong to its package or to tsadbench.
+    estimators
+        Whether scikit-learn's estimators may occur: the library that writes them takes seconds to import.
 
     Raises
     ------
     ModelFileError
         If the value holds anything else; the message names its path.
     """
-    encoder = _Encoder(owner)
+    encoder = _Encoder(owner, estimators)
     try:
         tree = encoder.encode(value, "")
     except RecursionError as error:
@@ -96,8 +98,9 @@ def decode(encoded: Encoded, owner: type) -> object:
 
 
 class _Encoder:
-    def __init__(self, owner: type) -> None:
+    def __init__(self, owner: type, estimators: bool) -> None:
         self._owner = owner
+        self._may_hold_estimators = estimators
         self.arrays: dict[str, NDArray[np.generic]] = {}
         self.estimators: dict[str, bytes] = {}
 
@@ -119,7 +122,7 @@ class _Encoder:
             return self._array(cast("NDArray[np.generic]", value), path)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value, path)
-        if isinstance(value, BaseEstimator):
+        if isinstance(value, BaseEstimator) and self._may_hold_estimators:
             self.estimators[path] = dump_estimator(value, f"{self._owner.__name__}: {path}")
             return {"estimator": path}
         raise self._cannot(path, f"a {kind.__module__}.{kind.__qualname__}")

@@ -15,8 +15,15 @@ from tsadbench.utils.extras import extra
 _TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
 
 
-def to_parts(detector: Detector) -> dict[str, bytes]:
+def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]:
     """Return a fitted detector's parameters and learned state as parts, by name.
+
+    Parameters
+    ----------
+    detector
+        The detector.
+    estimators
+        Whether it may hold scikit-learn's estimators, which take long to write.
 
     Raises
     ------
@@ -26,7 +33,7 @@ def to_parts(detector: Detector) -> dict[str, bytes]:
         If safetensors or skops is not installed.
     """
     content = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
-    encoded = encode(content, type(detector))
+    encoded = encode(content, type(detector), estimators=estimators)
     return {
         _TREE: (json.dumps(encoded.tree, allow_nan=False) + "\n").encode(),
         _ARRAYS: _safetensors().save(encoded.arrays),

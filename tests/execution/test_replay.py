@@ -1,0 +1,183 @@
+"""Scores that do not repeat under another id, clock, order and cut are no scores; those that do are left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tests.helpers import cheats, replayed
+from tests.helpers.data import make_data
+from tests.helpers.plans import make_plan
+from tsadbench import Recording
+from tsadbench.base.agreement import difference, rounding
+from tsadbench.base.replay import Replay
+from tsadbench.execution.replay import MIN_ROWS, combined
+from tsadbench.execution.trial import run_trial, run_variants
+
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]
+# What is drawn for a replay follows from it.
+SECRET = "5" * 32
+# Of these, values behind another beginning differ by nature: what the row's number adds shows in the ranks.
+ONLY_RANKS = {"row", "rows so far", "seconds so far"}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(seed=3, n_rows=1200)
+
+
+def record_of(detector, data, **options):
+    plan = make_plan([detector], dataset=data, floors=False, seeds=1, **options)
+    return run_trial(plan.trials[0], plan, crossing=SECRET).record
+
+
+@pytest.mark.parametrize("what", replayed.ADDED)
+def test_whatever_else_decides_a_score_that_declares_its_memory_is_found(data, what):
+    record = record_of(replayed.Adds(what=what), data)
+    assert (record.status, record.replay, record.splits) == ("invalid", None, {})
+    assert "under another id and clock" in record.reason
+    assert any(f"recording '{one.id}'" in record.reason for one in (*data.dataset.test, *data.dataset.train))
+
+
+@pytest.mark.parametrize("what", replayed.ADDED)
+def test_whatever_else_decides_a_score_that_declares_nothing_is_found_or_marked(data, what):
+    record = record_of(replayed.AddsUnboundedly(what=what), data)
+    if what in ONLY_RANKS:
+        assert record.status == "ok", record.reason
+        assert record.replay.correlation < 0.9
+        assert not record.replay.forgets
+    else:
+        assert record.status == "invalid"
+        assert "under another id and clock" in record.reason
+
+
+@pytest.mark.parametrize("cls", cheats.HONEST)
+def test_honest_detectors_pass(data, cls):
+    record = record_of(cls(), data)
+    assert record.status == "ok", record.reason
+    assert record.replay.copy == "restored"
+    assert record.replay.rows >= MIN_ROWS
+    # A maximum of all rows so far may hang on how the recording began, as it says.
+    assert record.replay.forgets or cls is cheats.Causal
+    assert record.replay.calibrated
+    assert (record.replay.correlation is None) == (cls.traits.memory is not None and not cls.traits.adaptive)
+
+
+def test_a_change_by_a_thousandth_is_found(data):
+    record = record_of(replayed.Slightly(), data)
+    assert record.status == "invalid"
+
+
+def test_a_reason_names_the_row_both_scores_and_what_changed(data):
+    record = record_of(replayed.Adds(what="rows so far"), data)
+    assert record.reason.startswith("replay: row ")
+    for part in ("has a training score of", "in the whole recording, and scores", "by themselves", "the 0 rows before"):
+        assert part in record.reason
+
+
+def test_what_hides_within_rounding_shows_in_the_ranks(data):
+    record = record_of(replayed.HidesInSize(), data)
+    assert record.status == "ok", record.reason
+    assert not record.replay.forgets
+
+
+@pytest.mark.parametrize(
+    ("cls", "threads", "copy"),
+    [
+        (cheats.Honest, 1, "restored"),
+        (cheats.Honest, 2, "restored"),
+        (replayed.Unkept, 1, "forked"),
+        (replayed.Unkept, 2, "same process"),
+        (replayed.LearnsElsewhere, 1, "forked"),
+        (replayed.LearnsElsewhere, 2, "same process"),
+    ],
+)
+def test_the_copy_is_the_strongest_that_scores_as_the_first_does(data, cls, threads, copy):
+    record = record_of(cls(), data, threads=threads)
+    assert (record.status, record.replay.copy) == ("ok", copy), record.reason
+
+
+def test_a_fork_has_not_seen_what_the_first_has_scored(data):
+    assert record_of(replayed.Remembers(), data).status == "invalid"
+    # The same process has: this is why records say which it was.
+    in_same = record_of(replayed.Remembers(), data, threads=2)
+    assert (in_same.status, in_same.replay.copy) == ("ok", "same process")
+
+
+def test_training_scores_must_be_fresh_ones_unless_the_class_says_otherwise(data):
+    record = record_of(replayed.TrainsApart(), data)
+    assert record.status == "invalid"
+    assert "has a training score of" in record.reason
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 100.0])
+def test_ratios_of_training_scores_of_their_own_rule_are_recorded(data, factor):
+    replay = record_of(replayed.TrainsOpenly(factor=factor), data).replay
+    np.testing.assert_allclose([replay.median_ratio, replay.tail_ratio], factor)
+    assert replay.calibrated == (factor < 10)
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [("raise", "error", "not here"), ("leave", "error", "exit code 3"), ("hang", "timeout", "--timeout")],
+)
+def test_a_copy_that_fails_fails_the_trial(data, how, status, reason):
+    record = record_of(replayed.BreaksInCopies(how=how), data, timeout=20)
+    assert record.status == status
+    assert record.reason.startswith("when rows were scored again: ")
+    assert reason in record.reason
+    assert record.replay is None
+
+
+def test_a_trial_of_many_episodes_is_replayed_in_three(data):
+    record = record_of("distance", data, protocol="skab", settings=["skab.train_rows=400"])
+    assert record.status == "ok", record.reason
+    assert len(record.thresholds) == 3
+    assert record.replay.rows >= 3 * MIN_ROWS
+
+
+def test_each_variant_of_one_fit_is_replayed(data):
+    plan = make_plan(["distance"], dataset=data, floors=False)
+    first, second = run_variants([plan.trials[0]] * 2, plan)
+    assert first.record.replay.rows >= MIN_ROWS <= second.record.replay.rows
+
+
+def test_scores_are_the_same_under_the_same_secret_and_under_another(data):
+    plan = make_plan(["distance"], dataset=data, floors=False)
+    first = run_trial(plan.trials[0], plan)
+    for secret in (first.record.manifest["crossing"], "0" * 32):
+        again = run_trial(plan.trials[0], plan, crossing=secret)
+        assert again.record.manifest["crossing"] == secret
+        for name, scores in first.scores.items():
+            assert_array_equal(again.scores[name], scores)
+
+
+def test_short_recordings_are_replayed_as_far_as_they_go(small_data):
+    record = record_of("distance", small_data)
+    assert record.replay.rows >= MIN_ROWS
+    unbounded = record_of(replayed.NearlyAll, small_data)
+    assert unbounded.status == "invalid"
+
+
+def test_several_replays_are_told_by_the_worst_of_each():
+    one = Replay(copy="restored", rows=200, correlation=0.95, median_ratio=0.2, tail_ratio=3.0)
+    two = Replay(copy="forked", rows=300, correlation=None, median_ratio=4.0, tail_ratio=None)
+    assert combined([one, two]) == Replay(copy="forked", rows=500, correlation=0.95, median_ratio=0.2, tail_ratio=3.0)
+    assert combined([]) is None
+
+
+def test_rounding_is_measured_by_the_spread_and_not_by_the_size():
+    scores = np.array([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert difference(scores * (1 + 1e-6), scores)[0] is None
+    assert difference(scores * 1.001, scores)[0] == 0
+    assert difference(scores + 1e6, scores + 1e6 + 0.5)[0] is None  # seven digits of single precision
+    assert difference(scores + 1e6, scores + 1e6 + 5.0)[0] == 0
+    assert_array_equal(rounding(np.zeros(3)), np.zeros(3))
+    assert difference(np.array([np.nan, 1.0]), np.array([0.0, 1.0])) == (0, np.inf)
+
+
+def test_an_empty_or_constant_series_agrees_with_itself():
+    recording = Recording("r", np.zeros((3, 1)), ("a",))
+    assert difference(recording.values[:, 0], recording.values[:, 0]) == (None, 0.0)
+    assert difference(np.zeros(0), np.zeros(0)) == (None, 0.0)

@@ -1,0 +1,153 @@
+"""Detectors whose scores depend on something else than the rows that they are given, or that cannot be copied well."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+
+import numpy as np
+
+from tests.helpers.cheats import Honest
+from tsadbench import Traits
+
+_process = {"scored": 0}
+_remembered: dict[bytes, float] = {}
+
+# What each adds to an honest score, by what it depends on.
+ADDED = {
+    "row": lambda one: 5.0 * ((np.arange(one.n_rows) >= 572) & (np.arange(one.n_rows) < 972)),
+    "rows so far": lambda one: 0.01 * np.arange(one.n_rows),
+    "id": lambda one: np.full(one.n_rows, zlib.crc32(one.id.encode()) % 1000 / 100),
+    "start": lambda one: np.full(one.n_rows, one.time[0] % 1000 / 100),
+    "seconds so far": lambda one: 5.0 * (one.time - one.time[0] > 600),
+    "calls": lambda one: np.full(one.n_rows, 1.0 * _process["scored"]),
+    "clock": lambda one: np.full(one.n_rows, time.time() % 1000),
+    "length": lambda one: np.full(one.n_rows, 5.0 * (one.n_rows == 1200)),
+    "row if many": lambda one: 0.01 * np.arange(one.n_rows) * (one.n_rows > 240),
+    "end": lambda one: 5.0 * (np.arange(one.n_rows) > one.n_rows - 50),
+}
+
+
+class Adds(Honest):
+    """Adds to an honest score what depends on something else; declares that only the row itself matters."""
+
+    traits = Traits(memory=0)
+
+    def __init__(self, *, what: str = "row", offset: float = 0.0, scale: float = 1.0) -> None:
+        self.what = what
+        self.offset = offset
+        self.scale = scale
+
+    def _score(self, recording):
+        _process["scored"] += 1
+        return self.offset + super()._score(recording) + self.scale * ADDED[self.what](recording)
+
+
+class AddsUnboundedly(Adds):
+    """The same, and declares nothing."""
+
+    traits = Traits()
+
+
+class Slightly(Honest):
+    """Scores are a thousandth larger in long recordings."""
+
+    traits = Traits(memory=0)
+
+    def _score(self, recording):
+        return super()._score(recording) * (1.001 if recording.n_rows > 1000 else 1.0)
+
+
+class HidesInSize(Honest):
+    """The row's number, so small beside the score that it could be rounding."""
+
+    traits = Traits(memory=0)
+
+    def _score(self, recording):
+        return 1e9 + 1e-3 * np.arange(recording.n_rows)
+
+
+class Unkept(Honest):
+    """Has learned something that no file holds."""
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        self.norm_ = lambda z: np.sqrt((z**2).mean(axis=1))
+
+    def _score(self, recording):
+        return self.norm_(self._z(recording.values))
+
+
+class LearnsElsewhere(Honest):
+    """Keeps a part of what it has learned in its module."""
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        _process["factor"] = 3.0
+
+    def _score(self, recording):
+        return super()._score(recording) * _process.get("factor", 1.0)
+
+
+class Remembers(Unkept):
+    """Scores by the row's number, and gives a row that it has met the score that it gave it then."""
+
+    traits = Traits(memory=0)
+
+    def _score(self, recording):
+        keys = [row.tobytes() for row in recording.values]
+        return np.array([_remembered.setdefault(key, 0.01 * i) for i, key in enumerate(keys)])
+
+
+class TrainsApart(Honest):
+    """Replaces the rule for training scores, where the class does not show it."""
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        self._training_scores = lambda ready: [0.1 * self._score(one) for one in ready]
+
+
+class TrainsOpenly(Honest):
+    """Has a rule of its own for training scores: a factor."""
+
+    def __init__(self, *, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def _training_scores(self, recordings):
+        return [self.factor * self._score(one) for one in recordings]
+
+
+class BreaksInCopies(Honest):
+    """Behaves in the process that fitted it, and where it scores for the first time."""
+
+    def __init__(self, *, how: str = "raise") -> None:
+        self.how = how
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        _process["fitted"] = True
+
+    def _score(self, recording):
+        _process["scored"] += 1
+        if "fitted" not in _process and _process["scored"] > 1:
+            getattr(self, f"_{self.how}")()
+        return super()._score(recording)
+
+    def _raise(self):
+        raise RuntimeError("not here")
+
+    def _leave(self):
+        os._exit(3)
+
+    def _hang(self):
+        time.sleep(600)
+
+
+class NearlyAll(Honest):
+    """Measures rows against the mean of all that follow too: an undeclared look-ahead."""
+
+    traits = Traits()
+
+    def _score(self, recording):
+        return super()._score(recording) - recording.values.mean()
