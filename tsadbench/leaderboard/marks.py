@@ -21,8 +21,8 @@ _INCOMPLETE = (
     "rows count as the worst case: the normal ones as false alarms, the anomalous ones as missed at every threshold."
 )
 _UNFORGETTING = (
-    f"{UNFORGETTING} does not forget, and has no place: 500 rows into a recording, its scores still depend on how that "
-    f"began (the replay audit found a rank correlation below {number(MIN_CORRELATION, 1)})."
+    f"{UNFORGETTING} does not forget, and has no place: scored again, 500 rows behind another beginning of a recording "
+    f"or in a part of it, rows have a rank correlation below {number(MIN_CORRELATION, 1)} with their first scores."
 )
 _UNCALIBRATED = (
     f"{UNCALIBRATED} calibrated on scores of another size: its own scores of the training rows and fresh scores of the "
