@@ -152,7 +152,7 @@ def test_the_repositorys_leaderboard_stands_beside_ours():
     assert "| `t2` | .66 | .7500 | .1921 | .4000 | .4260 | .2000 | .5000 |" in text
     assert "| `dprgm` | - | .7500 |" in text
     assert "Flagging every row has F1 .6980" in text
-    assert {row.label for row in repository_rows()} <= set(labels())
+    assert {row["detector"] for row in repository_rows()} <= set(labels())
 
 
 def committed_records() -> list[Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -14,38 +13,15 @@ from tsadbench.utils.markdown import number, table_lines
 _METRICS = ("f1", "far", "mar")
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryRow:
-    """A row of the repository's leaderboard.
-
-    Parameters
-    ----------
-    label, name
-        Our detector, and its name in the repository.
-    f1, far, mar
-        As published there; shares, not percent.
-    fault
-        What was found to be wrong in how the values were computed.
-    """
-
-    label: str
-    name: str
-    f1: float
-    far: float
-    mar: float
-    fault: str
-
-
 @cache
-def repository_rows() -> tuple[RepositoryRow, ...]:
-    """Return the repository's leaderboard, best F1 first."""
+def repository_rows() -> tuple[dict[str, str], ...]:
+    """Return the repository's leaderboard, best F1 first.
+
+    ``detector`` is our label, ``name`` theirs; ``f1``, ``far`` and ``mar`` are shares, as published there; ``fault`` is
+    what was found to be wrong in how they were computed.
+    """
     text = (files(__package__) / "skab_repository.csv").read_text(encoding="utf-8")
-    return tuple(
-        RepositoryRow(
-            line["detector"], line["name"], float(line["f1"]), float(line["far"]), float(line["mar"]), line["fault"]
-        )
-        for line in csv.DictReader(text.splitlines())
-    )
+    return tuple(csv.DictReader(text.splitlines()))
 
 
 def repository_page(rows: Rows) -> str:
@@ -59,20 +35,20 @@ def repository_page(rows: Rows) -> str:
     header = ["detector", *(f"{metric.upper()}, {whose}" for metric in _METRICS for whose in ("theirs", "ours"))]
     table = []
     for theirs in repository_rows():
-        ours = rows.get((theirs.label, "overall"))
+        ours = rows.get((theirs["detector"], "overall"))
         cells = [
             cell
             for metric in _METRICS
-            for cell in (number(getattr(theirs, metric), 4 if metric != "f1" else 2), _mean_std(ours, metric))
+            for cell in (number(float(theirs[metric]), 4 if metric != "f1" else 2), _mean_std(ours, metric))
         ]
-        table.append([f"`{theirs.label}`", *cells, _mean_std(ours, "auroc")])
-    in_repository = {theirs.label for theirs in repository_rows()}
+        table.append([f"`{theirs['detector']}`", *cells, _mean_std(ours, "auroc")])
+    in_repository = {theirs["detector"] for theirs in repository_rows()}
     for (label, split), row in rows.items():
         if split == "overall" and label not in in_repository and row.ok:
             cells = [cell for metric in _METRICS for cell in ("-", _mean_std(row, metric))]
             mark = " (floor)" if row.floor else ""
             table.append([f"`{label}`{mark}", *cells, _mean_std(row, "auroc")])
-    faults = [f"- **{theirs.name}**: {theirs.fault}" for theirs in repository_rows()]
+    faults = [f"- **{theirs['name']}**: {theirs['fault']}" for theirs in repository_rows()]
     template = (files(__package__) / "repository.md").read_text(encoding="utf-8")
     return template.format(
         flag_all=_mean_std(rows.get(("all-positive", "overall")), "f1"),
