@@ -53,3 +53,24 @@ def hostile_data() -> LabelledDataset:
         notes=(SCRIPT,),
     )
     return LabelledDataset(dataset, Labels(labels, splits))
+
+
+# Texts that a detector's exception, a stranger's record or a prior may hold.
+TEXTS = (
+    SCRIPT,
+    QUOTES,
+    "\x1b]0;owned\x07\x1b[2J\x9b31m",
+    "\u202etxt.exe\u2066\u200b\u2028next",
+    "lone \ud800 and \ufffe, \x00, \x0b",
+    '=HYPERLINK("http://example.org","x")',
+    "+1+1",
+    "-1+1",
+    "@SUM(1)",
+    "\t=1",
+    "[click](javascript:alert(1)) ![i](http://example.org/x.png) <http://example.org>",
+    "[a]: http://example.org",
+    "`code` **bold** __bold__ *i* _i_ ~~gone~~ $x$ &lt;b&gt; \\` \\<b> a|b \\| c",
+    "```\nfence",
+    r"\input{/etc/passwd} % \end{table*} #1 ^ ~ & $",
+    "]]> <!-- --> <?php ?> &#0;",
+)

@@ -16,6 +16,7 @@ from tsadbench.cli.options import (
     TrustCodeOption,
     format_option,
 )
+from tsadbench.utils.text import printable
 
 
 def explain(
@@ -54,7 +55,7 @@ def explain(
     if form == "json":
         typer.echo(json.dumps(explained.to_json(), indent=1, allow_nan=False))
     else:
-        typer.echo(narrative(explained), nl=False)
+        typer.echo(printable(narrative(explained), lines=True), nl=False)
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)
     if figure is not None:

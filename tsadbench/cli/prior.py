@@ -9,6 +9,7 @@ import typer
 
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, JobsOption, RunStoreOption, SeedsOption
+from tsadbench.utils.text import printable
 
 app = typer.Typer(help="Priors: which sensor physically drives which.", no_args_is_help=True)
 
@@ -108,15 +109,15 @@ def show(prior: _Prior, figure: FigureOption = None) -> None:
     loaded = load_prior(prior)
     subsystem = {sensor.name: sensor.subsystem for sensor in loaded.sensors}
     for part in dict.fromkeys(subsystem.get(edge.source, "") for edge in loaded.edges):
-        typer.echo(f"{part or 'sensors'}:")
+        typer.echo(printable(f"{part or 'sensors'}:"))
         for edge in loaded.edges:
             if subsystem.get(edge.source, "") == part:
                 share = "" if edge.votes is None else f"  {edge.votes:.0%} of votes"
-                typer.echo(f"  {edge.source} -> {edge.target}{share}")
+                typer.echo(printable(f"  {edge.source} -> {edge.target}{share}"))
                 if edge.mechanism:
-                    typer.echo(f"      {edge.mechanism}")
+                    typer.echo(printable(f"      {edge.mechanism}"))
     for key, value in loaded.provenance.items():
-        typer.echo(f"{key}: {value}", err=True)
+        typer.echo(printable(f"{key}: {value}"), err=True)
     if figure is not None:
         from tsadbench.cli.actions.figures import write_figure
         from tsadbench.reporting.figures.graph import draw_prior
@@ -134,7 +135,7 @@ def diff(first: _Prior, second: _Prior) -> None:
     for mark, edges in ((" ", result.both), ("-", result.only_first), ("+", result.only_second)):
         for source, target in edges:
             reversed_in_second = "  (reversed)" if mark == "-" and (source, target) in result.reversed else ""
-            typer.echo(f"{mark} {source} -> {target}{reversed_in_second}")
+            typer.echo(printable(f"{mark} {source} -> {target}{reversed_in_second}"))
     typer.echo(
         f"{len(result.both)} in both, {len(result.only_first)} in the first alone, {len(result.only_second)} in the "
         f"second alone; Jaccard {result.jaccard:.3f}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import BrokenTrialError
 from tsadbench.utils.names import label_fault, name_fault
 from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.text import one_line, printable
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -184,7 +185,7 @@ class Record:
             ) from error
         if fault := next(_faults(record), None):
             raise BrokenTrialError(f"{origin}: not a record ({fault}); remove that trial and run it again")
-        return record
+        return _shown(record)
 
 
 def _faults(record: Record) -> Iterator[str]:
@@ -199,6 +200,7 @@ def _faults(record: Record) -> Iterator[str]:
         "label": (record.label,),
         "protocol": (record.protocol,),
         "splits": record.splits,
+        "metrics": {name for split in record.splits.values() for name in split.metrics},
         "thresholds": (entry.episode for entry in record.thresholds),
         "training": (entry.episode for entry in record.training),
     }
@@ -208,6 +210,20 @@ def _faults(record: Record) -> Iterator[str]:
         yield from (f"{field}: {fault}" for text in texts if (fault := label_fault(text)))
     if record.status == "ok" and not (record.splits and record.thresholds):
         yield f"its status is ok, yet it has no {'thresholds' if record.splits else 'splits'}"
+
+
+def _shown(record: Record) -> Record:
+    """Return the record with its texts fit to be shown: whoever sent it may have written anything into them."""
+    return replace(
+        record,
+        family=printable(record.family),
+        reason=None if record.reason is None else one_line(record.reason),
+        notes=tuple(map(printable, record.notes)),
+        protocol_notes=tuple(map(printable, record.protocol_notes)),
+        leaky=printable(record.leaky),
+        note=printable(record.note),
+        seal_reason=printable(record.seal_reason),
+    )
 
 
 @cache

@@ -31,6 +31,7 @@ from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.atomic_files import exchange
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.names import name_fault
+from tsadbench.utils.text import printable
 
 _Read = TypeVar("_Read")
 
@@ -280,10 +281,10 @@ class Store:
             raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
 
     def log(self, trial: str) -> str:
-        """Return what a trial's detector printed, and its traceback if it failed; empty if there is no log."""
+        """Return what a trial's detector printed, and its traceback if it failed; printable, empty if there is none."""
         try:
             with self._open(trial, _LOG, _MOST_LOG_BYTES) as content:
-                return content.read().decode(errors="replace")
+                return printable(content.read().decode(errors="replace"), lines=True)
         except OSError:
             return ""
 

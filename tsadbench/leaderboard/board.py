@@ -20,6 +20,7 @@ from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_row
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import inside
+from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]
@@ -112,7 +113,7 @@ class Leaderboard:
         columns = [str(column) for column in frame if several or column not in _TABLE]
         tail = [*COST_COLUMNS, *(column for column in columns if column.startswith("diagnostic_"))]
         frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
-        return frame.to_csv(index=False, lineterminator="\n")
+        return csv_text(frame)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per detector and split, columns as in the CSV."""

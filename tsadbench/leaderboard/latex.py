@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tsadbench.leaderboard.cells import Cell, Grid, failure_lines, grids, legend
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, by_table
+from tsadbench.utils.text import printable
 
 # One pass over the text, so that no replacement is replaced again. The marks are those of `cells` and `marks`.
 _ESCAPES = str.maketrans(
@@ -25,7 +26,6 @@ _ESCAPES = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        "\n": " ",
         "↓": r"$\downarrow$",
         "⇊": r"$\Downarrow$",
         "⚠": r"$\ddagger$",
@@ -52,7 +52,7 @@ def latex(rows: Sequence[Row], notes: Sequence[Note]) -> str:
 
 def escape(text: str) -> str:
     """Return text as LaTeX sets it literally; a line break becomes a space."""
-    return text.translate(_ESCAPES)
+    return printable(text.replace("\n", " ")).translate(_ESCAPES)
 
 
 def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:

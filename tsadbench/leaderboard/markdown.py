@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tsadbench.leaderboard.cells import Cell, failure_lines, grids, legend
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.utils.markdown import table_lines
+from tsadbench.utils.markdown import plain, table_lines
 
 
 def markdown(rows: Sequence[Row], notes: Sequence[Note]) -> str:
@@ -15,10 +15,11 @@ def markdown(rows: Sequence[Row], notes: Sequence[Note]) -> str:
     parts = []
     for grid in grids(rows):
         cells = [[_cell(cell) for cell in row] for block in grid.blocks for row in block]
-        parts += [f"### {grid.title}", "", *table_lines(grid.header, cells), ""]
-    parts += [legend(rows), *(f"\n- {note}" for note in (*notes, *failure_lines(rows)))]
+        parts += [f"### {plain(grid.title)}", "", *table_lines(list(map(plain, grid.header)), cells), ""]
+    parts += [legend(rows), *(f"\n- {plain(str(note))}" for note in (*notes, *failure_lines(rows)))]
     return "\n".join(parts) + "\n"
 
 
 def _cell(cell: Cell) -> str:
-    return {1: f"**{cell.marked}**", 2: f"<u>{cell.marked}</u>"}.get(cell.rank, cell.marked)
+    text = plain(cell.marked)
+    return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.rank, text)

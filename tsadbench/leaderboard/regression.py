@@ -15,7 +15,8 @@ from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_label
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import table_lines
+from tsadbench.utils.markdown import plain, plain_table
+from tsadbench.utils.text import printable
 
 # Of a deterministic detector: another processor's linear algebra may swap two rows of nearly equal score.
 EXACT = 1e-6
@@ -160,22 +161,25 @@ def to_markdown(cells: Sequence[Cell], notes: Sequence[str] = ()) -> str:
         for table, of_table in grouped(cells, lambda cell: (cell.dataset, cell.protocol)).items()
     ]
     header = ["data set", "protocol", "rows", "cells", "left their tolerance"]
-    lines = ["# Regression check", "", *table_lines(header, counts)]
+    lines = ["# Regression check", "", *plain_table(header, counts)]
     if broken := _broken(cells):
         header = ["data set", "protocol", "split", "detector", "metric", "baseline", "found", "tolerance"]
         numbers = [(_number(cell.baseline), _number(cell.found), f"{cell.tolerance:.2g}") for cell in broken]
         rows = [(*cell.row, cell.metric, *values) for cell, values in zip(broken, numbers, strict=True)]
-        lines += ["", *table_lines(header, rows)]
+        lines += ["", *plain_table(header, rows)]
     if notes:
-        lines += ["", *(f"- {note}" for note in notes)]
+        lines += ["", *(f"- {plain(note)}" for note in notes)]
     return "\n".join(lines) + "\n"
 
 
 def to_junit(cells: Sequence[Cell]) -> str:
-    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold."""
+    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold.
+
+    XML has no characters that cannot be printed, not even as references.
+    """
     top = ElementTree.Element("testsuites", name="tsadbench regress")
-    for suite, of_table in grouped(cells, lambda cell: f"{cell.dataset}.{cell.protocol}").items():
-        cases = grouped(of_table, lambda cell: f"{cell.split}: {cell.label}")
+    for suite, of_table in grouped(cells, lambda cell: printable(f"{cell.dataset}.{cell.protocol}")).items():
+        cases = grouped(of_table, lambda cell: printable(f"{cell.split}: {cell.label}"))
         failing = sum(bool(_broken(row)) for row in cases.values())
         attributes = {"name": suite, "tests": str(len(cases)), "failures": str(failing)}
         element = ElementTree.SubElement(top, "testsuite", attributes)

@@ -14,6 +14,7 @@ import pandas as pd
 from tsadbench.datasets.reading.times import iso_time
 from tsadbench.errors import DataError, MissingExtraError
 from tsadbench.serving.model import ScoredRows
+from tsadbench.utils.text import inert
 
 _CONTRIBUTION = "contribution_"
 
@@ -57,7 +58,7 @@ class CsvTable:
             self._writer.writerow([*names, *(f"{_CONTRIBUTION}{sensor}" for sensor in self._sensors)])
         if timed != self._timed:
             raise DataError(f"{file}: some files have a column with times, some have none; score them one by one")
-        front = [[file]] * n_rows if self._named else [[]] * n_rows
+        front = [[inert(file)]] * n_rows if self._named else [[]] * n_rows
         when = _rows(scored) if scored.time is None else map(iso_time, scored.time.tolist())
         scores = map(_text, scored.scores.tolist())
         flags = map(int, scored.flagged.tolist())

@@ -5,6 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from tsadbench.utils.text import printable
+
+# What begins code, emphasis, HTML, an entity, a formula, a strike-through, or makes brackets a link; and a backslash
+# that would take the escape from what follows.
+_ACTIVE = re.compile(
+    r"""[`$] | \\(?=[!-/:-@\[-`{-~]|$) | \*(?=\S) | (?<![A-Za-z0-9])_(?=\S) | <(?=[A-Za-z/!?])
+    | &(?=\#?\w+;) | ~(?=~) | (?<=\])\( | ^\[""",
+    re.X,
+)
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
@@ -28,6 +38,23 @@ def optional_number(value: float | None, decimals: int = 4) -> str:
 def escaped(text: str) -> str:
     """Return text that neither ends its cell nor its row."""
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def plain(text: str) -> str:
+    r"""Return text that Markdown shows literally: no HTML, link, image, code or emphasis of it comes alive.
+
+    Examples
+    --------
+    >>> print(plain("<b>1 < 2</b> [a](b) `c` *d* e_f max-z[mean=10]"))
+    &lt;b>1 < 2&lt;/b> [a]\(b) \`c\` \*d* e_f max-z[mean=10]
+    """
+    shown = printable(text.replace("\n", " "))
+    return _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
+
+
+def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table whose cells are plain text."""
+    return table_lines([plain(cell) for cell in header], ([plain(cell) for cell in row] for row in rows))
 
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -29,6 +36,22 @@ def printable(text: str, *, lines: bool = False) -> str:
         parts = text.replace("\r\n", "\n").split("\n")
         return "\n".join("\t".join(map(printable, part.split("\t"))) for part in parts)
     return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def inert(value: object) -> object:
+    r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
+
+    Examples
+    --------
+    >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
+    ("'=1+1", "'-1", -1, 'a=1')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, full precision, every text inert."""
+    return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
 
 
 def _shown(character: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tsadbench.analysis.audit.audit import Audit
 from tsadbench.analysis.audit.facts import RecordingFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
-from tsadbench.utils.markdown import optional_number, table_lines
+from tsadbench.utils.markdown import optional_number, plain, plain_table
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
 
@@ -22,11 +22,11 @@ class AuditTable(NamedTuple):
 
 def markdown(audit: Audit) -> str:
     """Return an audit as Markdown: verdicts, then the tables behind them."""
-    parts = [f"# Audit of the data set {audit.dataset}", ""]
-    parts += [f"- {MARKS[finding.grade]} **{finding.about}**: {finding.sentence}" for finding in audit.findings]
+    parts = [f"# Audit of the data set {plain(audit.dataset)}", ""]
+    parts += [f"- {MARKS[finding.grade]} **{finding.about}**: {plain(finding.sentence)}" for finding in audit.findings]
     parts += ["", f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less.", ""]
     for table in tables(audit):
-        parts += [f"## {table.title}", "", *table_lines(table.header, table.rows), ""]
+        parts += [f"## {plain(table.title)}", "", *plain_table(table.header, table.rows), ""]
     return "\n".join(parts)
 
 

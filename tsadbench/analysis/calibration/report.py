@@ -19,9 +19,10 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import number, table_lines
+from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import progress
+from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 # A tail that is fitted to fewer says little about its quantiles.
@@ -163,9 +164,9 @@ class CalibrationReport:
         parts = [
             line
             for title, header, rows in self.tables()
-            for line in (f"### {title}", "", *table_lines(header, rows), "")
+            for line in (f"### {plain(title)}", "", *plain_table(header, rows), "")
         ]
-        return "\n".join([*parts, self.legend, "", *(f"- {line}" for line in self.left_out), ""])
+        return "\n".join([*parts, self.legend, "", *(f"- {plain(line)}" for line in self.left_out), ""])
 
     def to_json(self) -> str:
         """Return the rows with their trials as one JSON object."""
@@ -175,7 +176,7 @@ class CalibrationReport:
     def to_csv(self) -> str:
         """Return one line a row, in full precision."""
         frame = pd.DataFrame.from_records([{**row.to_json(), "seeds": len(row.trials)} for row in self.rows])
-        return frame.to_csv(index=False, lineterminator="\n")
+        return csv_text(frame)
 
 
 def calibration_report(board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset]) -> CalibrationReport:

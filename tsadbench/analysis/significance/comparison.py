@@ -14,7 +14,8 @@ from tsadbench.analysis.significance.inference import Inference, p_value
 from tsadbench.analysis.significance.pairs import EFFECT, Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
-from tsadbench.utils.markdown import number, optional_number, table_lines
+from tsadbench.utils.markdown import number, optional_number, plain, plain_table
+from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 _NEEDED = f"sessions for {number(EFFECT, 2)}"
@@ -107,7 +108,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """Return the pairs as CSV, full precision, empty where undefined."""
-        return self.to_frame().to_csv(index=False, lineterminator="\n")
+        return csv_text(self.to_frame())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per pair, columns as in the CSV."""
@@ -115,12 +116,12 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return the tables, the conclusions and the notes as Markdown."""
-        parts = [f"### {self.title}", ""]
+        parts = [f"### {plain(self.title)}", ""]
         for title, header, rows in self.tables():
-            parts += [f"{title}:", "", *table_lines(header, rows), ""]
-        parts += [*(f"- {sentence}" for sentence in self.inference.conclusions), "", self.legend]
+            parts += [f"{title}:", "", *plain_table(header, rows), ""]
+        parts += [*(f"- {plain(sentence)}" for sentence in self.inference.conclusions), "", self.legend]
         if self.notes:
-            parts += ["", *(f"- {note}" for note in self.notes)]
+            parts += ["", *(f"- {plain(note)}" for note in self.notes)]
         return "\n".join(parts) + "\n"
 
     def tables(self) -> tuple[Table, ...]:

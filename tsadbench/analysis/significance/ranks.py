@@ -10,7 +10,8 @@ import pandas as pd
 from tsadbench.analysis.significance.comparison import Table
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.marks import INCOMPLETE
-from tsadbench.utils.markdown import number, table_lines
+from tsadbench.utils.markdown import number, plain, plain_table
+from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 FLOOR = "†"
@@ -150,7 +151,7 @@ class Ranks:
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty without resamples."""
-        return self.to_frame().to_csv(index=False, lineterminator="\n")
+        return csv_text(self.to_frame())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per ranking and detector."""
@@ -168,8 +169,8 @@ class Ranks:
         parts: list[str] = []
         for ranking in self.rankings:
             title, header, rows = ranking.table
-            table = table_lines(header, rows) if rows else []
-            parts += [f"### {title}", "", *table, *(f"\n{note}" for note in ranking.notes), ""]
+            table = plain_table(header, rows) if rows else []
+            parts += [f"### {plain(title)}", "", *table, *(f"\n{plain(note)}" for note in ranking.notes), ""]
         return "\n".join([*parts, self.legend]) + "\n"
 
     def _repr_markdown_(self) -> str:

@@ -20,6 +20,7 @@ from tsadbench.serving.scoring import score_stream as score_as_they_arrive
 from tsadbench.serving.stream import Stream
 from tsadbench.serving.table import CsvTable, parquet_bytes
 from tsadbench.utils.atomic_files import open_text, write_file
+from tsadbench.utils.text import printable
 
 STANDARD_INPUT = "-"
 Format: TypeAlias = Literal["csv", "parquet"]
@@ -106,7 +107,7 @@ def score_files(
 def note(notes: Iterable[str], about: object) -> None:
     """Print notes on standard error."""
     for text in notes:
-        typer.echo(f"note: {about}: {text}", err=True)
+        typer.echo(f"note: {about}: {printable(text)}", err=True)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,177 @@
+"""Texts that strangers wrote, in every table that is written: they are shown, and nothing else happens."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unicodedata
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tests.helpers.hostile import TEXTS
+from tests.helpers.records import record
+from tsadbench.execution.record import Record
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.regression import Cell, to_junit
+from tsadbench.leaderboard.regression import to_markdown as regression_markdown
+from tsadbench.utils.markdown import plain, plain_table
+from tsadbench.utils.text import csv_text, printable
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+# Of our own markup.
+OURS = {"<u>", "</u>"}
+LABELS = [f"d{number} {printable(text)}" for number, text in enumerate(TEXTS)] + [printable(text) for text in TEXTS]
+
+
+def read(one: Record, **texts: object) -> Record:
+    """Return a record as it is read from a file in which somebody has written these texts."""
+    return Record.from_json(json.dumps(json.loads(one.to_json()) | texts), "a file")
+
+
+@pytest.fixture(scope="module")
+def board() -> Leaderboard:
+    records = []
+    for number, given_text in enumerate(TEXTS):
+        text = given_text.replace("\ud800", "")  # no JSON: that record is a broken trial
+        good = read(record(f"good{number}"), label=LABELS[number], notes=[text], note=text, family=text)
+        bad = read(record(f"bad{number}", status="error"), label=LABELS[-number - 1], reason=text)
+        records += [good, bad]
+    return Leaderboard.from_records(records, ["overall"])
+
+
+def inline(text: str) -> list[Token]:
+    tokens = []
+    for token in MARKDOWN.parse(text):
+        tokens += [token, *(token.children or [])]
+    return tokens
+
+
+def is_clean(text: str) -> bool:
+    return all(line.replace("\t", "").isprintable() for line in text.split("\n"))
+
+
+def test_a_record_that_is_read_holds_no_character_that_a_terminal_obeys(board):
+    for row in board.rows:
+        for one in row.records:
+            assert is_clean(one.to_json())
+            assert "\n" not in (one.reason or "")
+    text = next(row.failed[0].reason for row in board.rows if row.label == LABELS[-4])
+    assert text == r"\u202etxt.exe\u2066\u200b next"
+
+
+def test_markdown_holds_no_html_no_link_and_no_code(board):
+    text = board.to_markdown()
+    assert is_clean(text)
+    tokens = inline(text)
+    assert {token.content for token in tokens if token.type in ("html_inline", "html_block")} <= OURS
+    assert not {token.type for token in tokens} & {"link_open", "image", "code_inline", "code_block", "fence", "s_open"}
+    cells = [token.content for token in tokens if token.type == "inline"]
+    assert sum("d0 " in cell for cell in cells) >= 1
+    # Every row has as many cells as the header: no label ends its cell.
+    for table in text.split("### ")[1:]:
+        opened = [token.type for token in MARKDOWN.parse(table)]
+        n_rows, n_cells = opened.count("tr_open") - 1, opened.count("td_open")
+        assert n_cells == n_rows * opened.count("th_open")
+
+
+def literal(text: str) -> str:
+    """Return what a reader sees of a text in Markdown."""
+    return "".join(
+        token.content or ("\n" if token.type == "softbreak" else "")
+        for token in inline(f"x {plain(text)} x")
+        if token.type in ("text", "softbreak", "text_special", "code_inline", "html_inline")
+    )
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_markdown_shows_a_text_as_it_is(text):
+    assert literal(text) == f"x {printable(text.replace(chr(10), ' '))} x"
+
+
+@given(st.text(st.sampled_from("<>[]()!*_`~\\&;#|:ab1 =-+.\"'/?$")))
+def test_no_text_whatever_is_markup(text):
+    tokens = {token.type for token in inline(f"x {plain(text)} x")}
+    assert tokens <= {"paragraph_open", "paragraph_close", "inline", "text", "text_special"}
+    lines = plain_table(["a", "b"], [[text, text]])
+    opened = [token.type for token in MARKDOWN.parse("\n".join(lines))]
+    assert opened.count("td_open") == 2
+
+
+def test_no_text_at_the_beginning_of_an_item_defines_a_link():
+    assert not {token.type for token in inline(f"- {plain('[a]: http://example.org')}\n\n[a]")} & {"link_open"}
+
+
+def test_html_holds_texts_alone(board):
+    found = ElementTree.fromstring(f"<page>{board.to_html()}</page>")
+    assert {element.tag for element in found.iter()} <= {
+        *("page", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "b", "u")
+    }
+    assert is_clean(board.to_html())
+
+
+def test_latex_holds_no_command_of_a_label(board):
+    text = board.to_latex()
+    assert is_clean(text)
+    assert r"\input" not in text
+    assert text.count(r"\end{table*}") == 1
+
+
+def test_no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers(board):
+    rows = list(csv.DictReader(io.StringIO(board.to_csv())))
+    for row in rows:
+        for name, cell in row.items():
+            if cell.startswith(tuple("=+-@\t\r")):
+                float(cell)
+                assert name.endswith(("_mean", "_std")), name
+    labels = {row["detector"] for row in rows}
+    assert '\'=HYPERLINK("http://example.org","x")' in labels
+    assert len(labels) == len(set(LABELS))
+
+
+def test_a_negative_number_stays_a_number(board):
+    negative = replace(record("falls", mcc=-0.25), label="-1")
+    (row,) = csv.DictReader(io.StringIO(Leaderboard.from_records([negative], ["overall"]).to_csv()))
+    assert (row["detector"], row["mcc_mean"]) == ("'-1", "-0.25")
+
+
+def test_json_and_a_data_frame_hold_the_label_itself(board):
+    labels = {row["label"] for row in json.loads(board.to_json())["rows"]}
+    assert labels == set(board.to_frame()["detector"]) == set(LABELS)
+
+
+def test_every_csv_text_is_read_back_by_pandas():
+    import pandas as pd
+
+    frame = pd.DataFrame({"=a": ["=1", "b", ""], "n": [-1.5, float("nan"), 2.0], "whole": [-1, 0, 1]})
+    text = csv_text(frame)
+    assert text == "'=a,n,whole\n'=1,-1.5,-1\nb,,0\n,2.0,1\n"
+
+
+def test_junit_is_xml_whatever_the_labels_are():
+    cells = [Cell("d", "p", "overall", text, "auroc", 0.5, 0.6, 0.0) for text in TEXTS]
+    found = ElementTree.fromstring(to_junit(cells))
+    assert len(list(found.iter("testcase"))) == len(TEXTS)
+    names = [case.get("name", "") for case in found.iter("testcase")]
+    assert all(is_clean(name) for name in names)
+    assert "overall: <script>alert(1)</script>" in names
+
+
+def test_a_regression_check_in_markdown_holds_no_html():
+    cells = [Cell("d", "p", "overall", text, "auroc", 0.5, 0.6, 0.0) for text in TEXTS]
+    tokens = {token.type for token in inline(regression_markdown(cells, TEXTS))}
+    assert not tokens & {"html_inline", "html_block", "link_open", "image", "code_inline", "fence"}
+
+
+def test_the_texts_are_hostile_indeed():
+    """Unescaped, they do what the tests above look for."""
+    tokens = {token.type for text in TEXTS for token in inline(f"x {text} x")}
+    assert {"html_inline", "link_open", "image", "code_inline", "s_open", "strong_open", "em_open"} <= tokens
+    categories = {unicodedata.category(character) for text in TEXTS for character in text}
+    assert {"Cc", "Cf", "Cs", "Zl"} <= categories
