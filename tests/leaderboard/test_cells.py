@@ -47,9 +47,10 @@ def test_cells_hold_mean_and_spread_places_and_marks(board):
 def test_markdown_escapes_and_explains(board):
     text = board.to_markdown()
     assert "| **.9200(.0141)** |" in text
-    assert "| <script>\\| |" in text
+    assert "<script>" not in text
+    assert "| &lt;script>\\| |" in text
     assert "an upper bound, not a result" in text
-    assert "<script>|: invalid in 1 of 1 trials: it broke" in text
+    assert "&lt;script>|: invalid in 1 of 1 trials: it broke" in text
 
 
 def test_html_escapes_what_others_named(board):

@@ -372,7 +372,7 @@ class TestFormats:
         draw(found, tmp_path / "names.svg")
         text = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
         assert all(name in text for name in nasty)
-        assert "| <script>\\|x | 1 |" in found.to_markdown()
+        assert "| &lt;script>\\|x | 1 |" in found.to_markdown()
 
     def test_too_few_sessions_for_ranks_are_drawn_one_by_one(self, made, tmp_path):
         from tsadbench.reporting.figures.significance import draw
