@@ -41,8 +41,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -350,16 +350,8 @@ class Audit:
 
 def combined(replays: Sequence[Replay]) -> Replay | None:
     """Return what was found in several episodes of a trial: the weakest copy, the worst of each number."""
-    if not replays:
-        return None
-    kinds: tuple[Copy, ...] = ("restored", "forked", "same process")
-    return Replay(
-        copy=max((one.copy for one in replays), key=kinds.index),
-        rows=sum(one.rows for one in replays),
-        correlation=min((one.correlation for one in replays if one.correlation is not None), default=None),
-        median_ratio=_farthest(one.median_ratio for one in replays),
-        tail_ratio=_farthest(one.tail_ratio for one in replays),
-    )
+    weakest = Replay.weakest(replays)
+    return None if weakest is None else replace(weakest, rows=sum(one.rows for one in replays))
 
 
 def may_fork(construction: Construction, threads: int) -> bool:
@@ -432,7 +424,3 @@ def _ratio(training: FloatArray, fresh: FloatArray, quantile: float) -> float | 
         return None
     of_training, of_fresh = (np.nanquantile(scores, quantile) for scores in (training, fresh))
     return float(of_training / of_fresh) if min(of_training, of_fresh) > 0 else None
-
-
-def _farthest(ratios: Iterable[float | None]) -> float | None:
-    return max((ratio for ratio in ratios if ratio is not None), key=lambda ratio: abs(np.log(ratio)), default=None)
