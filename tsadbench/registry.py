@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
+import os
+import pickle
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
+from tsadbench.utils.import_text import import_text
 from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
@@ -39,6 +40,77 @@ class Entry:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where another process finds a detector's class; `locate` gives it without importing anything.
+
+    Parameters
+    ----------
+    target
+        What messages call the detector: its name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``file.py:Class``.
+    reference
+        ``package.module:Class``, or ``/path/file.py:Class``.
+    owner
+        Who wrote it: a distribution, a library, a package or a file. Code of one owner is trusted by no other.
+    library
+        The registered library that the class is a member of; empty if there is none.
+    text
+        The contents of the file.
+    pickled
+        A class of the calling program, pickled by reference or by value.
+    imported
+        Whether the calling program has imported or made it, outside of any box.
+    modules
+        The modules of the class and its bases, as far as they are known and not given as text.
+    """
+
+    target: str
+    reference: str
+    owner: str
+    library: str = ""
+    text: bytes | None = field(default=None, repr=False)
+    pickled: bytes | None = field(default=None, repr=False)
+    imported: bool = False
+    modules: tuple[str, ...] = ()
+
+    @property
+    def class_name(self) -> str:
+        """The class's name, without those of classes around it."""
+        return self.reference.rpartition(":")[2].rpartition(".")[2]
+
+    def load(self) -> type[Detector]:
+        """Return the class, importing its module; errors as for `load_detector`."""
+        loaded = self._loaded()
+        if not _keeps_contract(loaded, "detectors"):
+            raise UsageError(
+                f"{self.target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}"
+            )
+        return cast("type[Detector]", loaded)
+
+    def _loaded(self) -> object:
+        place, _, path = self.reference.rpartition(":")
+        what = f"detector {self.target!r}"
+        if self.pickled is not None:
+            pickled = self.pickled  # written by this program for its own boxes
+            return _guarded(lambda: pickle.loads(pickled), what)
+        if self.library:
+            return _load_member(self.library, path)
+        if ":" not in self.target:
+            what = f"{what} ({self.reference})"
+            return _guarded(
+                lambda: reduce(getattr, path.split("."), cast("object", importlib.import_module(place))), what
+            )
+        text = self.text
+        module = _guarded(lambda: importlib.import_module(place) if text is None else import_text(place, text), what)
+        loaded: object = module
+        for part in path.split("."):
+            loaded = getattr(loaded, part, None)
+        if loaded is None:
+            classes = tuple(name for name, value in vars(module).items() if isinstance(value, type))
+            raise UsageError(f"{place} has no class {path!r}{nearest(path, classes)}")
+        return loaded
+
+
 def entries(kind: Kind) -> tuple[Entry, ...]:
     """Return what is registered, sorted by name, without importing any of it."""
     registered = (
@@ -50,7 +122,7 @@ def entries(kind: Kind) -> tuple[Entry, ...]:
 
 def floors() -> tuple[str, ...]:
     """Return the names of the registered floors, sorted, without importing any of them."""
-    return tuple(sorted({point.name for point in entry_points(group=_FLOORS)}))
+    return tuple(sorted({point.name for point in _group(_FLOORS)}))
 
 
 def is_registered(target: str) -> bool:
@@ -59,8 +131,44 @@ def is_registered(target: str) -> bool:
     return any(point.name == prefix for point in _points("families" if colon else "detectors"))
 
 
+def locate(target: str) -> Source:
+    """Return where the class is that a name stands for, from packages' metadata; nothing is imported.
+
+    Parameters
+    ----------
+    target
+        A name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such name or file.
+    PluginError
+        If two packages claim the name.
+    """
+    prefix, colon, name = target.partition(":")
+    if not colon:
+        point = _point("detectors", target)
+        return Source(target, f"{point.module}:{point.attr}", _package(point), modules=(point.module,))
+    if is_registered(target):
+        point = _point("families", prefix)
+        return Source(target, f"{point.module}:{name}", f"{_package(point)}, {prefix}", prefix, modules=(point.module,))
+    place, _, path = target.rpartition(":")
+    if not place.endswith(".py"):
+        return Source(target, target, place.partition(".")[0], modules=(place,))
+    file = Path(place).resolve()
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}; expected path/to/file.py:Class")
+    try:
+        return Source(target, f"{file}:{path}", str(file), text=file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read ({error.strerror})") from error
+
+
 def load_detector(target: str) -> type[Detector]:
     """Return the class that a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
+
+    This runs the detector's code in this process: for the inside of a box, and for code that the user trusts.
 
     Raises
     ------
@@ -71,28 +179,7 @@ def load_detector(target: str) -> type[Detector]:
     PluginError
         If the plugin cannot be imported, or two packages claim the name.
     """
-    prefix, colon, name = target.partition(":")
-    if not colon:
-        loaded = load_entry("detectors", target)
-    elif is_registered(target):
-        loaded = _load_member(prefix, name)
-    else:
-        return load_reference(target)
-    return _detector(target, loaded)
-
-
-def load_reference(target: str) -> type[Detector]:
-    """Return the class that ``package.module:Class`` or ``path/file.py:Class`` names; errors as for `load_detector`.
-
-    It does not look at what is registered, which would take many times as long as an import.
-    """
-    return _detector(target, _load_reference(target))
-
-
-def _detector(target: str, loaded: object) -> type[Detector]:
-    if not _keeps_contract(loaded, "detectors"):
-        raise UsageError(f"{target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}")
-    return cast("type[Detector]", loaded)
+    return locate(target).load()
 
 
 def load_library(name: str) -> DetectorLibrary:
@@ -113,16 +200,8 @@ def load_protocol(name: str) -> type[Protocol]:
 
 def load_entry(kind: Kind, name: str) -> object:
     """Return what one entry point refers to; errors as for `load_detector`."""
-    points = [point for point in _points(kind) if point.name == name]
-    if not points:
-        names = tuple({entry.name for entry in entries(kind)})
-        if not names:
-            raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
-        raise UsageError(f"there is no {_SINGULAR[kind]} {name!r}{nearest(name, names)}")
-    if len(points) > 1:
-        packages = " and ".join(sorted(map(_package, points)))
-        raise PluginError(f"{_SINGULAR[kind]} {name!r} is registered by {packages}: uninstall one of them")
-    return _guarded(points[0].load, f"{_SINGULAR[kind]} {name!r} ({points[0].value})")
+    point = _point(kind, name)
+    return _guarded(point.load, f"{_SINGULAR[kind]} {name!r} ({point.value})")
 
 
 def registered_name(cls: type) -> str:
@@ -143,9 +222,39 @@ def singular(kind: Kind) -> str:
     return _SINGULAR[kind]
 
 
+def _point(kind: Kind, name: str) -> EntryPoint:
+    points = [point for point in _points(kind) if point.name == name]
+    if not points:
+        names = tuple({entry.name for entry in entries(kind)})
+        if not names:
+            raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
+        raise UsageError(f"there is no {_SINGULAR[kind]} {name!r}{nearest(name, names)}")
+    if len(points) > 1:
+        packages = " and ".join(sorted(map(_package, points)))
+        raise PluginError(f"{_SINGULAR[kind]} {name!r} is registered by {packages}: uninstall one of them")
+    return points[0]
+
+
 def _points(kind: Kind) -> Sequence[EntryPoint]:
-    points = tuple(entry_points(group=f"tsadbench.{kind}"))
-    return (*points, *entry_points(group=_FLOORS)) if kind == "detectors" else points
+    points = _group(f"tsadbench.{kind}")
+    return (*points, *_group(_FLOORS)) if kind == "detectors" else points
+
+
+def _group(name: str) -> tuple[EntryPoint, ...]:
+    """Return an entry point group; the files of all packages are read again only if one was installed since."""
+    return _read_group(name, tuple((path, _changed(path)) for path in sys.path))
+
+
+@lru_cache
+def _read_group(name: str, _: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=name))
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _package(point: EntryPoint) -> str:
@@ -169,47 +278,6 @@ def _load_member(library_name: str, name: str) -> object:
     if members[name].refusal:
         raise UsageError(f"{library_name}:{name} cannot be run: {members[name].refusal}")
     return _guarded(lambda: library.load(name), f"detector '{library_name}:{name}'")
-
-
-def _load_reference(target: str) -> object:
-    module_name, _, qualified_name = target.rpartition(":")
-
-    def load() -> ModuleType:
-        return _import_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
-
-    module = _guarded(load, f"detector {target!r}")
-    loaded: object = module
-    for part in qualified_name.split("."):
-        loaded = getattr(loaded, part, None)
-    if loaded is None:
-        classes = tuple(name for name, value in vars(module).items() if isinstance(value, type))
-        raise UsageError(f"{module_name} has no class {qualified_name!r}{nearest(qualified_name, classes)}")
-    return loaded
-
-
-def _import_file(path: Path) -> ModuleType:
-    """Import a file as a module of its own; the same file gives the same module."""
-    path = path.resolve()
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}; expected path/to/file.py:Class")
-    name = f"_tsadbench_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    # Write no compiled copy beside the user's file: a full disk would truncate it, and every later run would read it.
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    finally:
-        sys.dont_write_bytecode = before
-    return module
 
 
 def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:

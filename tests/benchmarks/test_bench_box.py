@@ -24,7 +24,7 @@ def directly() -> float:
 
 
 def boxed() -> None:
-    with Box(Construction(load_detector("max-z"), {}), threads=1) as box:
+    with Box(Construction.of(load_detector("max-z"), {}), threads=1) as box:
         box.fit((ROWS,))
         box.training_scores()
         box.score(ROWS)
@@ -40,6 +40,6 @@ def test_a_trial_in_a_warm_box(benchmark):
 
 @pytest.mark.parametrize("recording", [ROWS, LARGE], ids=["9405 rows", "1000000 rows"])
 def test_rows_cross_and_scores_come_back(benchmark, recording):
-    with Box(Construction(load_detector("all-positive"), {}), threads=1) as box:
+    with Box(Construction.of(load_detector("all-positive"), {}), threads=1) as box:
         box.fit((ROWS,))
         benchmark(box.score, recording)

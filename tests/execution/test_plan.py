@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import importlib
-import sys
-
 import numpy as np
 import pytest
 
+from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tests.helpers.tiny import Distance, Guided, Largest
+from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
 from tsadbench.execution.plan import floor_labels
 
@@ -55,9 +53,16 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
     assert all(trial.contender.floor for trial in plan.trials)
 
 
-def test_a_variant_with_a_parameter_that_the_floor_does_not_take_is_refused(small_data, monkeypatch):
-    monkeypatch.setattr(Largest, "floor_variants", classmethod(lambda cls: ({"mean": 10},)))
-    with pytest.raises(PluginError, match="largest: floor_variants names 'mean', which its constructor does not take"):
+def test_a_variant_with_a_parameter_that_the_floor_does_not_take_is_refused(small_data, tmp_path, monkeypatch):
+    source = (
+        "from tests.helpers.tiny import Largest\n"
+        "class Own(Largest):\n"
+        "    @classmethod\n"
+        "    def floor_variants(cls): return ({'mean': 10},)\n"
+    )
+    write_package(tmp_path, "own_floor", "[tsadbench.floors]\nown = own_floor:Own\n", source)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match="own: floor_variants names 'mean', which its constructor does not take"):
         make_plan([], dataset=small_data)
 
 
@@ -153,8 +158,6 @@ def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_dat
     contenders = {trial.contender.name: trial.contender for trial in make_plan(["distance"], dataset=small_data).trials}
     assert contenders["own-floor"].floor
     assert not contenders["distance"].floor
-    monkeypatch.delitem(sys.modules, "own_floor")
     (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
-    importlib.invalidate_caches()
     with pytest.raises(PluginError, match=r"own-floor: .* must declare it"):
         make_plan(["distance"], dataset=small_data)

@@ -84,7 +84,7 @@ def test_a_guarded_box_fails_its_trial_and_says_why(guarded_boxes, small_data, t
 def test_a_guarded_box_ends_before_a_detector_is_in_it():
     launcher = PlainLauncher()
     with pytest.raises(BoxFailure, match="--require-seal") as caught:
-        Box(Construction(Distance, {}), threads=1, limits=Limits(sealed_only=True), launcher=launcher)
+        Box(Construction.of(Distance, {}), threads=1, limits=Limits(sealed_only=True), launcher=launcher)
     assert caught.value.status == "error"
 
 

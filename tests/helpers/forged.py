@@ -77,7 +77,7 @@ def honest(sock: socket.socket, header: Header, arrays: list) -> None:
 
 def played(answer: Answer, *, timeout: float = 30.0, listener=None) -> Box:
     """Return a box with this inside."""
-    construction = Construction(Sums, {})
+    construction = Construction.of(Sums, {})
     return Box(
         construction, threads=1, limits=Limits(timeout=timeout), listener=listener, launcher=PlayedLauncher(answer)
     )

@@ -42,7 +42,7 @@ def unsealed():
 
 
 def boxed(cls, launcher=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
-    construction = Construction(cls, arguments)
+    construction = Construction.of(cls, arguments)
     return Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden, launcher=launcher)
 
 
@@ -218,7 +218,7 @@ class Mine(tsadbench.Detector):
     def _fit(self, recordings): pass
     def _score(self, recording): return recording.values[:, 0] * 2
 rows = tsadbench.Recording("r", np.ones((3, 1)), ("a",))
-with Box(Construction(Mine, {}), threads=1) as box:
+with Box(Construction.of(Mine, {}), threads=1) as box:
     box.fit((rows,)); print(box.score(rows))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -272,7 +272,7 @@ from tests.helpers.boxed import Misbehaves
 from tsadbench import Recording
 from tsadbench.sandbox import Box, Construction
 from pathlib import Path
-box = Box(Construction(Misbehaves, {{"how": "fork"}}), threads=1)
+box = Box(Construction.of(Misbehaves, {{"how": "fork"}}), threads=1)
 Path({str(tmp_path / "pid")!r}).write_text(str(box._process.pid))
 box.fit((Recording("r", np.ones((3, 1)), ("a",)),))
 """

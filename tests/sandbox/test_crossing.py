@@ -145,7 +145,7 @@ class Complains(Detector):
 
 
 def test_a_box_disguises_and_translates():
-    construction = Construction(Complains, {"prior": PRIOR})
+    construction = Construction.of(Complains, {"prior": PRIOR})
     with Box(construction, threads=1, crossing=Crossing(SENSORS)) as box:
         box.fit((ROWS,))
         with pytest.raises(BoxFailure) as caught:
@@ -160,6 +160,6 @@ def test_without_a_crossing_sensors_keep_their_names_for_a_model_is_fitted_for_u
         def _fit(self, recordings):
             self.names_ = list(recordings[0].sensors)
 
-    with Box(Construction(Named, {}), threads=1) as box:
+    with Box(Construction.of(Named, {}), threads=1) as box:
         box.fit((ROWS,))
         assert b"Volume Flow RateRMS" in box.learned()["learned.json"]

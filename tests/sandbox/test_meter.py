@@ -58,7 +58,7 @@ class Swells(Sums):
 
 
 def fitted(cls):
-    box = Box(Construction(cls, {}), threads=1)
+    box = Box(Construction.of(cls, {}), threads=1)
     box.fit((ROWS,))
     return box
 

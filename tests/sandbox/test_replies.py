@@ -358,7 +358,7 @@ def test_no_changed_byte_raises_anything_but_a_failure_of_the_box(call, place, b
 )
 def test_a_detector_that_writes_into_the_channel_fails_alone(frame):
     wrote = pytest.raises(BoxFailure, match="WritesFrames wrote into the box's channel")
-    with wrote as caught, Box(Construction(WritesFrames, {"frame": frame}), threads=1) as box:
+    with wrote as caught, Box(Construction.of(WritesFrames, {"frame": frame}), threads=1) as box:
         box.fit((ROWS,))
     assert caught.value.status == "error"
     assert len(caught.value.reason.splitlines()) == 1
@@ -371,6 +371,6 @@ def test_a_detector_that_writes_into_the_channel_fails_alone(frame):
 )
 def test_an_exception_without_a_message_and_a_signal_without_a_name_are_told(how, status, reason):
     ended = pytest.raises(BoxFailure, match=reason)
-    with ended as caught, Box(Construction(WritesFrames, {"how": how}), threads=1) as box:
+    with ended as caught, Box(Construction.of(WritesFrames, {"how": how}), threads=1) as box:
         box.fit((ROWS,))
     assert caught.value.status == status

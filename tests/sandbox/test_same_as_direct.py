@@ -30,8 +30,7 @@ def test_boxed_and_direct_scores_are_equal(plant, name):
     outcome = run_trial(plan.trials[0], plan)
     assert outcome.record.status == "ok", outcome.record.reason
     limit_threads(1)
-    construction = plan.trials[0].contender.seeded(0)
-    direct = construction.cls(**construction.arguments).fit(plant.dataset.train)
+    direct = plan.trials[0].contender.seeded(0).construct().fit(plant.dataset.train)
     assert_array_equal(outcome.scores["test/all/test"], direct.score(plant.dataset.test[0]))
     for recording, scores in zip(plant.dataset.train, direct.training_scores(plant.dataset.train), strict=True):
         assert_array_equal(outcome.scores[f"train/all/{recording.id}"], scores)

@@ -23,7 +23,7 @@ def rows(n_rows: int = 400) -> Recording:
 def test_the_held_out_loss_is_that_of_the_blocks_alone():
     recording = Recording("steps", np.repeat([1.0, 2.0, 4.0], 100)[:, None], ("a",))
     folds = make_folds([recording], 3, REACH)
-    steps = list(HeldOut(folds).steps(Construction(Guess, {"guess": 3.0}), Limits()))
+    steps = list(HeldOut(folds).steps(Construction.of(Guess, {"guess": 3.0}), Limits()))
     assert [(step.name, step.fold, step.value) for step in steps] == [
         ("loss", 0, 4.0),
         ("loss", 1, 1.0),
@@ -35,7 +35,7 @@ def test_injections_are_found_as_well_as_average_precision_says():
     recording = rows()
     folds = make_folds([recording], 2, REACH)
     objective = Injection(folds, seed=5)
-    steps = list(objective.steps(Construction(Guess, {}), Limits()))
+    steps = list(objective.steps(Construction.of(Guess, {}), Limits()))
     assert len(steps) == objective.n_steps == 2 * len(KINDS)
     for step, (number, place) in zip(steps, [(n, k) for n in range(2) for k in range(len(KINDS))], strict=True):
         kind, fold = KINDS[place], folds[number]
@@ -51,7 +51,7 @@ def test_a_detector_that_ranks_upside_down_is_worth_less():
     folds = make_folds([rows()], 2, REACH)
     objective = Injection(folds, seed=0)
     values = {
-        sign: np.mean([step.value for step in objective.steps(Construction(Guess, {"sign": sign}), Limits())])
+        sign: np.mean([step.value for step in objective.steps(Construction.of(Guess, {"sign": sign}), Limits())])
         for sign in (1, -1)
     }
     assert values[1] > 3 * values[-1]
@@ -76,7 +76,7 @@ def test_a_point_is_cut_short_without_leaving_a_process(monkeypatch):
             boxes.append(self)
 
     monkeypatch.setattr(module, "Box", Watched)
-    steps = Injection(make_folds([rows()], 2, REACH), seed=0).steps(Construction(Guess, {}), Limits())
+    steps = Injection(make_folds([rows()], 2, REACH), seed=0).steps(Construction.of(Guess, {}), Limits())
     next(steps)
     steps.close()
     assert len(boxes) == 1
@@ -86,5 +86,5 @@ def test_a_point_is_cut_short_without_leaving_a_process(monkeypatch):
 def test_a_loss_that_is_not_finite_is_a_failure():
     folds = make_folds([rows()], 2, REACH)
     with pytest.raises(BoxFailure, match=r"held_out_loss: expected a finite number") as caught:
-        list(HeldOut(folds).steps(Construction(Guess, {"guess": float("nan")}), Limits()))
+        list(HeldOut(folds).steps(Construction.of(Guess, {"guess": float("nan")}), Limits()))
     assert caught.value.status == "invalid"

@@ -15,6 +15,7 @@ from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.execution.plan import Contender
 from tsadbench.registry import entries, load_detector
 from tsadbench.tuning.task import reach_of, searched
 from tsadbench.utils.parameters import parameters_of, parse_arguments
@@ -77,7 +78,7 @@ def test_all_detectors_but_the_floors_declare_a_space():
 def test_every_point_constructs_passes_the_check_and_sees_no_farther_than_declared(name):
     cls = load_detector(name)
     space, fixed = cls.search_space(), arguments(name)
-    reach = reach_of(cls, fixed, space, SENSORS)
+    reach = reach_of(_contender(name), space, SENSORS)
     generator = random.Random(name)
     for _ in range(50):
         point = {key: drawn(one, generator) for key, one in space.items()}
@@ -146,13 +147,17 @@ def _stand_in(name, detector):
     return _Zeros(torch.zeros_like)
 
 
+def _contender(name: str) -> Contender:
+    return make_plan([_request(name)], dataset=_plant(), floors=False, seeds=1).trials[0].contender
+
+
 def _losses(name: str, objective_searches: bool, n_points: int = 4) -> set[float]:
     """Return the losses of ignorant networks at points that differ in what ``heldout`` searches, or in all else."""
     cls = load_detector(name)
-    contender = make_plan([_request(name)], dataset=_plant(), floors=False, seeds=1).trials[0].contender
+    contender = _contender(name)
     by_loss = searched(contender, "heldout")
     space = {k: v for k, v in cls.search_space().items() if (k in by_loss) == objective_searches}
-    reach = reach_of(cls, arguments(name), cls.search_space(), SENSORS)
+    reach = reach_of(contender, cls.search_space(), SENSORS)
     values = np.random.default_rng(0).normal(1.0, 1.0, (reach.before + 260, len(SENSORS)))
     held_out = Recording("held out", values, SENSORS)
     generator = random.Random(name)

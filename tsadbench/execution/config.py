@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from tsadbench.base.prior import Prior
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.request import RunRequest, RunSettings
-from tsadbench.registry import floors, load_detector, load_protocol
+from tsadbench.registry import floors, load_protocol, locate
+from tsadbench.sandbox import Construction
+from tsadbench.sandbox.describing import describe, parse, with_files_read
 from tsadbench.utils.issues import Issue, listed
-from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of, parse_arguments, parse_label
+from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
 from tsadbench.utils.toml import dotted, line_of, read_toml
 
 # Options that change which detectors and protocols run: the file's settings of others are left out then.
@@ -136,9 +137,12 @@ class _Reader:
                 self._note(place, f"expected a number, a text, true or false, found {value!r}")
             elif target in detectors | protocols:
                 with self._noting(place):
-                    cls = load_detector(target) if target in detectors else load_protocol(target)
-                    arguments = self._arguments(cls, {key: format_value(value)}, target)
-                    texts.append(f"{target}.{key}={arguments[key]}")
+                    text = format_value(value)
+                    if target in detectors:
+                        text = self._arguments(target, {key: text})[key]
+                    else:
+                        parse_arguments(load_protocol(target), {key: text}, target)
+                    texts.append(f"{target}.{key}={text}")
             elif whole:
                 self._note(place, f"this run has no {target!r}{nearest(target, tuple(detectors | protocols))}")
         return texts
@@ -146,7 +150,7 @@ class _Reader:
     def _detector(self, text: str) -> str:
         label = parse_label(text)
         target = self._target(label.target)
-        return str(Label(target, self._arguments(load_detector(target), label.arguments, target)))
+        return str(Label(target, self._arguments(target, label.arguments)))
 
     def _dataset(self, text: str) -> str:
         if not text.endswith(CARD_ENDING):
@@ -161,14 +165,16 @@ class _Reader:
         load_protocol(text)
         return text
 
-    def _arguments(self, cls: type, texts: Mapping[str, str], owner: str) -> dict[str, str]:
-        """Return checked arguments, with the paths of files as seen from the working directory."""
-        files = {parameter.name for parameter in parameters_of(cls) if _is_file(parameter.annotation)}
+    def _arguments(self, detector: str, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return a detector's checked arguments, with the paths of files as seen from the working directory."""
+        source = locate(detector)
+        description = describe(source)
+        files = {parameter.name for parameter in description.parameters if parameter.names != "value"}
         arguments = {
             key: self._from_here(text) if key in files and text.lower() != "none" else text
             for key, text in texts.items()
         }
-        parse_arguments(cls, arguments, owner)
+        parse(with_files_read(Construction(source, arguments), description), description)
         return arguments
 
     def _target(self, name: str) -> str:
@@ -195,8 +201,3 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
             yield from _leaves(value, (*above, key))
         else:
             yield (*above, key), value
-
-
-def _is_file(annotation: object) -> bool:
-    """Whether a parameter's values are read from files."""
-    return bool({annotation, *get_args(annotation)} & {Path, Prior})

@@ -27,7 +27,6 @@ from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, library_versions
 from tsadbench.execution.trial import Keep, Outcome, failed_outcome, run_variants
 from tsadbench.sandbox import BoxFailure
-from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
@@ -197,8 +196,8 @@ class _Run:
         return [self._own(trial, outcome) for trial, outcome in zip(group, outcomes, strict=True)]
 
     def _own(self, trial: Trial, outcome: Outcome) -> Outcome:
-        """Return an outcome as if its trial had run here: a worker without the detector's file cannot identify it."""
-        code_hash = code_fingerprint(trial.contender.construction.cls)
+        """Return an outcome as if its trial had run here."""
+        code_hash = trial.contender.description.code_hash
         manifest: dict[str, JsonValue] = {**outcome.record.manifest, "command": [*sys.argv], "code_hash": code_hash}
         return replace(
             outcome, record=replace(outcome.record, **asdict(identity(trial, self._plan)), manifest=manifest)
@@ -266,7 +265,7 @@ def _silence() -> None:
 
 
 def _on_gpu(group: Sequence[Trial]) -> bool:
-    return str(group[0].contender.construction.arguments.get("device", "cpu")).startswith("cuda")
+    return group[0].contender.device.startswith("cuda")
 
 
 def _require_gpus(client: Client, groups: Sequence[Sequence[Trial]]) -> None:

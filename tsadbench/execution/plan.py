@@ -19,9 +19,11 @@ from tsadbench.datasets.loading import load_dataset, require_distinct_names
 from tsadbench.errors import DataError, PluginError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
-from tsadbench.registry import floors, load_detector, load_protocol, registered_name
-from tsadbench.sandbox import Construction, seal_status
-from tsadbench.utils.parameters import JsonValue, format_label, nearest, parameters_of, parse_arguments, parse_label
+from tsadbench.registry import floors, load_protocol, locate
+from tsadbench.sandbox import Construction, Interview, seal_status
+from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
+from tsadbench.sandbox.description import Description
+from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
 MAX_CONTRIBUTIONS = 10**7
@@ -37,19 +39,23 @@ class Contender:
         As registered; with the parameters that differ from their defaults.
     construction
         How to construct it, without a seed.
+    description
+        What a box told about its class.
+    parameters
+        All its parameters but the seed, as JSON knows them.
     traits
         What it promises with these parameters.
-    scoring
-        Its class, with those of its parameters that training does not depend on.
     fit_label
-        The label without these: contenders of one such label, class and prior are the same until they score.
+        The label without the parameters that training does not depend on (`Traits.scoring_parameters`): contenders of
+        one such label, class and prior are the same until they score.
     """
 
     name: str
     label: str
     construction: Construction
+    description: Description
+    parameters: Mapping[str, JsonValue]
     traits: Traits
-    scoring: Construction
     fit_label: str
 
     @property
@@ -57,9 +63,14 @@ class Contender:
         """Whether it is one of the floors that every table shows."""
         return self.traits.floor
 
+    @property
+    def device(self) -> str:
+        """The device that it asks for."""
+        return str(self.construction.given.get("device", "cpu"))
+
     def seeded(self, seed: int) -> Construction:
         """Return its construction with this seed, if it takes one."""
-        if not any(parameter.name == "seed" for parameter in parameters_of(self.construction.cls)):
+        if "seed" not in self.description.defaults:
             return self.construction
         return replace(self.construction, arguments={**self.construction.arguments, "seed": seed})
 
@@ -77,7 +88,7 @@ class Trial:
         """Equal for trials that one fit serves: they differ in parameters that training does not depend on."""
         fitted = self.contender.construction
         priors = tuple(value.content_hash for value in fitted.arguments.values() if isinstance(value, Prior))
-        return fitted.cls, self.contender.fit_label, priors, self.seed, self.threads
+        return fitted.source, self.contender.fit_label, priors, self.seed, self.threads
 
 
 @dataclass(frozen=True)
@@ -187,13 +198,23 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
     settings = _parse_settings(request.settings)
     # With --against, the floors are among the stored rows.
     with_floors = request.floors and request.against is None
-    names = [*request.detectors, *(floor_labels() if with_floors else ())]
-    detectors = [_resolved(detector, settings) for detector in names]
-    protocols = [(name, *make_protocol(name, settings.get(name, {}))) for name in _protocol_names(request)]
-    known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
-    for name in settings:
-        if name not in known:
-            raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}")
+    with Interview() as interview:
+        names = [*request.detectors, *(floor_labels(interview) if with_floors else ())]
+        detectors = [_resolved(detector, settings, interview) for detector in names]
+        protocols = [(name, *make_protocol(name, settings.get(name, {}))) for name in _protocol_names(request)]
+        known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
+        for name in settings:
+            if name not in known:
+                raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}")
+        return _plans(request, detectors, protocols, interview)
+
+
+def _plans(
+    request: RunRequest,
+    detectors: Sequence[tuple[str, Construction, Description]],
+    protocols: Sequence[tuple[str, Protocol, str]],
+    interview: Interview,
+) -> tuple[Plan, ...]:
     datasets = _loaded(request)
     plans = []
     for dataset, data in datasets:
@@ -201,7 +222,9 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
         for protocol_name, protocol, protocol_label in protocols:
             try:
                 episodes = tuple(protocol.episodes(data.dataset))
-                contenders = [_contender(*one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
+                contenders = [
+                    _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
+                ]
             except UsageError as error:
                 if len(datasets) == len(protocols) == 1:
                     raise
@@ -258,8 +281,13 @@ def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool =
         )
 
 
-def floor_labels() -> tuple[str, ...]:
+def floor_labels(interview: Interview | None = None) -> tuple[str, ...]:
     """Return the floors that every run adds, by label: what is registered, and the variants that it declares.
+
+    Parameters
+    ----------
+    interview
+        As for `describe`.
 
     Raises
     ------
@@ -268,12 +296,7 @@ def floor_labels() -> tuple[str, ...]:
     """
     labels = []
     for name in floors():
-        cls = load_detector(name)
-        known = {parameter.name for parameter in parameters_of(cls)}
-        for variant in ({}, *cls.floor_variants()):
-            if unknown := sorted(variant.keys() - known):
-                raise PluginError(f"{name}: floor_variants names {unknown[0]!r}, which its constructor does not take")
-            labels.append(format_label(name, cls, variant))
+        labels += [str(Label(name, variant)) for variant in ({}, *describe(name, interview).floor_variants)]
     return tuple(labels)
 
 
@@ -330,21 +353,23 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _resolved(
-    detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]]
-) -> tuple[str, type[Detector], dict[str, object]]:
-    """Return a detector's name, class and arguments; its own arguments win over the settings of its name."""
-    arguments: dict[str, object]
+    detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]], interview: Interview | None
+) -> tuple[str, Construction, Description]:
+    """Return a detector's name, construction and description; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
         label = parse_label(detector)
-        name, cls = label.target, load_detector(label.target)
-        arguments = parse_arguments(cls, label.arguments, name)
+        construction = Construction(locate(label.target), label.arguments)
     elif isinstance(detector, type):
-        name, cls, arguments = registered_name(detector), detector, {}
+        construction = Construction.of(detector)
     else:
         instance = cast("Detector", detector)  # mypy loses the type, as Detector's base has none
-        cls = type(instance)
-        name, arguments = registered_name(cls), dict(instance.get_params(deep=False))
-    return name, cls, {**parse_arguments(cls, settings.get(name, {}), name), **arguments}
+        construction = Construction.of(type(instance), dict(instance.get_params(deep=False)))
+    name = construction.source.target
+    texts = {**settings.get(name, {}), **construction.texts}
+    description = describe(construction.source, interview)
+    construction = with_files_read(replace(construction, texts=texts), description)
+    parse(construction, description, interview)  # what is wrong for any data set is told before one is read
+    return name, construction, description
 
 
 def _protocol_names(request: RunRequest) -> tuple[str, ...]:
@@ -395,35 +420,42 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
 
 
 def _contender(
-    name: str, cls: type[Detector], arguments: dict[str, object], dataset: Dataset, *, elsewhere: bool
+    name: str,
+    construction: Construction,
+    description: Description,
+    dataset: Dataset,
+    interview: Interview | None,
+    *,
+    elsewhere: bool,
 ) -> Contender:
-    label = format_label(name, cls, {key: value for key, value in arguments.items() if key != "seed"})
-    if cls.traits.needs_prior and arguments.get("prior") is None:
-        arguments = {**arguments, "prior": dataset.prior}
-    detector = cls(**arguments)
-    detector.check(dataset.sensors, elsewhere=elsewhere)
-    traits = detector.declared_traits()
+    prior = dataset.prior if description.traits.needs_prior else None
+    configured = configure(
+        construction, description, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere, interview=interview
+    )
+    if prior is not None and construction.arguments.get("prior") is None:
+        construction = replace(construction, arguments={**construction.arguments, "prior": prior})
+    traits = configured.traits
     if name in floors() and not traits.floor:
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
     if traits.fixed_threshold is not None and not traits.floor:
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
-    defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
     for parameter in traits.scoring_parameters:
-        if parameter not in defaults:
+        if parameter not in description.defaults:
             raise UsageError(
                 f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
             )
-    scoring = {parameter: arguments.get(parameter, defaults[parameter]) for parameter in traits.scoring_parameters}
-    fitted = {key: value for key, value in arguments.items() if key != "seed" and key not in scoring}
+    changed = configured.changed
+    fitted = {key: text for key, text in changed.items() if key not in traits.scoring_parameters}
     return Contender(
         name,
-        label,
-        Construction(cls, arguments),
+        str(Label(name, changed)),
+        construction,
+        description,
+        configured.parameters,
         traits,
-        scoring=Construction(cls, scoring),
-        fit_label=format_label(name, cls, fitted),
+        fit_label=str(Label(name, fitted)),
     )
 
 
@@ -442,4 +474,4 @@ def contender_from_label(label: str, dataset: Dataset) -> Contender:
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    return _contender(*_resolved(label, {}), dataset, elsewhere=True)
+    return _contender(*_resolved(label, {}, None), dataset, None, elsewhere=True)

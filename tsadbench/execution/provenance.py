@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -17,12 +17,11 @@ from threadpoolctl import threadpool_info
 
 from tsadbench._version import __version__
 from tsadbench.base import scores
-from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
-from tsadbench.execution.plan import Contender, Plan, Trial
-from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages, module_fingerprint
-from tsadbench.utils.parameters import JsonValue, as_json, parameters_of
+from tsadbench.execution.plan import Plan, Trial
+from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
+from tsadbench.utils.parameters import JsonValue, as_json
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
@@ -50,18 +49,18 @@ class Identity:
 
 def identity(trial: Trial, plan: Plan) -> Identity:
     """Return the identity of a trial of a plan."""
-    construction = trial.contender.construction
+    construction, description = trial.contender.construction, trial.contender.description
     scoring = _hash(
         {
             "label": trial.contender.label,
             "priors": {
                 name: value.content_hash for name, value in construction.arguments.items() if isinstance(value, Prior)
             },
-            "code": code_fingerprint(construction.cls),
+            "code": description.code_hash,
             "libraries": {
                 **library_versions(),
-                **adapted_versions(construction.cls),
-                **_imported_versions(construction.cls),
+                **adapted_versions(description.libraries),
+                **_imported_versions(frozenset(description.imported)),
             },
             "dataset": plan.data.dataset.name,
             "data": plan.data.dataset.content_hash,
@@ -104,16 +103,6 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
     )
 
 
-def parameter_values(contender: Contender) -> dict[str, JsonValue]:
-    """Return all parameters of a detector but its seed, as records hold them."""
-    construction = contender.construction
-    return {
-        parameter.name: as_json(construction.arguments.get(parameter.name, parameter.default))
-        for parameter in parameters_of(construction.cls)
-        if parameter.name != "seed"
-    }
-
-
 def manifest(
     trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = (), crossing: str | None = None
 ) -> dict[str, JsonValue]:
@@ -128,10 +117,11 @@ def manifest(
     crossing
         The secret from which its recordings' order, ids and clocks were drawn (`sandbox.Crossing`), if it came to that.
     """
+    contender = trial.contender
     return {
         "seed": trial.seed,
         "threads": trial.threads,
-        "device": str(trial.contender.construction.arguments.get("device", "cpu")),
+        "device": contender.device,
         "command": [as_json(word) for word in sys.argv],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -139,9 +129,9 @@ def manifest(
         "processor": platform.processor() or platform.machine(),
         "cpu_count": os.cpu_count(),
         "versions": {"python": platform.python_version(), **library_versions()},
-        "adapted": dict(adapted_versions(trial.contender.construction.cls)),
+        "adapted": dict(adapted_versions(contender.description.libraries)),
         "blas": list(_blas()),
-        "code_hash": code_fingerprint(trial.contender.construction.cls),
+        "code_hash": contender.description.code_hash,
         "data_hash": plan.data.dataset.content_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
@@ -162,9 +152,9 @@ def library_versions() -> dict[str, JsonValue]:
     return {"tsadbench": __version__, **{library: _version(library) for library in _LIBRARIES}}
 
 
-def adapted_versions(cls: type) -> dict[str, JsonValue]:
-    """Return the versions of the libraries that do an adapted detector's work; empty for any other class."""
-    return {library: _version(library) for library in cls.libraries} if issubclass(cls, AdaptedDetector) else {}
+def adapted_versions(libraries: Iterable[str]) -> dict[str, JsonValue]:
+    """Return the versions of the libraries that do an adapted detector's work (`AdaptedDetector.libraries`)."""
+    return {library: _version(library) for library in libraries}
 
 
 @cache
@@ -174,9 +164,9 @@ def _ranking() -> str:
 
 
 @cache
-def _imported_versions(cls: type) -> dict[str, JsonValue]:
-    """Return the versions of other distributions that a detector's own files import directly."""
-    packages = imported_packages(cls) - _LIBRARY_PACKAGES
+def _imported_versions(imported: frozenset[str]) -> dict[str, JsonValue]:
+    """Return the versions of other distributions that hold packages which a detector's own files import."""
+    packages = imported - _LIBRARY_PACKAGES
     distributions = packages_distributions() if packages else {}  # reads all that is installed
     return {name: _version(name) for package in sorted(packages) for name in distributions.get(package, ())}
 

@@ -131,14 +131,14 @@ class Copies:
             copy.close()
 
     @contextlib.contextmanager
-    def take(self, variant: Construction) -> Iterator[Box]:
-        """Lend a copy that has scored no test row, with these scoring parameters; it ends afterwards."""
+    def take(self, construction: Construction, names: Sequence[str]) -> Iterator[Box]:
+        """Lend a copy that has scored no test row, with the named parameters of this; it ends afterwards."""
         if self.how == "same process":
             yield self.box
             return
         copy = self._waiting.pop() if self._waiting else self._restored()
         with copy:
-            copy.set_parameters(variant)
+            copy.set_parameters(construction, names)
             yield copy
 
     def _make(
@@ -356,7 +356,7 @@ def combined(replays: Sequence[Replay]) -> Replay | None:
 
 def may_fork(construction: Construction, threads: int) -> bool:
     """Return whether a process of such a detector can be forked: on Linux, with one thread, without a GPU."""
-    return sys.platform == "linux" and threads == 1 and construction.arguments.get("device", "cpu") == "cpu"
+    return sys.platform == "linux" and threads == 1 and not construction.on_gpu
 
 
 @dataclass(frozen=True, slots=True)

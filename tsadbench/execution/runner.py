@@ -206,5 +206,5 @@ class _Held:
 
 
 def _lacks_contributions(trial: Trial, record: Record, store: Store) -> bool:
-    offered = trial.contender.construction.cls.offers_contributions()
+    offered = trial.contender.description.offers_contributions
     return record.status == "ok" and offered and not store.has_contributions(record.trial)

@@ -10,14 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.provenance import identity, manifest, parameter_values
+from tsadbench.execution.provenance import identity, manifest
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.replay import Audit, Copies, combined, may_fork
 from tsadbench.execution.score_arrays import contribution_name, named_scores
@@ -50,6 +49,8 @@ class Outcome:
     log: str = ""
 
 
+# Why a trial is guarded although the kernel could have sealed its boxes.
+IMPORTED = "its code was imported by the calling program"
 # Receives trials that have ended, with their outcomes.
 Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
@@ -222,7 +223,7 @@ class _Work:
     def replay(self, copies: Copies, progress: _TrialProgress, seconds: float) -> None:
         """Have a copy score rows of the episode again that took so many seconds."""
         contender = progress.trial.contender
-        with copies.take(contender.scoring) as copy:
+        with copies.take(contender.construction, contender.traits.scoring_parameters) as copy:
             audit = Audit(copy, copies.how, contender.traits, self.crossing, progress.scored[-1], seconds)
             progress.replays.append(audit.run())
 
@@ -240,7 +241,8 @@ def _score_episode(work: _Work, all_progress: Sequence[_TrialProgress], listener
             with work.copies(box, trials) as copies:
                 for progress in all_progress:
                     progress.training.append(training)
-                    box.set_parameters(progress.trial.contender.scoring)
+                    contender = progress.trial.contender
+                    box.set_parameters(contender.construction, contender.traits.scoring_parameters)
                     seconds = progress.score(box, episode, order, contributions=work.plan.contributions)
                     progress.settle(box)
                     unsettled.remove(progress)
@@ -282,15 +284,16 @@ def _record(
 ) -> Record:
     trial = progress.trial
     contender = trial.contender
-    cls = contender.construction.cls
     seal, seal_reason = progress.seal
+    if contender.construction.source.imported:
+        seal, seal_reason = "guarded", IMPORTED
     return Record(
         schema=SCHEMA,
         **asdict(identity(trial, plan)),
         detector=contender.name,
         label=contender.label,
         family=contender.traits.family,
-        parameters=parameter_values(contender),
+        parameters=contender.parameters,
         floor=contender.floor,
         look_ahead=contender.traits.look_ahead,
         dataset=plan.data.dataset.name,
@@ -306,7 +309,7 @@ def _record(
         manifest=manifest,
         protocol_notes=judgement.notes if judgement else (),
         leaky=contender.traits.leaky,
-        note=cls.note if issubclass(cls, AdaptedDetector) else "",
+        note=contender.description.note,
         training=tuple(one for one in progress.training if one.facts),
         protocol_version=plan.protocol.version,
         replay=combined(progress.replays) if failure is None else None,

@@ -11,6 +11,7 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.questions import Interview
 
 __all__ = [
     "Box",
@@ -18,6 +19,7 @@ __all__ = [
     "Construction",
     "Costs",
     "Crossing",
+    "Interview",
     "Limits",
     "SealStatus",
     "default_launcher",

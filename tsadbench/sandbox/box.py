@@ -71,13 +71,13 @@ class Box(BoxedProcess):
         launcher: Launcher | None = None,
     ) -> None:
         super().__init__(
-            construction.cls.__name__,
+            construction.source.class_name,
             threads=threads,
             limits=limits,
             listener=listener,
             forbidden=forbidden,
-            modules=construction.modules,
-            gpu=construction.arguments.get("device", "cpu") != "cpu",
+            modules=construction.source.modules,
+            gpu=construction.on_gpu,
             launcher=launcher,
         )
         self._crossing = crossing or Crossing(None)
@@ -101,15 +101,18 @@ class Box(BoxedProcess):
         with self._contract():
             return checked_facts(reply.training_facts, f"{self._name}.training_facts")
 
-    def set_parameters(self, variant: Construction) -> None:
+    def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
         """Change parameters of the fitted detector that its fit does not depend on; scoring costs start anew.
 
         Parameters
         ----------
-        variant
-            The detector's class, and the arguments to be changed.
+        construction
+            How to construct the detector as it should be.
+        names
+            The parameters that may change.
         """
-        self._ask({"kind": "set_parameters"}, [self._disguised(variant)], expected=Done)
+        header: Header = {"kind": "set_parameters", "parameters": list(names)}
+        self._ask(header, [self._disguised(construction)], expected=Done)
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
@@ -203,7 +206,8 @@ class Box(BoxedProcess):
 
     def _disguised(self, construction: Construction) -> Array:
         """Return a construction as bytes, its sensors renamed."""
-        disguised = replace(construction, arguments=self._crossing.arguments(construction.arguments))
+        texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
+        disguised = replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
         return np.frombuffer(disguised.dumps(), dtype=np.uint8)
 
     def _restored(self, text: str) -> str:

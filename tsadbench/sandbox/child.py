@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import socket
 import sys
 import threading
@@ -19,6 +20,7 @@ from dataclasses import asdict
 from typing import TypeVar
 
 import numpy as np
+from pydantic_core import to_json
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
@@ -27,10 +29,11 @@ from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
-from tsadbench.sandbox.replies import LONGEST_TRACEBACK
+from tsadbench.sandbox.replies import LONGEST_REASON, LONGEST_TRACEBACK
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
 from tsadbench.utils.threads import limit_threads
@@ -78,11 +81,17 @@ class _Inside:
         kind = header["kind"]
         if kind == "construct":
             return self._construct(header, arrays), []
+        if kind == "question":
+            if "path" in header:
+                self._surround(header)
+            return _answered(arrays[0].tobytes()), []
         detector = self._detector
         if detector is None:
             raise RuntimeError("nothing has been constructed yet")
         if kind == "set_parameters":
-            detector.set_params(**Construction.loads(arrays[0].tobytes()).arguments)
+            values = Construction.loads(arrays[0].tobytes()).values(type(detector))
+            defaults = {parameter.name: parameter.default for parameter in parameters_of(type(detector))}
+            detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
             return {}, []
         if kind == "fit":
             self._train = unpacked(header, arrays)
@@ -109,12 +118,13 @@ class _Inside:
         self._surround(header)
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
+        cls = construction.source.load()
         forbid(header["forbidden"], self._violated)
         limit_threads(self._threads)
-        self._detector = construction.construct()
+        self._detector = cls(**construction.values(cls))
         return {
             "offers_contributions": self._detector.offers_contributions(),
-            "scores_training_itself": type(self._detector)._training_scores is not Detector._training_scores,
+            "scores_training_itself": cls._training_scores is not Detector._training_scores,
         }
 
     def _surround(self, header: Header) -> None:
@@ -177,6 +187,16 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the detector may have closed or replaced it
             stream.flush()
+
+
+def _answered(content: bytes) -> Header:
+    question, arguments = pickle.loads(content)  # the parent wrote it
+    try:
+        answer = question(*arguments)
+    except TsadbenchError as error:
+        known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
+        return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}
+    return {"answer": to_json(answer).decode()}
 
 
 def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:

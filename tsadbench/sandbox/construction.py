@@ -1,76 +1,120 @@
-"""Takes a detector's class and arguments to the process that constructs it."""
+"""Takes the place of a detector's class, and its arguments, to the process that constructs it."""
 
 from __future__ import annotations
 
 import pickle
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import cloudpickle
 
 from tsadbench.base.detector import Detector
-from tsadbench.registry import load_reference
+from tsadbench.errors import UsageError
+from tsadbench.registry import Source, registered_name
 from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.import_text import imported_texts
+from tsadbench.utils.parameters import parse_arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """How to construct a detector: its class and its constructor's arguments."""
+    """How to construct a detector, as its user asked for it: nothing of its own code has a say in it.
 
-    cls: type[Detector]
-    arguments: Mapping[str, object]
+    Parameters
+    ----------
+    source
+        Where its class is.
+    texts
+        Values of its constructor's parameters as a user writes them.
+    arguments
+        Values from Python, which win over texts.
+    """
+
+    source: Source
+    texts: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, detector: type[Detector], arguments: Mapping[str, object] | None = None) -> Construction:
+        """Return how to construct a class that this process has imported or made (`source_of`)."""
+        return cls(source_of(detector), arguments=arguments or {})
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules and the file that the class and its bases come from."""
-        reference = _reference(self.cls) or ""
-        modules = (base.__module__ for base in self.cls.__mro__)
-        return tuple(dict.fromkeys((reference.rpartition(":")[0] or self.cls.__module__, *modules)))
+    def given(self) -> dict[str, object]:
+        """The arguments, some as texts."""
+        return {**self.texts, **self.arguments}
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it asks for another device than the processor."""
+        return str(self.given.get("device", "cpu")) != "cpu"
+
+    def values(self, detector: type[Detector]) -> dict[str, object]:
+        """Return the constructor's arguments; errors as for `parse_arguments`."""
+        return {**parse_arguments(detector, self.texts, self.source.target), **self.arguments}
 
     def construct(self) -> Detector:
-        """Return the detector."""
-        return self.cls(**self.arguments)
+        """Return the detector, importing its module: for the inside of a box."""
+        detector = self.source.load()
+        return detector(**self.values(detector))
 
-    def dumps(self, *, portable: bool = False) -> bytes:
+    def dumps(self) -> bytes:
         """Return bytes that another process with the same import path can read.
 
-        A class that such a process can import crosses by name; one from a notebook or a script crosses by value.
-
-        Parameters
-        ----------
-        portable
-            For another machine, which does not have the file: a class from a file crosses by value too.
+        Raises
+        ------
+        UsageError
+            If an argument cannot be sent to another process.
         """
-        reference = _reference(self.cls)
-        if portable and reference is not None and reference.partition(":")[0].endswith(".py"):
-            module = sys.modules[self.cls.__module__]
-            cloudpickle.register_pickle_by_value(module)
-            try:
-                return cast("bytes", cloudpickle.dumps((self.cls, dict(self.arguments))))
-            finally:
-                cloudpickle.unregister_pickle_by_value(module)
-        named = reference if reference is not None else self.cls
-        return cast("bytes", cloudpickle.dumps((named, dict(self.arguments))))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Be pickled for another machine, as a part of a plan is."""
-        return Construction.loads, (self.dumps(portable=True),)
+        return pickled((self.source, dict(self.texts), dict(self.arguments)), f"the arguments of {self.source.target}")
 
     @classmethod
     def loads(cls, data: bytes) -> Construction:
-        """Read what `dumps` wrote; imports the detector's module."""
+        """Read what `dumps` wrote; imports nothing of the detector but what its arguments need."""
         # The parent wrote these bytes. The other direction, from the box to the parent, is never unpickled.
-        named, arguments = pickle.loads(data)
-        return cls(load_reference(named) if isinstance(named, str) else named, arguments)
+        return cls(*pickle.loads(data))
 
 
-def _reference(cls: type) -> str | None:
-    module = sys.modules.get(cls.__module__)
-    if "<locals>" in cls.__qualname__ or module is None or cls.__module__ == "__main__":
-        return None
-    if find_package(cls.__module__.partition(".")[0]) is not None:
-        return f"{cls.__module__}:{cls.__qualname__}"
+def source_of(detector: type[Detector]) -> Source:
+    """Return where another process finds a class that this one has imported or made.
+
+    A class that such a process can import crosses by name, one from another file by the file's text, one from a
+    notebook or a script by value.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made again in another process.
+    """
+    name = registered_name(detector)
+    reference = f"{detector.__module__}:{detector.__qualname__}"
+    owner = detector.__module__.partition(".")[0]
+    module = sys.modules.get(detector.__module__)
+    lasting = "<locals>" not in detector.__qualname__ and module is not None and detector.__module__ != "__main__"
     file = getattr(module, "__file__", None)
-    return f"{file}:{cls.__qualname__}" if file and file.endswith(".py") else None
+    modules = tuple(dict.fromkeys(base.__module__ for base in detector.__mro__))
+    if lasting and find_package(owner) is None and file and file.endswith(".py"):
+        try:
+            text = imported_texts[file] if file in imported_texts else Path(file).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{name} cannot be sent to a box: {file} cannot be read ({error.strerror})") from error
+        return Source(name, f"{file}:{detector.__qualname__}", file, text=text, imported=True, modules=modules)
+    return Source(name, reference, owner, pickled=pickled(detector, name), imported=True, modules=modules)
+
+
+def pickled(value: object, what: str) -> bytes:
+    """Return a value for a box of this process, pickled.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be; ``what`` is the beginning of the message.
+    """
+    try:
+        return cast("bytes", cloudpickle.dumps(value))
+    except Exception as error:  # objects may raise anything here
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{what} cannot be sent to a box ({reason})") from error

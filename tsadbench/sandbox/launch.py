@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 
@@ -44,13 +45,15 @@ _PASSED_ON = frozenset(
         "PYTHONHASHSEED",
     }
 )
-# Slow to import: the server preloads those of their modules that planning has loaded in this process.
+# Slow to import: the server preloads those of their modules that this process has loaded, or that detectors import.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
 # What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
 _LATE = {"torch": "torch._dynamo"}
 # By which each trial takes over what a detector has learned, for the replay audit.
 _OF_EVERY_TRIAL = ("safetensors.numpy", "tsadbench.base.serialization.parts")
 _START_SECONDS = 120.0
+# What a box that answers questions needs.
+_QUESTIONS = "tsadbench.sandbox.description"
 _SERVER = """
 import sys
 from tsadbench.utils.linux.namespaces import keepers_or_reason
@@ -89,6 +92,9 @@ class Launcher(ABC):
     def warm(self) -> None:
         """Begin what makes the first start slow, without waiting for it."""
 
+    def preload(self, modules: Iterable[str]) -> None:
+        """Import modules of well-known libraries before the next process starts; any other name is passed over."""
+
     @abstractmethod
     def start(self, log: int, walls: Walls) -> Process:
         """Start a process behind walls, whose standard output and error go to this file descriptor."""
@@ -123,11 +129,22 @@ class ForkServer(Launcher):
         self._control: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
         self._building: Building | None = None
+        self._preloaded: set[str] = set()
 
     def warm(self) -> None:
         """Start the server, which imports while this process goes on."""
         with self._lock:
             self._running()
+
+    def preload(self, modules: Iterable[str]) -> None:
+        """Tell the server, which imports while this process goes on, or will when it starts."""
+        with self._lock:
+            new = sorted(_with_late(filter(_is_heavy, modules)) - self._preloaded)
+            self._preloaded.update(new)
+            if new and self._control is not None:
+                with contextlib.suppress(OSError):  # it has died: its successor is told when it starts
+                    self._control.sendall(b"p")
+                    send(self._control, {"preload": new})
 
     def start(self, log: int, walls: Walls) -> Process:
         """Start a process, after restarting a server that has died."""
@@ -171,7 +188,8 @@ class ForkServer(Launcher):
             ours.settimeout(_START_SECONDS)
             with theirs:
                 self._server = _popen(("-c", _SERVER), theirs, subprocess.DEVNULL, "sealed" if self._seal else "open")
-            send(ours, {"preload": _heavy_modules(), "seal": self._seal})
+            self._preloaded.update(_heavy_modules())
+            send(ours, {"preload": [_QUESTIONS, *_OF_EVERY_TRIAL, *sorted(self._preloaded)], "seal": self._seal})
             self._control = ours
             self._building = Building()
         return self._control
@@ -281,6 +299,16 @@ def import_path() -> list[str]:
     return list(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
 
 
-def _heavy_modules() -> list[str]:
-    loaded = [name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY]
-    return sorted({*loaded, *(late for first, late in _LATE.items() if first in loaded), *_OF_EVERY_TRIAL})
+def _is_heavy(name: str) -> bool:
+    """Whether a name, which may come from a box, is that of a module of a well-known library, and no test of it."""
+    parts = name.split(".")
+    return parts[0] in _HEAVY and all(part.isidentifier() and "test" not in part for part in parts)
+
+
+def _heavy_modules() -> set[str]:
+    return _with_late(name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY)
+
+
+def _with_late(modules: Iterable[str]) -> set[str]:
+    named = set(modules)
+    return named | {late for first, late in _LATE.items() if first in named}

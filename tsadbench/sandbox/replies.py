@@ -78,6 +78,14 @@ class Learned(Done):
     refused: Annotated[str, Field(max_length=LONGEST_REASON)] | None = None
 
 
+class Answered(Done):
+    """The answer to a question as JSON; or the error that the question raised on purpose, by its name, and its text."""
+
+    answer: Annotated[str, Field(max_length=MAX_REPLY_BYTES)] = ""
+    refused: Annotated[str, Field(max_length=100)] | None = None
+    text: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
+
+
 Reply = TypeVar("Reply", bound=Done)
 
 

@@ -52,10 +52,14 @@ class _Server:
         """Answer the parent until the socket closes, then end all boxes."""
         with contextlib.suppress(OSError, EOFError, BrokenFrameError):
             # One byte announces a request, a header follows. If a box is to be forked, file descriptors come with it:
-            # its end of a new socket, and the log. The header says what the box may reach, or which box is to end.
+            # its end of a new socket, and the log. The header says what the box may reach, which box is to end, or what
+            # is to be imported, to which there is no answer.
             while (request := socket.recv_fds(self._control, 1, 2))[0]:
                 header, _ = receive(self._control)
-                send(self._control, self._fork(request[1], header) if request[1] else self._end(header["pid"]))
+                if "preload" in header:
+                    _preload(header["preload"])
+                else:
+                    send(self._control, self._fork(request[1], header) if request[1] else self._end(header["pid"]))
         for pid in self._living:
             kill_process_tree(pid)
 
@@ -122,13 +126,17 @@ def main(fd: int, keepers: Keepers | str) -> None:
     """
     control = socket.socket(fileno=fd)
     orders, _ = receive(control)
-    for module in orders["preload"]:
+    _preload(orders["preload"])
+    _Server(control, sealed=orders["seal"], keepers=keepers).serve()
+
+
+def _preload(modules: list[str]) -> None:
+    for module in modules:
         with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
             importlib.import_module(module)
     limit_threads(1)  # finds the libraries, so that the boxes need not
     # A box shares the server's memory until one of them writes, and the garbage collector writes to all that it visits.
     gc.freeze()
-    _Server(control, sealed=orders["seal"], keepers=keepers).serve()
 
 
 def _die_with_parent(parent: int) -> None:

@@ -17,10 +17,10 @@ from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.sandbox import Box, Limits
+from tsadbench.sandbox.describing import configure
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
-from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 
@@ -93,7 +93,7 @@ def fit_model(
     )
     plan = make_plan(request)
     trial = Trial(plan.trials[0].contender, seed, threads)
-    trial.contender.seeded(seed).construct().check(plan.data.dataset.sensors)
+    configure(trial.contender.seeded(seed), trial.contender.description, sensors=plan.data.dataset.sensors)
     episode = _only_episode(plan)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
@@ -102,8 +102,8 @@ def fit_model(
     card = ModelCard(
         detector=trial.contender.name,
         label=trial.contender.label,
-        class_name=trial.contender.construction.cls.__qualname__,
-        code_hash=code_fingerprint(trial.contender.construction.cls),
+        class_name=trial.contender.description.class_name,
+        code_hash=trial.contender.description.code_hash,
         sensors=plan.data.dataset.sensors,
         threshold=threshold,
         protocol=plan.protocol_label,

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from tsadbench.base.detector import Detector
+from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series
@@ -291,7 +292,9 @@ def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
     """Return what has changed in the detector's code or in the library that does its work; empty if nothing has."""
     if code_fingerprint(cls) != card.code_hash:
         return f"the code of {card.detector} has changed since it was fitted"
-    other = _other_versions(card, "adapted", adapted_versions(cls))
+    other = _other_versions(
+        card, "adapted", adapted_versions(cls.libraries if issubclass(cls, AdaptedDetector) else ())
+    )
     return f"{card.detector} was fitted with {other}" if other else ""
 
 

@@ -102,7 +102,7 @@ class DetectorUnderTest:
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
             forbidden = _data_folders(decoy)
-            construction = Construction(self.cls, self.parameters)
+            construction = Construction.of(self.cls, self.parameters)
             with Box(construction, threads=1, crossing=Crossing(synthetic.SENSORS), forbidden=forbidden) as box:
                 box.fit(self.train())
                 return box.score(self.test())

@@ -6,22 +6,23 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tsadbench.base.dataset import hashed_parts
-from tsadbench.base.detector import Detector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
-from tsadbench.sandbox import Construction
+from tsadbench.sandbox import Construction, Interview
+from tsadbench.sandbox.describing import configure
+from tsadbench.sandbox.description import Description
 from tsadbench.tuning import faults, folds, objective
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
-from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
-from tsadbench.utils.parameters import parameters_of
+from tsadbench.utils.code_fingerprint import module_fingerprint
+from tsadbench.utils.parameters import parse_label
 
 # The user decides these, for a run; they are not part of a detector's design.
 _NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
@@ -86,16 +87,16 @@ class Task:
 
     Parameters
     ----------
-    name
-        Name of the detector.
+    name, description
+        Name of the detector, and what a box told about its class.
     construction
-        Its class, with the arguments that are not searched.
+        Where it is, with the arguments that are not searched.
     given
-        Those of these arguments that the user set; any other is the data set's prior.
+        Those of these arguments that the user set otherwise than by default, as one writes them.
     space
         What is searched.
     defaults
-        The class's defaults of the searched parameters.
+        The defaults of the searched parameters.
     reach
         How far scores see, over all points.
     dataset, source, data_hash
@@ -111,8 +112,9 @@ class Task:
     """
 
     name: str
+    description: Description
     construction: Construction
-    given: Mapping[str, object]
+    given: Mapping[str, str]
     space: Mapping[str, Space]
     defaults: Mapping[str, object]
     reach: Reach
@@ -127,9 +129,9 @@ class Task:
     def at(self, point: Mapping[str, object]) -> Construction:
         """Return how to construct the detector at a point, with the search's seed if it takes one."""
         arguments = {**self.construction.arguments, **point}
-        if any(parameter.name == "seed" for parameter in parameters_of(self.construction.cls)):
+        if "seed" in self.description.defaults:
             arguments["seed"] = self.settings.seed
-        return Construction(self.construction.cls, arguments)
+        return replace(self.construction, arguments=arguments)
 
     def folds(self) -> tuple[Fold, ...]:
         """Return the divisions of the training recordings."""
@@ -158,16 +160,15 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     (episode,) = plan.episodes
-    cls = contender.construction.cls
-    fixed = {name: value for name, value in contender.construction.arguments.items() if name != "seed"}
     space = searched(contender, settings.objective)
-    reach = reach_of(cls, fixed, space, dataset.sensors)
+    reach = reach_of(contender, space, dataset.sensors)
     task = Task(
         name=contender.name,
-        construction=Construction(cls, fixed),
-        given={name: value for name, value in fixed.items() if value is not dataset.prior or value is None},
+        description=contender.description,
+        construction=contender.construction,
+        given=parse_label(contender.label).arguments,
         space=space,
-        defaults={parameter.name: parameter.default for parameter in parameters_of(cls) if parameter.name in space},
+        defaults={name: value for name, value in contender.description.defaults.items() if name in space},
         reach=reach,
         dataset=dataset.name,
         source=plan.source[0] if plan.source else dataset.name,
@@ -189,20 +190,19 @@ def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
     UsageError
         If that is nothing, or the class declares a parameter that its constructor does not take.
     """
-    name, cls = contender.name, contender.construction.cls
-    declared = cls.search_space()
-    _check_declared(name, cls, declared)
+    name, declared = contender.name, contender.description.search_space
+    _check_declared(contender)
     if not declared:
         raise UsageError(
             f"{name} declares no search space, so there is nothing to tune; docs/adding-a-detector.md says how to "
             f"declare one"
         )
-    if objective == "heldout" and not cls.offers_held_out_loss():
+    if objective == "heldout" and not contender.description.offers_held_out_loss:
         raise UsageError(
             f"{name} has no held-out loss: it neither forecasts nor reconstructs rows; tune it with --objective "
             f"injection"
         )
-    space = {key: values for key, values in declared.items() if key not in contender.construction.arguments}
+    space = {key: values for key, values in declared.items() if key not in contender.construction.given}
     if objective == "heldout":
         scoring = contender.traits.scoring_parameters
         space = {key: values for key, values in space.items() if not values.alters_loss and key not in scoring}
@@ -214,9 +214,7 @@ def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
     return space
 
 
-def reach_of(
-    cls: type[Detector], fixed: Mapping[str, object], space: Mapping[str, Space], sensors: tuple[str, ...]
-) -> Reach:
+def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[str, ...]) -> Reach:
     """Return how far scores see at most, from the traits at the space's extremes; each of these points is checked.
 
     Raises
@@ -225,12 +223,13 @@ def reach_of(
         If the detector rejects one of them.
     """
     before, after = 1, 0
-    for point in _extremes(space):
-        detector = cls(**{**fixed, **point})
-        detector.check(sensors)
-        traits = detector.declared_traits()
-        before = max(before, GAP_WITHOUT_END if traits.memory is None else traits.memory)
-        after = max(after, traits.look_ahead)
+    construction = contender.construction
+    with Interview() as interview:
+        for point in _extremes(space):
+            at = replace(construction, arguments={**construction.arguments, **point})
+            traits = configure(at, contender.description, sensors=sensors, interview=interview).traits
+            before = max(before, GAP_WITHOUT_END if traits.memory is None else traits.memory)
+            after = max(after, traits.look_ahead)
     return Reach(before, after)
 
 
@@ -244,12 +243,12 @@ def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
         yield {name: values.extremes[end] for name, values in space.items()}
 
 
-def _check_declared(name: str, cls: type[Detector], declared: Mapping[str, Space]) -> None:
-    accepted = {parameter.name for parameter in parameters_of(cls)} - _NEVER_SEARCHED
-    for key in declared:
+def _check_declared(contender: Contender) -> None:
+    accepted = contender.description.defaults.keys() - _NEVER_SEARCHED
+    for key in contender.description.search_space:
         if key not in accepted:
             raise UsageError(
-                f"{name}: search_space names {key!r}; expected parameters of its constructor other than "
+                f"{contender.name}: search_space names {key!r}; expected parameters of its constructor other than "
                 f"{sorted(_NEVER_SEARCHED)}"
             )
 
@@ -276,7 +275,7 @@ def _study_name(
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
-        "code": [code_fingerprint(construction.cls), *map(module_fingerprint, _CODE)],
+        "code": [contender.description.code_hash, *map(module_fingerprint, _CODE)],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash(train),

@@ -14,13 +14,13 @@ from tsadbench.errors import UsageError
 from tsadbench.tuning.study_result import StudyResult
 from tsadbench.tuning.task import Task, training_hash
 from tsadbench.utils.atomic_files import write_file
-from tsadbench.utils.parameters import JsonValue, as_json, format_label
+from tsadbench.utils.parameters import JsonValue, Label, as_json, format_value
 from tsadbench.utils.toml import toml_lines
 
 
 def label_at(task: Task, parameters: Mapping[str, object]) -> str:
     """Return the label of the task's detector at a point, as ``run --detector`` takes it."""
-    return format_label(task.name, task.construction.cls, {**task.given, **parameters})
+    return _label(task.name, task, task.given, parameters)
 
 
 def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
@@ -93,10 +93,16 @@ def provenance(file: Path) -> tuple[str, dict[str, JsonValue]]:
 
 def _request(task: Task, parameters: Mapping[str, object]) -> str:
     """Return the label with absolute paths: a configuration's own paths are relative to its folder."""
-    arguments = {**task.given, **parameters}
-    for name, value in arguments.items():
-        if isinstance(value, Prior) and Path(value.origin).is_file():
-            arguments[name] = Path(value.origin).resolve()
+    given = dict(task.given)
+    for name, value in task.construction.arguments.items():
+        if name in given and isinstance(value, Prior) and Path(value.origin).is_file():
+            given[name] = str(Path(value.origin).resolve())
     file, colon, cls = task.name.rpartition(":")
     name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else task.name
-    return format_label(name, task.construction.cls, arguments)
+    return _label(name, task, given, parameters)
+
+
+def _label(name: str, task: Task, given: Mapping[str, str], parameters: Mapping[str, object]) -> str:
+    defaults = task.description.defaults
+    changed = {key: format_value(value) for key, value in parameters.items() if value != defaults[key]}
+    return str(Label(name, dict(sorted({**given, **changed}.items()))))

@@ -36,6 +36,7 @@ from tsadbench.utils.module_source import (
     Origin,
     OwnModules,
     UnknownSourceError,
+    has_source,
 )
 
 # Bases in these count by their version, which records keep.
@@ -79,15 +80,28 @@ def reached(cls: type) -> frozenset[Reached]:
     return frozenset(_parts(cls).pieces())
 
 
+def fingerprinted_files(cls: type) -> frozenset[Path]:
+    """Return the files and folders on which the fingerprint of a class depends; empty if its source is not known."""
+    try:
+        return _parts(cls).files()
+    except UnknownSourceError:
+        return frozenset()
+
+
 def imported_packages(cls: type) -> frozenset[str]:
     """Return the top-level packages that a class's own files import: no own ones, core or standard library."""
+    return frozenset(name.partition(".")[0] for name in imported_modules(cls))
+
+
+def imported_modules(cls: type) -> frozenset[str]:
+    """Return the modules of these packages that a class's own files name when they import."""
     try:
         modules = _parts(cls).closure
     except UnknownSourceError:
         return frozenset()
-    tops = {origin.module.partition(".")[0] for module in modules for origin in module.imports()}
-    own = {module.name.partition(".")[0] for module in modules}
-    return frozenset(tops - own - {CORE, ""} - sys.stdlib_module_names)
+    others = {module.name.partition(".")[0] for module in modules} | {CORE, ""} | sys.stdlib_module_names
+    names = {origin.module for module in modules for origin in module.imports()}
+    return frozenset(name for name in names if name.partition(".")[0] not in others)
 
 
 def _parts(cls: type) -> _Fingerprint:
@@ -109,7 +123,7 @@ def _random(cls: type) -> str:  # noqa: ARG001 - one for each class
 def _lives_in_cells(cls: type) -> bool:
     """Whether a class was defined in a notebook or at a prompt, instead of in the file that its module names."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is None or not Path(file).exists():  # "<stdin>", for instance
+    if file is None or not has_source(file):  # "<stdin>", for instance
         return True
     functions = [item for item in vars(cls).values() if isinstance(item, types.FunctionType)]
     files = {function.__code__.co_filename for function in functions if function.__module__ == cls.__module__}
@@ -158,6 +172,14 @@ class _Fingerprint:
         parts = [__version__, self._digest(self._roots), self._captured, *effects, *data]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def files(self) -> frozenset[Path]:
+        """Return the files that count, and the folders of packages, in which another one would count."""
+        parts = self._reach([*self._roots, *map(Effects, self.closure)])
+        modules = {part.module for part in parts} | set(self.closure)
+        sources = {module.file for module in modules if module.file is not None}
+        data = set(self._own.data_files())
+        return frozenset(sources | data | {Path(folder) for module in modules for folder in module.folders or ()})
+
     def pieces(self) -> Iterator[Reached]:
         """Yield the pieces of source that count."""
         for part in self._reach([*self._roots, *map(Effects, self.closure)]):
@@ -185,7 +207,7 @@ class _Fingerprint:
         if isinstance(source.binding(name), ast.stmt):
             return Named(source, name)
         files = (item.__code__.co_filename for item in vars(base).values() if isinstance(item, types.FunctionType))
-        if not all(Path(file).exists() for file in files):
+        if not all(map(has_source, files)):
             raise UnknownSourceError(f"{base.__qualname__} is not in {source.file}")
         return Whole(source)  # made by a function, for instance: all that may have made it counts
 

@@ -17,6 +17,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TypeAlias
 
+from tsadbench.utils.import_text import imported_texts
+
 # A lone module in one of these folders has no neighbours of its own.
 _LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _CODE_ENDINGS = frozenset({".py", ".pyc"})
@@ -79,7 +81,10 @@ class ModuleSource:
     @cached_property
     def content(self) -> bytes:
         """The file's bytes; empty for a namespace package."""
-        return b"" if self.file is None else self.file.read_bytes()
+        if self.file is None:
+            return b""
+        text = imported_texts.get(str(self.file))
+        return self.file.read_bytes() if text is None else text
 
     @cached_property
     def tree(self) -> ast.Module | None:
@@ -266,6 +271,11 @@ class OwnModules:
         if file not in self._by_file:
             self._by_file[file] = ModuleSource(name, file, folders)
         return self._by_file[file]
+
+
+def has_source(file: str | Path) -> bool:
+    """Whether the source of a module's file is at hand."""
+    return str(file) in imported_texts or Path(file).exists()
 
 
 def parsed(source: str | bytes) -> ast.Module | None:

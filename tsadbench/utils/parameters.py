@@ -112,14 +112,35 @@ def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str
     for name in texts:
         if name not in known:
             raise UsageError(f"{owner} has no parameter {name!r}{nearest(name, known)}")
-    return {name: _parse(known[name], text, owner) for name, text in texts.items()}
+    return {name: parse_value(known[name], text, owner) for name, text in texts.items()}
+
+
+def parse_value(parameter: Parameter, text: str, owner: str) -> object:
+    """Return a text as a value of a parameter's annotated type; parameters and errors as for `parse_arguments`."""
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
+    if text.lower() == "none" and parameter.accepts_none:
+        return None
+    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
+    with contextlib.suppress(ValidationError):
+        return adapter.validate_json(text, strict=True)
+    try:
+        return adapter.validate_strings(text)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
 
 
 def format_label(name: str, cls: type, arguments: Mapping[str, object]) -> str:
     """Return ``NAME`` or ``NAME[key=value,...]``: keys sorted, defaults left out."""
+    return str(Label(name, changed_texts(cls, arguments)))
+
+
+def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return the arguments that differ from their defaults, sorted by name, as one writes them."""
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
-    parts = [f"{key}={format_value(arguments[key])}" for key in sorted(arguments) if arguments[key] != defaults[key]]
-    return f"{name}[{','.join(parts)}]" if parts else name
+    return {key: format_value(arguments[key]) for key in sorted(arguments) if arguments[key] != defaults[key]}
 
 
 def format_value(value: object) -> str:
@@ -160,22 +181,6 @@ def _split_at_commas(text: str) -> list[str]:
         else:
             parts[-1] += character
     return [part for part in parts if part.strip()]
-
-
-def _parse(parameter: Parameter, text: str, owner: str) -> object:
-    from pydantic import TypeAdapter, ValidationError
-
-    adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
-    if text.lower() == "none" and parameter.accepts_none:
-        return None
-    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
-    with contextlib.suppress(ValidationError):
-        return adapter.validate_json(text, strict=True)
-    try:
-        return adapter.validate_strings(text)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
 
 
 def _meanings(docstring: str) -> dict[str, str]:

@@ -25,8 +25,10 @@ from tests.helpers.plans import make_plan
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError, MissingExtraError, PluginError, UsageError
 from tsadbench.execution.provenance import adapted_versions, identity
-from tsadbench.registry import load_detector, load_library, registered_name
+from tsadbench.registry import load_detector, load_library, locate, registered_name
 from tsadbench.sandbox import Box, Construction
+from tsadbench.sandbox.construction import source_of
+from tsadbench.sandbox.describing import describe
 from tsadbench.utils.parameters import parameters_of
 from tsadbench_detectors.adapters import pyod as adapter
 from tsadbench_detectors.adapters import tails
@@ -187,22 +189,21 @@ def test_a_name_and_a_reference_give_the_same_class():
     assert not hasattr(adapter, "CD")  # one that cannot be run
 
 
-@pytest.mark.parametrize("portable", [False, True])
-def test_it_can_be_constructed_elsewhere(portable):
-    data = Construction(load_detector("pyod:KNN"), {"n_neighbors": 3}).dumps(portable=portable)
+@pytest.mark.parametrize("source", [locate("pyod:KNN"), source_of(load_detector("pyod:KNN"))])
+def test_it_can_be_constructed_elsewhere(source):
+    data = Construction(source, {"n_neighbors": "3"}).dumps()
     code = """
 import sys
 from pathlib import Path
 from tsadbench.sandbox import Construction
-made = Construction.loads(sys.stdin.buffer.read())
-print(made.cls(**made.arguments))
+print(Construction.loads(sys.stdin.buffer.read()).construct())
 """
     done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
     assert done.stdout.decode().strip() == "KNN(n_neighbors=3)"
 
 
 def test_in_the_box_it_scores_as_outside_it():
-    construction = Construction(load_detector("pyod:KNN"), {"window": 3})
+    construction = Construction.of(load_detector("pyod:KNN"), {"window": 3})
     with Box(construction, threads=1) as box:
         box.fit(TRAIN)
         found = box.score(TEST)
@@ -216,14 +217,13 @@ def test_in_the_box_it_scores_as_outside_it():
 def test_the_librarys_version_is_part_of_a_trials_identity(small_data, monkeypatch):
     plan = make_plan(["pyod:KNN", "t2"], dataset=small_data, floors=False)
     before = [identity(trial, plan) for trial in plan.trials]
-    real = adapted_versions(load_detector("pyod:KNN"))
-    assert set(real) == {"pyod", "numba"}
+    assert set(adapted_versions(describe("pyod:KNN").libraries)) == {"pyod", "numba"}
     monkeypatch.setattr(
-        "tsadbench.execution.provenance.adapted_versions", lambda cls: {"pyod": "0"} if cls.__name__ == "KNN" else {}
+        "tsadbench.execution.provenance.adapted_versions", lambda libraries: dict.fromkeys(libraries, "0")
     )
     after = [identity(trial, plan) for trial in plan.trials]
     assert (before[0] != after[0], before[1] == after[1]) == (True, True)
-    assert adapted_versions(load_detector("t2")) == {}
+    assert describe("t2").libraries == ()
 
 
 # What a user sees.
