@@ -143,7 +143,8 @@ def with_files_read(construction: Construction, description: Description) -> Con
         name: parse_value(Parameter(name, annotation, None, ""), construction.texts[name], construction.source.target)
         for name in names
     }
-    return replace(construction, arguments={**priors, **construction.arguments})
+    texts = {name: text for name, text in construction.texts.items() if name not in names}
+    return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 
 
 def _or_new(interview: Interview | None) -> AbstractContextManager[Interview]:
