@@ -55,8 +55,11 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
 
 def test_a_variant_with_a_parameter_that_the_floor_does_not_take_is_refused(small_data, tmp_path, monkeypatch):
     source = (
-        "from tests.helpers.tiny import Largest\n"
-        "class Own(Largest):\n"
+        "from tsadbench import Detector, Traits\n"
+        "class Own(Detector):\n"
+        "    traits = Traits(floor=True)\n"
+        "    def _fit(self, recordings): pass\n"
+        "    def _score(self, recording): return recording.values[:, 0]\n"
         "    @classmethod\n"
         "    def floor_variants(cls): return ({'mean': 10},)\n"
     )
