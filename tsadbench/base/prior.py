@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,12 +13,16 @@ import numpy as np
 
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.bounded_files import read_text
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, ValidationError
     from pydantic_core import CoreSchema
 
 _SCHEMA = 1
+_MOST_BYTES, _MOST_EDGES = 2**24, 100_000
+# Names that a message shows, and how much of each.
+_SHOWN, _LONGEST = 50, 200
 _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 
@@ -114,8 +118,8 @@ class Prior:
         unknown = sorted(named - set(sensors))
         if unknown:
             raise UsageError(
-                f"prior {self.origin}: it names sensors that the data do not have: {unknown}; "
-                f"the data have {list(sensors)}; {_HOW_TO_GET_ONE}"
+                f"prior {self.origin}: it names sensors that the data do not have: {_shortened(unknown)}; "
+                f"the data have {_shortened(sensors)}; {_HOW_TO_GET_ONE}"
             )
 
     def matrix(self, sensors: tuple[str, ...]) -> FloatArray:
@@ -177,9 +181,9 @@ class Prior:
 
         origin = origin or str(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(Path(path), _MOST_BYTES, "utf-8-sig")
         except OSError as error:
-            raise DataError(f"prior {path}: cannot be read ({error.strerror}); {_HOW_TO_GET_ONE}") from error
+            raise DataError(f"prior {path}: cannot be read ({error.strerror or error}); {_HOW_TO_GET_ONE}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"prior {path}: not a JSON file ({error}); {_HOW_TO_GET_ONE}") from error
         if text.lstrip().startswith("["):
@@ -188,6 +192,8 @@ class Prior:
             file = TypeAdapter(_PriorFile).validate_json(text, strict=True)
         except ValidationError as error:
             raise DataError(f"prior {origin}{_first_problem(error)}; {_HOW_TO_GET_ONE}") from error
+        if len(file.edges) > _MOST_EDGES:
+            raise DataError(f"prior {origin}: expected at most {_MOST_EDGES:,} edges, found {len(file.edges):,}")
         provenance = {key: str(value) for key, value in (file.provenance or {}).items()}
         return cls(file.edges, origin, provenance, file.sensors or ())
 
@@ -210,6 +216,11 @@ class _PriorFile:
     edges: tuple[Edge, ...]
     provenance: dict[str, object] | None = None
     sensors: tuple[Sensor, ...] | None = None
+
+
+def _shortened(names: Sequence[str]) -> str:
+    shown = [name if len(name) <= _LONGEST else name[:_LONGEST] + "..." for name in names[:_SHOWN]]
+    return f"{shown}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _first_problem(error: ValidationError) -> str:

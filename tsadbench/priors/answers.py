@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -11,7 +12,13 @@ from dataclasses import dataclass, field
 from tsadbench.base.prior import Edge
 
 _LONGEST = 500
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+# Ten times what models write at most.
+_LONGEST_ANSWER = 2_000_000
+# What a list of objects, or an object, begins with; nothing else is tried.
+_START = re.compile(r"\[\s*[{\]]|\{\s*[\"}]")
+# How often, and over how many times its own length, an answer is searched.
+_MOST_STARTS, _MOST_PASSES = 1000, 10
 
 
 @dataclass(slots=True)
@@ -49,6 +56,8 @@ def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
         return Answer(spoilt="the model refused")
     if stop_reason == "max_tokens":
         return Answer(spoilt="the answer was cut off; raise --max-tokens")
+    if len(text) > _LONGEST_ANSWER:
+        return Answer(spoilt=f"the answer is longer than {_LONGEST_ANSWER:,} characters")
     first_list, rejected = _json_list(text), Counter[str]()
     if first_list is None:
         return Answer(spoilt="no JSON list in the answer" if text.strip() else "an empty answer")
@@ -66,15 +75,21 @@ def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
 
 
 def _json_list(text: str) -> tuple[list[object], bool] | None:
-    """Return the first list of edges in a text, and whether there is text around it."""
-    decoder = json.JSONDecoder()
-    for bracket in re.finditer(r"[\[{]", text):
+    """Return the first list of edges in a text, and whether there is text around it.
+
+    The search takes time in proportion to the text: one that is made of beginnings alone is given up.
+    """
+    decoder, left = json.JSONDecoder(), _MOST_PASSES * len(text)
+    for bracket in itertools.islice(_START.finditer(text), _MOST_STARTS):
         try:
             content, end = decoder.raw_decode(text, bracket.start())
-        except ValueError:
+        except json.JSONDecodeError as error:
+            left -= error.pos - bracket.start()
+            if left < 0:
+                return None
             continue
-        except RecursionError:
-            return None  # a list of edges is never nested so deep
+        except (ValueError, RecursionError):
+            return None  # no list of edges holds an integer so long, or is nested so deep
         if isinstance(content, dict):
             content = content.get("edges")
         if isinstance(content, list) and all(isinstance(element, dict) for element in content):

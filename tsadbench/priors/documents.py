@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.errors import UsageError
+from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.extras import extra
 
 _TEXT = (".md", ".markdown", ".txt", ".rst", "")
 # About 200,000 tokens, the size of smaller context windows.
 MOST_CHARACTERS = 600_000
+_MOST_BYTES = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def _text(path: Path) -> str:
     if ending not in (*_TEXT, ".pdf"):
         raise UsageError(f"{path}: expected Markdown, text or PDF, found {ending}; convert it to one of these")
     try:
-        return _pdf_text(path) if ending == ".pdf" else path.read_text(encoding="utf-8-sig")
+        return _pdf_text(path) if ending == ".pdf" else read_text(path, _MOST_BYTES, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: expected text in UTF-8; save it in that encoding") from error
     except OSError as error:

@@ -7,10 +7,14 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.bounded_files import read_bytes
 
 # The environment variable that holds the key of the Messages API.
 KEY = "ANTHROPIC_API_KEY"
+_MOST_BYTES = 2**24
 # US dollars per million tokens, read and written, as published in early 2026; other models' costs are not shown.
 PRICES = {
     "claude-opus-4-6": (5.0, 25.0),
@@ -85,6 +89,13 @@ def cost(model: str, input_tokens: int, output_tokens: int) -> float | None:
     return (input_tokens * read + output_tokens * written) / 1e6
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What of a kept answer's file is read."""
+
+    reply: Reply
+
+
 class Cache:
     """Raw answers by question, one file each.
 
@@ -100,9 +111,8 @@ class Cache:
     def find(self, question: Question) -> Reply | None:
         """Return the answer to a question that was asked before; None if there is none, or its file is damaged."""
         try:
-            content = json.loads(self._file(question).read_text(encoding="utf-8"))
-            return Reply(**content["reply"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return TypeAdapter(_Kept).validate_json(read_bytes(self._file(question), _MOST_BYTES), strict=True).reply
+        except (OSError, ValueError):
             return None
 
     def keep(self, question: Question, reply: Reply) -> None:

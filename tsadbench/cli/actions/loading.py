@@ -12,7 +12,9 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.prior import Prior, Sensor
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import UsageError
+from tsadbench.utils.bounded_files import read_text
 
+_MOST_BYTES = 2**24
 _PRIOR_ENDING = ".prior.json"
 
 
@@ -75,7 +77,7 @@ def load_sensors(dataset: str | None, file: Path | None, directory: Path | None)
 
 def _sensors_of_file(file: Path) -> tuple[Sensor, ...]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file, _MOST_BYTES, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--sensors {file}: cannot be read as text in UTF-8 ({error})") from error
     if not text.lstrip().startswith("["):
@@ -85,5 +87,5 @@ def _sensors_of_file(file: Path) -> tuple[Sensor, ...]:
             Sensor(str(entry["name"]), str(entry.get("quantity", "")), str(entry.get("subsystem", "")))
             for entry in json.loads(text)
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"--sensors {file}: expected a JSON list of objects with a name ({error})") from error
