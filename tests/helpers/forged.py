@@ -62,7 +62,7 @@ def honest(sock: socket.socket, header: Header, arrays: list) -> None:
     done = {"kind": "done", "request": header["request"]}
     rows = [array for array in arrays if array.ndim == 2]
     replies = {
-        "construct": ({"offers_contributions": True}, []),
+        "construct": ({"offers_contributions": True, "scores_training_itself": False}, []),
         "set_parameters": ({}, []),
         "fit": ({"training_facts": {"epochs": 3, "share_seen": 0.5, "levelled": True}}, []),
         "training_scores": ({}, [np.zeros(6)]),

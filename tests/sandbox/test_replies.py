@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tests.helpers.forged import WritesFrames, honest, played, raw_frame
+from tests.helpers.plans import make_plan
 from tsadbench import Recording
 from tsadbench.errors import ModelFileError
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.sandbox import Box, BoxFailure, Construction
 from tsadbench.sandbox.wire import send
 
@@ -30,7 +34,9 @@ CALLS = {
 }
 NUMBERS = ["1", None, [1], {}, True, -1.0, float("nan"), float("inf"), 10**400, 1e300]
 FORGED = {
-    "construct": [{"offers_contributions": value} for value in ("yes", 1, None)],
+    "construct": [
+        {name: value} for name in ("offers_contributions", "scores_training_itself") for value in ("yes", 1, None)
+    ],
     "fit": [
         # Time and memory are the harness's to measure: no box may state any.
         *({"seconds": value} for value in NUMBERS),
@@ -374,3 +380,13 @@ def test_an_exception_without_a_message_and_a_signal_without_a_name_are_told(how
     with ended as caught, Box(Construction.of(WritesFrames, {"how": how}), threads=1) as box:
         box.fit((ROWS,))
     assert caught.value.status == status
+
+
+@pytest.mark.processes
+def test_a_run_goes_on_beside_a_detector_that_writes_into_its_channel(tmp_path):
+    detectors = ["tests.helpers.forged:WritesFrames", "tests.helpers.tiny:Distance"]
+    plan = make_plan(detectors, dataset="pumploop", floors=False, timeout=60)
+    forged, honest_one = run_plan(plan, Store.create(tmp_path / "runs"))
+    assert (forged.status, honest_one.status) == ("error", "ok")
+    assert "WritesFrames wrote into the box's channel" in (forged.reason or "")
+    assert len(Leaderboard.from_records([forged, honest_one], ["overall"]).rows) == 2
