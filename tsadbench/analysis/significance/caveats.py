@@ -12,7 +12,7 @@ from tsadbench.analysis.significance.per_recording import takes_no_part
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.base.sessions import STEPS
-from tsadbench.leaderboard.marks import replay_text
+from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
 
@@ -21,7 +21,8 @@ PRIMARY = "auprc"
 
 
 def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
-    """Say which detectors failed, which leak, which leave rows without a score, and which do not forget."""
+    """Say which failed, leak, leave rows without a score, did not pass the replay audit whole, or are alone guarded."""
+    mixed = mixed_seals(rows)
     yield from (takes_no_part(row) for row in rows if not row.ok)
     for row in rows:
         if row.leaky:
@@ -31,9 +32,8 @@ def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
                 "they count as the worst case."
             )
-        if not row.forgets:
-            found = replay_text(row.replay)
-            yield f"{row.label} does not forget: its scores depend on how a recording began ({found})."
+        marks = marks_of(row, mixed=mixed)
+        yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
 
 
 def on_metric(metric: Metric) -> Iterator[str]:
