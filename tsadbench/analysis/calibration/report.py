@@ -12,12 +12,12 @@ import pandas as pd
 
 from tsadbench.analysis.calibration.clusters import FEWEST_CLUSTERS, FlaggedNormal, cross_fitted, rate_interval
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import Episode
 from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
+from tsadbench.results.judging import Judge
+from tsadbench.results.trial_result import TrialResult, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.parameters import JsonValue
@@ -192,16 +192,13 @@ def calibration_report(board: Leaderboard, store: Store, load: Callable[[str], L
         Returns the data set of a name.
     """
     rows = {(row.dataset, row.rules, row.label): row for row in board.rows if row.ok and not row.stored}
-    episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
+    judge = Judge(load)
     found, left_out = [], []
     for done, (row_id, row) in enumerate(rows.items()):
         progress(done, len(rows), row.label)
         try:
-            data = load(row.dataset)
-            table = row.dataset, row.protocol
-            if table not in episodes:
-                episodes[table] = tuple(protocol_of(row.first).episodes(data.dataset))
-            results = [readable_result(record, store, data, episodes[table]) for record in row.records]
+            data, episodes = judge.data(row.dataset), judge.episodes(row.first)
+            results = [readable_result(record, store, data, episodes) for record in row.records]
             whole = [result for result in results if result is not None]
             if len(whole) < len(results):
                 left_out.append(f"{', '.join(row_id)}: {len(results) - len(whole)} of its trials are broken")

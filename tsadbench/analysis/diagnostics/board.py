@@ -8,13 +8,13 @@ from dataclasses import replace
 from tsadbench.analysis.diagnostics.compute import Diagnostics, of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import Episode
 from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
+from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.progress import progress
 
@@ -57,16 +57,13 @@ def with_diagnostics(
     for row in shown:
         for record in row.records:
             trials.setdefault(record.trial, (record, []))[1].append(row.split)
-    data = {name: _loaded(name, load) for name in dict.fromkeys(record.dataset for record, _ in trials.values())}
+    judge = Judge(lambda name: _loaded(name, load))
+    for name in dict.fromkeys(record.dataset for record, _ in trials.values()):
+        judge.data(name)
     diagnostics: dict[str, dict[str, Diagnostics]] = {}
-    # Computed once for all trials of a table: a protocol's episodes copy the training rows.
-    episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
     for done, (trial, (record, splits)) in enumerate(trials.items()):
         progress(done, len(trials), record.label)
-        of_record, table = data[record.dataset], (record.dataset, record.protocol)
-        if table not in episodes:
-            episodes[table] = tuple(protocol_of(record).episodes(of_record.dataset))
-        result = readable_result(record, store, of_record, episodes[table])
+        result = readable_result(record, store, judge.data(record.dataset), judge.episodes(record))
         if result is None:
             continue
         diagnostics[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
