@@ -68,11 +68,14 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "open_tree_attr": (467, 467),
     "statmount": (457, 457),
     "listmount": (458, 458),
-    # Who does what to files, which Landlock does not limit.
+    # Who does what to files, which Landlock does not limit; which pages of a library another box has read, even if it
+    # has ended.
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
+    "mincore": (27, 232),
+    "cachestat": (451, 451),
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "quotactl": (179, 60),
@@ -150,6 +153,14 @@ _ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
 }
+# Locks, leases and notices on a file that two boxes may read lead from one to the other. Locks do nothing and report
+# success: a box has no files that another one writes. Commands of fcntl, and what they answer.
+_FLOCK, _FCNTL, _PREADV2 = (73, 32), (72, 25), (327, 286)
+_SETLK, _SETLKW, _OFD_SETLK, _OFD_SETLKW = 6, 7, 37, 38
+_GETLK, _OFD_GETLK, _SETLEASE, _NOTIFY = 5, 36, 1024, 1026
+_FCNTL_ANSWERS = dict.fromkeys((_SETLK, _SETLKW, _OFD_SETLK, _OFD_SETLKW), 0) | dict.fromkeys(
+    (_GETLK, _OFD_GETLK, _SETLEASE, _NOTIFY), errno.EPERM
+)
 _CLONE, _CLONE3, _SOCKETPAIR, _PRLIMIT = (56, 220), (435, 435), (53, 199), (302, 261)
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _ARCHITECTURE = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
@@ -213,7 +224,14 @@ def _instructions(machine: str, alone: bool) -> Iterator[tuple[int, int, int, in
             yield from ((_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | answer))
     # The C library takes the older call, whose flags can be looked at, if there is no clone3.
     yield from ((_IF_EQUAL, 0, 1, _CLONE3[which]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS))
+    # Likewise without preadv2, whose flags ask whether another box has read a page.
+    yield from ((_IF_EQUAL, 0, 1, _PREADV2[which]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS))
     denied, allowed = (_RETURN, 0, 0, _FAIL | errno.EPERM), (_RETURN, 0, 0, _ALLOW)
+    yield from ((_IF_EQUAL, 0, 1, _FLOCK[which]), (_RETURN, 0, 0, _FAIL))
+    yield from ((_IF_EQUAL, 0, 2 * len(_FCNTL_ANSWERS) + 2, _FCNTL[which]), _argument(1))
+    for command, answer in _FCNTL_ANSWERS.items():
+        yield from ((_IF_EQUAL, 0, 1, command), (_RETURN, 0, 0, _FAIL | answer))
+    yield allowed
     yield from ((_IF_EQUAL, 0, 4, _CLONE[which]), _argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), denied, allowed)
     # Only connected pairs that can never reach another socket; multiprocessing and asyncio need them.
     yield from ((_IF_EQUAL, 0, 8, _SOCKETPAIR[which]), _argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), denied)
