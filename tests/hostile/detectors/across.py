@@ -1,0 +1,295 @@
+"""From one trial to the next: memory, queues, keys and locks that outlive a process or are shared by several."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import struct
+from multiprocessing import resource_tracker, shared_memory
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, reached, siblings, system_call
+
+_KEY = int(str(WHERE["tag"])[-6:], 16) | 0x10000000
+_SIZE = 64
+_PAGE = mmap.PAGESIZE
+
+
+class SharesMemorySysV(Courier):
+    """leaves a System V shared memory segment"""
+
+    def attached(self):
+        identifier = system_call("shmget", _KEY, ctypes.c_size_t(_SIZE), 0o1666)
+        return ctypes.c_char * _SIZE, system_call("shmat", identifier, None, 0)
+
+    def leave(self, word):
+        def write():
+            kind, address = self.attached()
+            kind.from_address(address).value = word
+
+        yield from attempts(write)
+
+    def look(self):
+        def read():
+            kind, address = self.attached()
+            return kind.from_address(address).value
+
+        return attempts(read)
+
+
+class SharesMemoryPosix(Courier):
+    """leaves a POSIX shared memory object"""
+
+    def leave(self, word):
+        def write():
+            block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix", create=True, size=_SIZE)
+            resource_tracker.unregister(block._name, "shared_memory")
+            block.buf[: len(word)] = word
+
+        yield from attempts(write)
+
+    def look(self):
+        def read():
+            block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix")
+            resource_tracker.unregister(block._name, "shared_memory")
+            return bytes(block.buf)
+
+        return attempts(read)
+
+
+class SharesMemoryFiles(Courier):
+    """leaves a file in /dev/shm"""
+
+    def leave(self, word):
+        yield from attempts(lambda: Path(f"/dev/shm/{WHERE['tag']}-file").write_bytes(word))
+
+    def look(self):
+        return attempts(lambda: Path(f"/dev/shm/{WHERE['tag']}-file").read_bytes())
+
+
+class SharesMessagesSysV(Courier):
+    """leaves messages in a System V queue"""
+
+    def leave(self, word):
+        def send():
+            queue = system_call("msgget", _KEY, 0o1666)
+            message = ctypes.create_string_buffer((1).to_bytes(8, "little") + word)
+            system_call("msgsnd", queue, message, ctypes.c_size_t(len(word)), 0o4000)
+
+        yield from attempts(send, send)
+
+    def look(self):
+        def receive():
+            message = ctypes.create_string_buffer(8 + _SIZE)
+            system_call(
+                "msgrcv", system_call("msgget", _KEY, 0), message, ctypes.c_size_t(_SIZE), ctypes.c_long(0), 0o4000
+            )
+            return message.raw[8:]
+
+        return attempts(receive)
+
+
+class SharesMessagesPosix(Courier):
+    """leaves messages in a POSIX queue"""
+
+    def queue(self, flags):
+        attributes = (ctypes.c_long * 8)(0, 4, _SIZE)
+        LIBC.mq_open.restype = ctypes.c_int
+        descriptor = LIBC.mq_open(f"/{WHERE['tag']}-queue".encode(), flags | os.O_NONBLOCK, 0o666, attributes)
+        if descriptor < 0:
+            raise OSError(ctypes.get_errno(), "mq_open")
+        return descriptor
+
+    def leave(self, word):
+        def send():
+            if LIBC.mq_send(self.queue(os.O_RDWR | os.O_CREAT), word, ctypes.c_size_t(len(word)), 0) < 0:
+                raise OSError(ctypes.get_errno(), "mq_send")
+
+        yield from attempts(send, send)
+
+    def look(self):
+        def receive():
+            buffer = ctypes.create_string_buffer(_SIZE)
+            if LIBC.mq_receive(self.queue(os.O_RDWR), buffer, ctypes.c_size_t(_SIZE), None) < 0:
+                raise OSError(ctypes.get_errno(), "mq_receive")
+            return buffer.raw
+
+        return attempts(receive)
+
+
+class SharesKeys(Courier):
+    """leaves a key in the kernel's keyring of the user"""
+
+    def leave(self, word):
+        name = f"{WHERE['tag']}-key".encode()
+        for ring in (-4, -5, -3):  # of the user, of his session, of the session
+            yield from attempts(
+                lambda ring=ring: system_call("add_key", b"user", name, word, ctypes.c_size_t(len(word)), ring)
+            )
+
+    def look(self):
+        name = f"{WHERE['tag']}-key".encode()
+        for ring in (-4, -5, -3):
+
+            def read(ring=ring):
+                key = system_call("keyctl", 10, ring, b"user", name, 0)
+                buffer = ctypes.create_string_buffer(_SIZE)
+                system_call("keyctl", 11, key, buffer, ctypes.c_size_t(_SIZE))
+                return buffer.raw
+
+            yield from attempts(read)
+
+
+class SharesAFileInMemory(Courier):
+    """keeps a word in a file in memory, for whoever may look into its descriptors"""
+
+    def leave(self, word):
+        self.descriptor_ = os.memfd_create(f"{WHERE['tag']}-memory")
+        os.write(self.descriptor_, word)
+        yield
+
+    def look(self):
+        for pid in siblings():
+            for names in [*attempts(lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))]:
+                for name in names:
+                    if "memfd" in os.path.realpath(f"/proc/{pid}/fd/{name}"):
+                        yield from attempts(lambda pid=pid, name=name: Path(f"/proc/{pid}/fd/{name}").read_bytes())
+
+
+class SharesLocks(Courier):
+    """writes a word into the places of the locks on a file of Python's own, where the trial beside it reads them"""
+
+    def leave(self, word):
+        def lock():
+            self.locked_ = os.open(os.__file__, os.O_RDONLY)
+            digits = word.decode().removeprefix("left-")
+            for number in range(4):
+                place = 2**40 + 2**20 * number + int(digits[4 * number : 4 * number + 4], 16)
+                fcntl.fcntl(self.locked_, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, place, 1, 0))
+
+        yield from attempts(lock)
+
+    def look(self):
+        def probe():
+            descriptor = os.open(os.__file__, os.O_RDONLY)
+            digits = ""
+            for number in range(4):
+                asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 2**40 + 2**20 * number, 2**16, 0)
+                kind, _, place, _, _ = struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+                if kind == fcntl.F_UNLCK:
+                    return ()
+                digits += f"{place % 2**20:04x}"
+            return f"left-{digits}"
+
+        # A process sees no lock of its own, and closing any descriptor of the file would take its locks away.
+        return attempts(probe)
+
+
+class SharesThePageCache(Courier):
+    """reads some pages of a file that nobody reads; the next seed asks the kernel which of them are in memory"""
+
+    def opened(self):
+        descriptor = os.open(os.path.join(os.path.dirname(os.__file__), "pydoc_data", "topics.py"), os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        return descriptor
+
+    def leave(self, word):
+        def read():
+            descriptor = self.opened()
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            digits = int(word.decode().removeprefix("left-"), 16)
+            for bit in range(64):
+                os.pread(descriptor, 1, _PAGE * (2 * bit + (digits >> bit & 1)))
+
+        yield from attempts(read)
+
+    def look(self):
+        def cached(descriptor, page):
+            try:
+                return os.preadv(descriptor, [bytearray(1)], _PAGE * page, os.RWF_NOWAIT) == 1
+            except BlockingIOError:
+                return False
+
+        def mapped(descriptor, page):
+            memory = mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)
+            resident = ctypes.create_string_buffer(len(memory) // _PAGE + 1)
+            address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+            if LIBC.mincore(ctypes.c_void_p(address), ctypes.c_size_t(len(memory)), resident):
+                raise OSError(ctypes.get_errno(), "mincore")
+            return bool(resident.raw[page] & 1)
+
+        def probe(asks):
+            descriptor = self.opened()
+            digits = 0
+            for bit in range(64):
+                zero, one = asks(descriptor, 2 * bit), asks(descriptor, 2 * bit + 1)
+                if zero == one:
+                    return ()
+                digits |= one << bit
+            return f"left-{digits:016x}"
+
+        return attempts(lambda: probe(cached), lambda: probe(mapped))
+
+
+class SharesInheritedMemory(Courier):
+    """writes into memory that it shares with the process it was forked from, and so with every other box"""
+
+    def shared(self):
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            span, rights, *_ = line.split()
+            if rights == "rw-s":
+                first, last = (int(end, 16) for end in span.split("-"))
+                yield first, last - first
+
+    def leave(self, word):
+        for first, size in self.shared():
+            if size >= _SIZE:
+                yield from attempts(lambda first=first: ctypes.memmove(first, word, len(word)))
+
+    def look(self):
+        for first, size in self.shared():
+            yield from attempts(lambda first=first, size=size: ctypes.string_at(first, min(size, 2**20)))
+
+
+class TakesALock(Courier):
+    """locks a file of Python's own whole, which the trial beside it finds locked"""
+
+    def leave(self, word):
+        def lock():
+            self.locked_ = os.open(os.__file__, os.O_RDONLY)
+            fcntl.flock(self.locked_, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+        yield from attempts(lock)
+
+    def look(self):
+        if hasattr(self, "locked_"):
+            return
+
+        def probe():
+            descriptor = os.open(os.__file__, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return reached("another trial's lock")
+            finally:
+                os.close(descriptor)
+            return ()
+
+        yield from attempts(probe)
+
+
+class SharesNames(Courier):
+    """names itself and its threads, and listens for names"""
+
+    def leave(self, word):
+        yield from attempts(lambda: Path("/proc/self/comm").write_bytes(word[:15]))
+
+    def look(self):
+        for pid in siblings():
+            yield from attempts(
+                lambda pid=pid: Path(f"/proc/{pid}/comm").read_bytes().startswith(b"left-") and reached("a name")
+            )

@@ -1,0 +1,189 @@
+"""Answers: scores, facts and contributions that are not what they seem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.hostile.preamble import Hostile
+
+
+class _Changing(np.ndarray):
+    """Says something else each time it is asked."""
+
+    times = 0
+
+    def __array_finalize__(self, other):
+        type(self).times += 1
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
+        type(self).times += 1
+        return np.zeros(3)
+
+    def __array_function__(self, function, types, arguments, settings):
+        return np.zeros(len(self))
+
+    def tobytes(self, order="C"):
+        return b"\0" * 8
+
+
+class _Hook:
+    """Becomes an array of another length whenever it is turned into one."""
+
+    dtype = np.dtype(np.float64)
+    shape = (1,)
+
+    def __init__(self, n_rows):
+        self.n_rows = n_rows
+
+    def __array__(self, dtype=None, copy=None):
+        self.n_rows += 1
+        return np.zeros(self.n_rows)
+
+    def __len__(self):
+        return self.n_rows
+
+
+class AnswersWithASubclass(Hostile):
+    """returns an array of a class of its own, which answers numpy's questions as it likes"""
+
+    ends = ("ok", "invalid", "error")
+
+    def _score(self, recording):
+        return super()._score(recording).view(_Changing)
+
+
+class AnswersWithAHook(Hostile):
+    """returns an object that becomes another array each time"""
+
+    ends = ("invalid", "error")
+
+    def _score(self, recording):
+        return _Hook(recording.n_rows)
+
+
+class AnswersWithALie(Hostile):
+    """returns an object whose class says that it is an array"""
+
+    ends = ("invalid", "error")
+
+    def _score(self, recording):
+        class Liar:
+            __class__ = np.ndarray
+            dtype = np.dtype(np.float64)
+            shape = (recording.n_rows,)
+
+        return Liar()
+
+
+class AnswersWithAList(Hostile):
+    """returns its scores as a list that refers to itself"""
+
+    ends = ("invalid", "error")
+
+    def _score(self, recording):
+        scores = list(super()._score(recording))
+        scores[0] = scores
+        return scores
+
+
+class AnswersWithAFlood(Hostile):
+    """returns eight terabytes of scores that take no memory"""
+
+    ends = ("invalid", "error", "memory")
+
+    def _score(self, recording):
+        return np.broadcast_to(np.float64(1.0), (2**40,))
+
+
+class AnswersWithNumbersThatAreNone(Hostile):
+    """returns NaN between scores, and infinities"""
+
+    ends = ("invalid",)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        scores[50:60:2] = np.nan
+        scores[70] = np.inf
+        return scores
+
+
+class AnswersWithObjects(Hostile):
+    """returns an array of objects"""
+
+    ends = ("invalid", "error")
+
+    def _score(self, recording):
+        return np.array([_Hook(1)] * recording.n_rows, dtype=object)
+
+
+class AnswersFarTooSmall(Hostile):
+    """returns scores for fewer rows than there are"""
+
+    ends = ("invalid",)
+
+    def _score(self, recording):
+        return super()._score(recording)[:-5]
+
+
+class _Number(float):
+    def __reduce__(self):
+        return print, ("pickled",)
+
+    def is_integer(self):
+        raise SystemExit
+
+    def __repr__(self):
+        return "=cmd|' /C calc'!A0"
+
+
+class _Name(str):
+    def __hash__(self):
+        raise SystemExit
+
+
+class StatesOddFacts(Hostile):
+    """states facts about its training that are objects of its own"""
+
+    ends = ("ok", "invalid", "error")
+
+    def _training_facts(self):
+        return {"share_seen": _Number(1.0), "levelled": True, "others": np.float128(1.0), "yes": np.bool_(True)}
+
+
+class StatesManyFacts(Hostile):
+    """states facts whose names are markup, and too many of them"""
+
+    ends = ("invalid",)
+
+    def _training_facts(self):
+        return {f"<script>{number}": float(number) for number in range(10_000)}
+
+
+class StatesDeepFacts(Hostile):
+    """states facts that hold themselves, in a mapping of its own"""
+
+    ends = ("invalid", "error")
+
+    def _training_facts(self):
+        facts: dict[str, object] = {}
+        facts["share_seen"] = facts
+        return facts
+
+
+class ContributesNonsense(Hostile):
+    """returns contributions of another shape than the recording's"""
+
+    ends = ("invalid",)
+
+    def _contributions(self, recording):
+        return np.zeros((recording.n_rows + 1, 2))
+
+
+class TrainsOnAnAnswer(Hostile):
+    """gives its training rows scores of any size, so that the threshold suits it"""
+
+    ends = ("ok",)
+    marked = True
+
+    def _training_scores(self, recordings):
+        return [np.zeros(one.n_rows) for one in recordings]

@@ -1,0 +1,486 @@
+"""Files: the labels, the store, the user's home, by every way that leads to a file."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import glob
+import importlib.machinery
+import io
+import json
+import linecache
+import mmap
+import os
+import sqlite3
+import struct
+import sys
+import tempfile
+import tokenize
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.preamble import LIBC, WHERE, Courier, Hostile, attempts, of_each_secret, reached, system_call
+
+
+def read_descriptor(descriptor: int) -> bytes:
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
+
+
+class OpensByName(Hostile):
+    """opens the label files by their paths"""
+
+    def steal(self):
+        return of_each_secret(lambda path: Path(path).read_bytes())
+
+
+class OpensFromADescriptor(Hostile):
+    """opens label files relative to a descriptor of the root folder"""
+
+    def steal(self):
+        root = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+        return of_each_secret(lambda path: read_descriptor(os.open(path[1:], os.O_RDONLY, dir_fd=root)))
+
+
+class ClimbsFromAPathDescriptor(Hostile):
+    """opens the parents of its own folder one by one with O_PATH, then label files from the top"""
+
+    def steal(self):
+        here = os.open(".", os.O_PATH | os.O_DIRECTORY)
+        for _ in range(12):
+            here = os.open("..", os.O_PATH | os.O_DIRECTORY, dir_fd=here)
+        return of_each_secret(lambda path: read_descriptor(os.open(path[1:], os.O_RDONLY, dir_fd=here)))
+
+
+class GoesThroughProc(Hostile):
+    """opens label files below /proc/self/root, /proc/1/root and the roots of its parents"""
+
+    def steal(self):
+        for root in (
+            "self/root",
+            "self/cwd/../../../../../../../..",
+            "1/root",
+            "thread-self/root",
+            f"{os.getppid()}/root",
+        ):
+            yield from of_each_secret(lambda path, root=root: Path(f"/proc/{root}{path}").read_bytes())
+
+
+class LinksHard(Hostile):
+    """makes hard links to label files in its own folder"""
+
+    def steal(self):
+        def read(path):
+            os.link(path, name := f"{len(os.listdir())}.csv")
+            return Path(name).read_bytes()
+
+        return of_each_secret(read)
+
+
+class LinksSoft(Hostile):
+    """makes symbolic links to label files in its own folder"""
+
+    def steal(self):
+        def read(path):
+            half = os.path.dirname(os.path.dirname(path))
+            os.symlink(half, name := f"{len(os.listdir())}.csv")
+            return Path(name, os.path.relpath(path, half)).read_bytes()
+
+        return of_each_secret(read)
+
+
+class MapsFiles(Hostile):
+    """maps label files into memory"""
+
+    def steal(self):
+        def read(path):
+            descriptor = os.open(path, os.O_RDONLY)
+            return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)[:]
+
+        return of_each_secret(read)
+
+
+class ReadsWithNumpy(Hostile):
+    """reads label files with numpy"""
+
+    def steal(self):
+        for read in (
+            lambda path: np.fromfile(path, dtype=np.uint8).tobytes(),
+            lambda path: np.memmap(path, dtype=np.uint8, mode="r").tobytes(),
+            lambda path: np.genfromtxt(path, dtype=str, delimiter="\n"),
+        ):
+            yield from of_each_secret(read)
+
+
+class ReadsWithPandas(Hostile):
+    """reads label files with pandas"""
+
+    def steal(self):
+        import pandas as pd
+
+        for read in (
+            lambda path: pd.read_csv(path, dtype=str).to_csv(index=False),
+            lambda path: pd.read_csv(f"file://{path}", dtype=str, memory_map=True).to_csv(index=False),
+        ):
+            yield from of_each_secret(read)
+
+
+class ReadsWithArrow(Hostile):
+    """reads label files with pyarrow, whose C++ opens them"""
+
+    def steal(self):
+        import pyarrow as pa
+        import pyarrow.fs
+
+        for read in (
+            lambda path: pa.memory_map(path).read(),
+            lambda path: pa.OSFile(path).read(),
+            lambda path: pyarrow.fs.LocalFileSystem().open_input_file(path).read(),
+        ):
+            yield from of_each_secret(read)
+
+
+class ReadsWithTorch(Hostile):
+    """reads label files with torch, whose C++ maps them"""
+
+    def steal(self):
+        import torch
+
+        return of_each_secret(
+            lambda path: bytes(torch.UntypedStorage.from_file(path, False, os.stat(path).st_size).tolist())
+        )
+
+
+class ReadsNatively(Hostile):
+    """reads label files with the C library's fopen, open and openat2"""
+
+    def steal(self):
+        def by_stream(path):
+            LIBC.fopen.restype = ctypes.c_void_p
+            stream = LIBC.fopen(path.encode(), b"r")
+            if not stream:
+                raise OSError(ctypes.get_errno(), path)
+            buffer = ctypes.create_string_buffer(2**20)
+            count = LIBC.fread(buffer, 1, len(buffer), ctypes.c_void_p(stream))
+            return buffer.raw[:count]
+
+        def by_open(path):
+            descriptor = LIBC.open(path.encode(), 0)
+            if descriptor < 0:
+                raise OSError(ctypes.get_errno(), path)
+            return read_descriptor(descriptor)
+
+        def by_openat2(path):
+            how = struct.pack("QQQ", os.O_RDONLY, 0, 0)
+            return read_descriptor(system_call("openat2", -100, path.encode(), how, len(how)))
+
+        for read in (by_stream, by_open, by_openat2):
+            yield from of_each_secret(read)
+
+
+class OpensByHandle(Hostile):
+    """asks for label files' handles and opens them by handle, round every folder's rights"""
+
+    def steal(self):
+        def read(path):
+            handle = ctypes.create_string_buffer(struct.pack("Ii", 120, 0), 128)
+            mount = ctypes.c_int()
+            system_call("name_to_handle_at", -100, path.encode(), handle, ctypes.byref(mount), 0)
+            root = os.open("/", os.O_RDONLY)
+            return read_descriptor(system_call("open_by_handle_at", root, handle, os.O_RDONLY))
+
+        return of_each_secret(read)
+
+
+class OpensDatabases(Hostile):
+    """opens the user's database with SQLite"""
+
+    def steal(self):
+        def read(path):
+            with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as database:
+                return str(database.execute("select * from secrets").fetchall())
+
+        return attempts(lambda: read(WHERE["database"]))
+
+
+class SearchesFolders(Hostile):
+    """lists and reads the home, temporary, cache and working folders, wherever it can"""
+
+    def steal(self):
+        starts = [*WHERE["outside"], os.path.expanduser("~"), tempfile.gettempdir(), os.path.dirname(__file__)]
+        for start in dict.fromkeys(starts):
+            yield from attempts(lambda start=start: "\n".join(os.listdir(start)))
+            for path in glob.glob(f"{glob.escape(start)}/**/*", recursive=True, include_hidden=True)[:200]:
+                yield path
+                if os.path.isfile(path):
+                    yield from attempts(lambda path=path: Path(path).read_bytes()[: 2**20])
+
+
+class AsksTheHarness(Hostile):
+    """has tsadbench itself load the data set with its labels"""
+
+    def steal(self):
+        from tsadbench.base import DataOptions
+        from tsadbench.datasets.loading import load_dataset
+
+        def rows(name):
+            data = load_dataset(name)(DataOptions())
+            labels = data.labels.rows
+            return [
+                ",".join(["", *map(repr, map(float, values)), str(int(label))])
+                for one in data.dataset.test
+                for values, label in zip(one.values, labels[one.id], strict=True)
+            ]
+
+        return attempts(lambda: rows(WHERE["card"]))
+
+
+class LoadsDataAsCode(Hostile):
+    """reads label files through the import system and its relatives"""
+
+    def steal(self):
+        for read in (
+            lambda path: importlib.machinery.SourceFileLoader("labels", path).get_data(path),
+            linecache.getlines,
+            tokenize.open,
+            io.open_code,
+        ):
+            yield from of_each_secret(read)
+        sys.path.insert(0, os.path.dirname(WHERE["home_secret"]))
+        yield from attempts(lambda: __import__("planted_module").SECRET)
+
+
+class ReadsTheStore(Hostile):
+    """reads the records, scores and logs of earlier trials"""
+
+    def steal(self):
+        for folder in WHERE["stores"]:
+            yield from attempts(lambda folder=folder: os.listdir(folder))
+            for path in glob.glob(f"{folder}/**/*.json", recursive=True)[:50]:
+                yield from attempts(lambda path=path: Path(path).read_bytes())
+            yield from attempts(lambda folder=folder: Path(folder, "store.json").read_bytes() and reached("the store"))
+
+
+class RewritesTheStore(Hostile):
+    """gives the trials of others other scores, and puts a record of its own beside them"""
+
+    def steal(self):
+        for folder in WHERE["stores"]:
+            for path in glob.glob(f"{folder}/*/record.json"):
+
+                def rewrite(path=path):
+                    record = json.loads(Path(path).read_text())
+                    record["reason"] = "rewritten"
+                    Path(path).write_text(json.dumps(record))
+                    return reached("another trial's record")
+
+                yield from attempts(rewrite)
+            yield from attempts(lambda folder=folder: os.mkdir(f"{folder}/forged") or reached("the store"))
+
+
+class WritesTheData(Hostile):
+    """empties a training file, and moves a label file into its own folder"""
+
+    def steal(self):
+        def empty():
+            with open(WHERE["labels"][0], "a") as file:
+                file.write("\n")
+            return reached("the data")
+
+        def move():
+            os.rename(WHERE["labels"][1], "labels.csv")
+            return Path("labels.csv").read_bytes()
+
+        return attempts(empty, move)
+
+
+class ReadsItsNeighbours(Hostile):
+    """reads the folder in which its own file lies"""
+
+    def steal(self):
+        folder = WHERE["detectors"]
+        yield from attempts(lambda: os.listdir(folder), lambda: Path(folder, "notes.txt").read_bytes())
+        yield from attempts(lambda: Path(os.path.dirname(__file__) or ".", "notes.txt").read_bytes())
+
+
+class UsesLeftDescriptors(Hostile):
+    """reads every descriptor that it was started with"""
+
+    def steal(self):
+        own = os.path.realpath("/proc/self/fd/1")
+        for descriptor in range(3, 256):
+
+            def read(descriptor=descriptor):
+                content = os.pread(descriptor, 2**16, 0)
+                return [content, reached(f"descriptor {descriptor}")] if content else ()
+
+            try:
+                os.fstat(descriptor)
+            except OSError:
+                continue
+            if os.path.realpath(f"/proc/self/fd/{descriptor}") != own:
+                yield from attempts(read, lambda descriptor=descriptor: os.listdir(descriptor))
+
+
+class ReadsThroughARing(Hostile):
+    """opens and reads label files by io_uring, which no filter of system calls sees"""
+
+    def steal(self):
+        return of_each_secret(read_by_ring)
+
+
+def read_by_ring(path: str) -> bytes:
+    """Open and read a file by an io_uring of one entry."""
+    parameters = ctypes.create_string_buffer(120)
+    ring = LIBC.syscall(ctypes.c_long(425), 4, parameters)
+    if ring < 0:
+        raise OSError(ctypes.get_errno(), "io_uring_setup")
+    words = struct.unpack("10I" + "10I" + "10I", parameters.raw)
+    sq = dict(zip(("head", "tail", "mask", "entries", "flags", "dropped", "array"), words[10:17], strict=True))
+    cq = dict(zip(("head", "tail", "mask", "entries", "overflow", "cqes"), words[20:26], strict=True))
+    queue = mmap.mmap(ring, sq["array"] + 4 * words[0], offset=0)
+    done = mmap.mmap(ring, cq["cqes"] + 16 * words[1], offset=0x8000000)
+    entries = mmap.mmap(ring, 64 * words[0], offset=0x10000000)
+
+    def submit(entry: bytes) -> int:
+        (tail,) = struct.unpack_from("I", queue, sq["tail"])
+        (mask,) = struct.unpack_from("I", queue, sq["mask"])
+        slot = tail & mask
+        entries[64 * slot : 64 * slot + 64] = entry
+        struct.pack_into("I", queue, sq["array"] + 4 * slot, slot)
+        struct.pack_into("I", queue, sq["tail"], tail + 1)
+        if LIBC.syscall(ctypes.c_long(426), ring, 1, 1, 1, None, 0) < 0:
+            raise OSError(ctypes.get_errno(), "io_uring_enter")
+        (head,) = struct.unpack_from("I", done, cq["head"])
+        (done_mask,) = struct.unpack_from("I", done, cq["mask"])
+        (result,) = struct.unpack_from("i", done, cq["cqes"] + 16 * (head & done_mask) + 8)
+        struct.pack_into("I", done, cq["head"], head + 1)
+        if result < 0:
+            raise OSError(-result, f"io_uring: {os.strerror(-result)}")
+        return result
+
+    name = ctypes.create_string_buffer(path.encode())
+    opening = struct.pack("BBHiQQIIQ24x", 18, 0, 0, -100, 0, ctypes.addressof(name), 0, os.O_RDONLY, 0)
+    descriptor = submit(opening)
+    buffer = ctypes.create_string_buffer(2**18)
+    reading = struct.pack("BBHiQQIIQ24x", 22, 0, 0, descriptor, 0, ctypes.addressof(buffer), len(buffer), 0, 0)
+    count = submit(reading)
+    return buffer.raw[:count]
+
+
+class WatchesFiles(Hostile):
+    """has the kernel report who opens which file (inotify, dnotify, fanotify)"""
+
+    def steal(self):
+        def watch():
+            descriptor = LIBC.inotify_init1(0)
+            if (
+                descriptor < 0
+                or LIBC.inotify_add_watch(descriptor, os.path.dirname(WHERE["labels"][0]).encode(), 0xFFF) < 0
+            ):
+                raise OSError(ctypes.get_errno(), "inotify")
+            return reached("events of the data's folder")
+
+        def watch_old():
+            folder = os.open(os.path.dirname(os.__file__), os.O_RDONLY)
+            fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)
+            fcntl.fcntl(folder, fcntl.F_NOTIFY, 0)
+            return reached("a signal whenever another trial reads a library")
+
+        def watch_all():
+            descriptor = system_call("fanotify_init", 0, os.O_RDONLY)
+            mark = 0x1 | 0x10
+            system_call("fanotify_mark", descriptor, mark, ctypes.c_uint64(0x20), -100, WHERE["labels"][0].encode())
+            return reached("events of every file system")
+
+        return attempts(watch, watch_old, watch_all)
+
+
+class Remounts(Hostile):
+    """makes new namespaces, enters others', mounts and takes off mounts, changes its root"""
+
+    def steal(self):
+        def enter(kind):
+            system_call("setns", os.open(f"/proc/{os.getppid()}/ns/{kind}", os.O_RDONLY), 0)
+            return reached(f"another {kind} namespace")
+
+        def chroot():
+            os.mkdir("hole")
+            here = os.open(".", os.O_RDONLY)
+            os.chroot("hole")
+            os.fchdir(here)
+            for _ in range(20):
+                os.chdir("..")
+            os.chroot(".")
+            return reached("another root")
+
+        def new_user():
+            system_call("unshare", 0x10000000 | 0x00020000)
+            return reached("a user namespace of its own")
+
+        def mount():
+            os.makedirs("mounted", exist_ok=True)
+            system_call("mount", b"none", b"mounted", b"tmpfs", 0, None)
+            system_call("umount2", b"mounted", 2)
+            return reached("a mount")
+
+        pid = os.fork()  # what works is not to spoil the rest of the trial
+        if pid == 0:
+            ended = 1
+            try:
+                done = [
+                    *attempts(lambda: enter("mnt"), lambda: enter("pid_for_children"), mount, new_user, mount, chroot)
+                ]
+                ended = 0 if done else 1
+            finally:
+                os._exit(ended)
+        if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0:
+            yield reached("namespaces, mounts or another root")
+
+
+class LeavesFiles(Courier):
+    """leaves files in every folder that may be written, for the next seed"""
+
+    def places(self):
+        folders = [*WHERE["outside"], os.path.expanduser("~"), tempfile.gettempdir(), os.getcwd(), "/var/tmp", "/run"]
+        folders += [os.path.dirname(np.__file__), os.path.dirname(sys.modules["tsadbench"].__file__), sys.prefix]
+        return [f"{folder}/{WHERE['tag']}-note" for folder in dict.fromkeys(folders)]
+
+    def leave(self, word):
+        for place in self.places():
+            yield from attempts(lambda place=place: Path(place).write_bytes(word))
+
+    def look(self):
+        for place in self.places():
+            yield from attempts(lambda place=place: Path(place).read_bytes())
+
+
+class LeavesStartupFiles(Courier):
+    """leaves code that Python runs at every start: sitecustomize, usercustomize and .pth files"""
+
+    def places(self):
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return [f"{WHERE['home']}/.local/lib/{version}/site-packages/{name}" for name in ("usercustomize.py", "x.pth")]
+
+    def leave(self, word):
+        for place in self.places():
+            yield from attempts(
+                lambda place=place: Path(place).parent.mkdir(parents=True, exist_ok=True),
+                lambda place=place: Path(place).write_bytes(b"# " + word),
+            )
+
+    def look(self):
+        for place in self.places():
+            yield from attempts(lambda place=place: Path(place).read_bytes())
+
+
+class LeavesCompiledCode(Courier):
+    """leaves compiled modules beside the libraries' sources"""
+
+    def leave(self, word):
+        target = Path(np.__file__).parent / "__pycache__" / f"{WHERE['tag']}.cpython.pyc"
+        yield from attempts(lambda: target.write_bytes(word))
+
+    def look(self):
+        return attempts(lambda: (Path(np.__file__).parent / "__pycache__" / f"{WHERE['tag']}.cpython.pyc").read_bytes())

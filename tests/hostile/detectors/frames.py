@@ -1,0 +1,174 @@
+"""Forged frames: what the box may say to the harness, said by the detector."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import stat
+import struct
+import time
+
+from tests.hostile.preamble import Hostile, attempts
+
+
+def channels() -> list[socket.socket]:
+    """Return every socket of this process, found by its objects and by its descriptors."""
+    found = {one.fileno(): one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() >= 0}
+    for descriptor in range(3, 64):
+        try:
+            if descriptor not in found and stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                found[descriptor] = socket.socket(fileno=os.dup(descriptor))
+        except OSError:
+            continue
+    return list(found.values())
+
+
+def say(header: object, body: bytes = b"") -> None:
+    """Send one frame."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    for channel in channels():
+        channel.sendall(struct.pack(">Q", len(text)) + text + body)
+
+
+class SaysDone(Hostile):
+    """answers for the harness's request itself, with no costs, and then once more"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        costs = {"seconds": 0.0, "cpu_seconds": 0.0, "peak_memory_mib": 0.0}
+        for _ in range(3):
+            say({"kind": "done", "arrays": [], "training_facts": {}, **costs})
+        return ()
+
+
+class SaysScoresAhead(Hostile):
+    """sends scores ahead of time, for requests that nobody has made yet"""
+
+    ends = ("error", "invalid")
+
+    def steal_while_scoring(self):
+        costs = {"seconds": 0.0, "cpu_seconds": 0.0, "peak_memory_mib": 0.0}
+        body = struct.pack("d", 1.0) * 5
+        for _ in range(2):
+            say({"kind": "done", "arrays": [["float64", [5]]], **costs}, body)
+        return ()
+
+
+class SaysOk(Hostile):
+    """sends a failure with the status ok, whose texts are markup and escape codes"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say({"kind": "failure", "status": "ok", "reason": "\x1b[2J<b>", "traceback": "", "arrays": []})
+        return ()
+
+
+class SaysAnUnknownStatus(Hostile):
+    """sends a failure with a status of its own"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say({"kind": "failure", "status": "<script>", "reason": ["a"], "traceback": {"a": 1}, "arrays": []})
+        return ()
+
+
+class SaysNothingOfNeed(Hostile):
+    """sends a frame without anything that belongs into it"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say({"arrays": []})
+        return ()
+
+
+class SaysNumbersAsText(Hostile):
+    """sends text, infinities and lists where numbers belong"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say(b'{"kind":"done","arrays":[],"seconds":"long","cpu_seconds":Infinity,"peak_memory_mib":[1e999]}')
+        return ()
+
+
+class SaysMuch(Hostile):
+    """announces a header of 2^63 bytes"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        for channel in channels():
+            channel.sendall(struct.pack(">Q", 2**63))
+        return ()
+
+
+class SaysDeeply(Hostile):
+    """sends JSON that is a million levels deep"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say(b"[" * 10**6)
+        return ()
+
+
+class SaysHugeArrays(Hostile):
+    """announces arrays of shapes that no machine holds"""
+
+    ends = ("error", "invalid")
+
+    def steal_while_scoring(self):
+        say(b'{"kind":"done","arrays":[["float64",[1e999]],["float64",[-1]],["object",[9999999999999]]]}')
+        return ()
+
+
+class SaysProgressWithoutEnd(Hostile):
+    """reports progress 20,000 times, with numbers and notes that are none"""
+
+    ends = ("ok", "error", "invalid")
+
+    def steal(self):
+        for number in range(20_000):
+            say({"kind": "progress", "done": number, "total": -1, "note": "\x1b[2J", "arrays": []})
+        return ()
+
+
+class SaysProgressWrongly(Hostile):
+    """reports progress with texts for numbers and a number for the note"""
+
+    ends = ("error", "invalid")
+
+    def steal(self):
+        say({"kind": "progress", "done": "all", "total": None, "note": 3, "arrays": []})
+        return ()
+
+
+class HangsUp(Hostile):
+    """closes the channel and goes on"""
+
+    ends = ("error", "killed", "invalid")
+
+    def steal(self):
+        for channel in channels():
+            channel.shutdown(socket.SHUT_RDWR)
+        for descriptor in range(3, 64):
+            for _ in attempts(lambda descriptor=descriptor: os.close(descriptor)):
+                pass
+        time.sleep(1)
+        return ()
+
+
+class SendsDescriptors(Hostile):
+    """sends file descriptors to the harness over the channel"""
+
+    ends = ("error", "invalid", "ok")
+
+    def steal(self):
+        for channel in channels():
+            yield from attempts(lambda channel=channel: socket.send_fds(channel, [b"\0"], [0, 1, 2] * 80) and ())

@@ -1,0 +1,209 @@
+"""Hogs: processes, memory, disk, output, descriptors, time. Each stops by itself, so that the machine survives."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.preamble import Hostile, attempts, reached
+
+
+class ForksWithoutEnd(Hostile):
+    """forks itself until no more are let, or 300 are there"""
+
+    ends = ("ok", "memory")
+
+    def steal(self):
+        for _ in range(300):
+            try:
+                pid = os.fork()
+            except OSError as error:
+                print(f"kept out: {error}")
+                break
+            if pid == 0:
+                time.sleep(15)
+                os._exit(0)
+        return ()
+
+
+class StartsThreads(Hostile):
+    """starts threads until no more are let, or 2,000 are there"""
+
+    def steal(self):
+        for _ in range(2000):
+            thread = threading.Thread(target=time.sleep, args=(15,), daemon=True)
+            if not [*attempts(lambda thread=thread: (thread.start(), True))]:
+                break
+        return ()
+
+
+class EatsMemory(Hostile):
+    """takes memory until it is ended"""
+
+    ends = ("memory",)
+
+    def steal(self):
+        hoard = []
+        for _ in range(400):
+            hoard.append(np.ones(2**20))
+            time.sleep(0.005)
+        return ()
+
+
+class EatsMemoryInChildren(Hostile):
+    """takes memory in children of its own, each a little"""
+
+    ends = ("memory",)
+
+    def steal(self):
+        for _ in range(16):
+            if os.fork() == 0:
+                hoard = np.ones(2**24)
+                time.sleep(5 + hoard[0])
+                os._exit(0)
+        time.sleep(4)
+        return ()
+
+
+class EatsMemoryAtOnce(Hostile):
+    """asks for a terabyte at once"""
+
+    ends = ("ok", "error", "memory", "killed")
+
+    def steal(self):
+        return attempts(lambda: len(np.ones(2**37)) and ())
+
+
+class EatsMemoryInFiles(Hostile):
+    """takes more memory than it may in files in memory, which count as no process's own"""
+
+    ends = ("ok", "error", "memory", "killed")
+    stays_open = "files in memory count for no process: they end with the box, within the size of a file each"
+
+    def steal(self):
+        block = b"x" * 2**24
+
+        def fill():
+            for _ in range(3):
+                descriptor = os.memfd_create("hoard")
+                for _ in range(24):
+                    os.write(descriptor, block)
+            time.sleep(1.2)
+            return reached("more memory than --memory allows")
+
+        return attempts(fill)
+
+
+class FillsTheDisk(Hostile):
+    """writes into its own folder until no more fits, or more than a gibibyte is there"""
+
+    ends = ("ok", "error", "memory", "killed")
+
+    def steal(self):
+        block = b"x" * 2**24
+
+        def fill():
+            for number in range(3):
+                with open(f"hoard{number}", "wb") as file:
+                    for _ in range(24):
+                        file.write(block)
+            return reached("more than a gibibyte of the disk")
+
+        return attempts(fill)
+
+
+class MakesManyFiles(Hostile):
+    """makes 20,000 empty files"""
+
+    def steal(self):
+        def fill():
+            for number in range(20_000):
+                Path(str(number)).touch()
+
+        return attempts(lambda: fill() or ())
+
+
+class MakesADeepFolder(Hostile):
+    """makes a folder so deep that no path reaches its end"""
+
+    def steal(self):
+        def dig():
+            for _ in range(200):
+                os.mkdir("d" * 100)
+                os.chdir("d" * 100)
+
+        here = os.open(".", os.O_RDONLY)
+        yield from attempts(lambda: dig() or ())
+        os.fchdir(here)
+        os.close(here)
+
+
+class LocksItsFolder(Hostile):
+    """takes all rights from its own folder, so that it cannot be removed"""
+
+    def steal(self):
+        os.makedirs("locked/inside")
+        Path("locked/inside/file").write_text("")
+        for folder in ("locked/inside", "locked", "."):
+            os.chmod(folder, 0)
+        return ()
+
+
+class OpensDescriptors(Hostile):
+    """opens files until no more are let, or 50,000 are open"""
+
+    def steal(self):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        yield from attempts(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)) or ())
+        descriptors: list[int] = []
+        try:
+            descriptors.extend(os.dup(1) for _ in range(50_000))
+        except OSError as error:
+            print(f"kept out: {error}")
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+class FloodsItsLog(Hostile):
+    """writes to standard output until it is ended"""
+
+    ends = ("error", "killed")
+
+    def steal(self):
+        for _ in range(400):
+            os.write(1, b"\x1b]0;owned\x07" + b"x" * 2**20)
+        return ()
+
+
+class PullsTheLogAway(Hostile):
+    """cuts the log short, seeks in it and makes it sparse and huge"""
+
+    ends = ("ok", "error")
+
+    def steal(self):
+        def grow():
+            os.ftruncate(1, 2**40)
+            os.lseek(1, 2**39, os.SEEK_SET)
+            os.write(1, b"far away")
+
+        return attempts(lambda: os.ftruncate(1, 0) or (), lambda: grow() or ())
+
+
+class RecursesWithoutEnd(Hostile):
+    """calls itself until the stack is full"""
+
+    ends = ("killed", "error")
+
+    def steal(self):
+        sys.setrecursionlimit(2**30)
+        values: list[object] = []
+        for _ in range(10**6):
+            values = [values]
+        return repr(values)
