@@ -19,6 +19,11 @@ def test_three_of_a_kind_are_listed_and_the_others_counted():
     ]
 
 
+def test_of_very_many_issues_the_last_are_counted():
+    lines = listed("card x", [Issue("a.csv", f"column {i}", count=2) for i in range(3000)]).splitlines()
+    assert (len(lines), lines[0], lines[-1]) == (1002, "card x: 6000 problems", "  and 4000 more")
+
+
 def test_condensing_in_steps_counts_the_same():
     assert condensed([*condensed(MANY[:5]), *MANY[5:]]) == condensed(MANY)
 

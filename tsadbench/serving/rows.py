@@ -10,7 +10,7 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.cells import columns_of_numbers, infinite_fault, number_fault, rows_of_numbers
-from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, no_header
+from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matching, no_header
 from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.parquet import ParquetFile
 from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
@@ -164,8 +164,8 @@ class RowReader:
         lacking = [name for name in self._format.time if name not in names]
         if lacking:
             yield f"it has no column {lacking[0]!r} with times; rows are numbered instead"
-        used = {*self._sensors, *self._format.time}
-        unused = [name for name in names if name and name not in used and not matches(name, self._format.unused)]
+        used = {*self._sensors, *self._format.time, *matching(names, self._format.unused)}
+        unused = [name for name in names if name and name not in used]
         if unused:
             shown = ", ".join(map(repr, unused[:5])) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
             yield f"columns that the model does not know are not used: {shown}"

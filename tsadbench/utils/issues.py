@@ -9,6 +9,8 @@ from tsadbench.errors import DataError
 
 # Issues of one kind in one file that are listed; the others are counted.
 SHOWN = 3
+# A message lists no more issues than somebody may read.
+_LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ def listed(what: str, issues: Iterable[Issue]) -> str:
     """Return a message that lists issues, one per line."""
     shown = condensed(issues)
     count = sum(issue.count for issue in shown)
-    return "\n".join([f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown)])
+    lines = [f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown[:_LISTED])]
+    if len(shown) > _LISTED:
+        lines.append(f"  and {sum(issue.count for issue in shown[_LISTED:])} more")
+    return "\n".join(lines)
 
 
 def raise_if_any(what: str, issues: Iterable[Issue]) -> None:

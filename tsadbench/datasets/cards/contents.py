@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,12 +12,19 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.schema import Columns, canonical
-from tsadbench.datasets.reading.cells import infinite_fault, number_fault, numbers_of
+from tsadbench.datasets.reading.cells import (
+    blank_codes,
+    finite_numbers,
+    infinite_fault,
+    number_fault,
+    numbers_of,
+    row_of_numbers,
+)
 from tsadbench.datasets.reading.csv import CsvFile
 from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.parquet import ParquetFile
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.issues import SHOWN, Issue
 
 Table: TypeAlias = CsvFile | ParquetFile
@@ -76,13 +84,22 @@ def read_contents(
     values = np.empty((n_rows, len(sensors)))
     labels = None if label is None else np.zeros(n_rows, dtype=np.bool_)
     clock = _Clock(file_format) if times else None
-    start = 0
-    for rows in table.chunks([*(place[sensor] for sensor in sensors), *times, *([] if label is None else [label])]):
+    columns_of_sensors = [place[sensor] for sensor in sensors]
+    by_line = isinstance(table, CsvFile) and table.is_wide
+    if by_line:
+        reader.wide_numbers(values, columns_of_sensors, sensors, file_format)
+    asked = [*([] if by_line else columns_of_sensors), *times, *([] if label is None else [label])]
+    start = 0 if asked else n_rows
+    for rows in table.chunks(asked) if asked else ():
         stop = start + len(rows)
         if stop > n_rows:
             break
-        for i, sensor in enumerate(sensors):
-            values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
+        block = None if by_line else finite_numbers(rows[columns_of_sensors], file_format)
+        if block is not None:
+            values[start:stop] = block
+        elif not by_line:
+            for i, sensor in enumerate(sensors):
+                values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
         if labels is not None:
             labels[start:stop] = reader.labels(rows[label], start, columns)
         if clock is not None:
@@ -112,15 +129,46 @@ class _Reader:
     def numbers(self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat) -> FloatArray:
         """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already."""
         numbers, wrong = numbers_of(cells, file_format)
+        first = wrong[:SHOWN].tolist()
+        self._report_numbers(sensor, first, [cells.iloc[row] for row in first], len(wrong), start)
+        return self._finite(numbers, sensor, start)
+
+    def wide_numbers(
+        self, values: FloatArray, columns: Sequence[int], sensors: Sequence[str], file_format: FileFormat
+    ) -> None:
+        """Read a file of very many columns line by line, as `numbers` does column by column."""
+        # By column: the first rows that hold no number, and their cells; how many there are.
+        wrong: dict[int, list[tuple[int, str]]] = {}
+        counts = Counter[int]()
+        for row, cells in enumerate(self._table.rows(columns) if isinstance(self._table, CsvFile) else ()):
+            values[row], places = row_of_numbers(cells, file_format)
+            counts.update(places)
+            for i in places:
+                if counts[i] <= SHOWN:
+                    wrong.setdefault(i, []).append((row, cells[i]))
+        blank_codes(values, file_format)
+        for i, found in sorted(wrong.items()):
+            rows, shown = zip(*found, strict=True)
+            self._report_numbers(sensors[i], rows, shown, counts[i], 0)
+        for i in map(int, np.flatnonzero(np.isinf(values).any(axis=0))):
+            values[:, i] = self._finite(values[:, i], sensors[i], 0)
+
+    def _report_numbers(
+        self, sensor: str, rows: Sequence[int], cells: Sequence[object], count: int, start: int
+    ) -> None:
+        """Report rows whose cells hold no number: the first of so many, and what they hold."""
         advice = "correct the cell, name it in missing.values, or put the column under ignore"
-        texts = (number_fault(cells.iloc[row], advice) for row in wrong[:SHOWN])
-        self._report_first(sensor, texts, wrong, start, f"number {sensor}")
+        texts = (number_fault(cell, advice) for cell in cells)
+        self._report_first(sensor, texts, rows, count, start, f"number {sensor}")
+
+    def _finite(self, numbers: FloatArray, sensor: str, start: int) -> FloatArray:
+        """Return a column with 0 for infinite numbers, which are reported."""
         infinite = np.flatnonzero(np.isinf(numbers))
-        if len(infinite):
-            text = infinite_fault(numbers[infinite[0]])
-            self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
-            numbers = np.where(np.isinf(numbers), 0.0, numbers)
-        return numbers
+        if len(infinite) == 0:
+            return numbers
+        text = infinite_fault(numbers[infinite[0]])
+        self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
+        return np.where(np.isinf(numbers), 0.0, numbers)
 
     def labels(self, cells: pd.Series, start: int, columns: Columns) -> BoolArray:
         """Return where the label is one of the anomalous values; values that are not declared are reported."""
@@ -134,7 +182,7 @@ class _Reader:
         found = ("an empty cell" if codes[row] < 0 else repr(str(values[codes[row]])) for row in wrong[:SHOWN])
         expected = f"expected one of the declared values, {columns.anomalous} or {columns.normal}"
         texts = (f"{expected}, found {cell}; declare it or correct it" for cell in found)
-        self._report_first(columns.label, texts, wrong, start, "label")
+        self._report_first(columns.label, texts, wrong[:SHOWN].tolist(), len(wrong), start, "label")
         return np.asarray(is_anomalous[codes], dtype=np.bool_)
 
     def times(self, clock: _Clock, file_format: FileFormat) -> FloatArray | None:
@@ -166,10 +214,12 @@ class _Reader:
         where = f" (row {row}, counted from 0)" if line is None else ""
         self.issues.append(Issue(self._name, f"column {column!r}: {text}{where}", line, kind, count))
 
-    def _report_first(self, column: str, texts: Iterable[str], rows: IntArray, start: int, kind: str) -> None:
-        """Report the first of many rows that are wrong alike; the last of the texts stands for all that follow."""
-        for number, (text, row) in enumerate(zip(texts, rows.tolist(), strict=False), start=1):
-            self._report(column, text, start + row, kind, 1 if number < SHOWN else len(rows) - SHOWN + 1)
+    def _report_first(
+        self, column: str, texts: Iterable[str], rows: Sequence[int], count: int, start: int, kind: str
+    ) -> None:
+        """Report the first rows of so many that are wrong alike; the last of them stands for all that follow."""
+        for number, (text, row) in enumerate(zip(texts, rows, strict=True), start=1):
+            self._report(column, text, start + row, kind, 1 if number < SHOWN else count - SHOWN + 1)
 
 
 class _Clock:

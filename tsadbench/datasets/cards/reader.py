@@ -17,7 +17,7 @@ from tsadbench.datasets.cards.contents import Contents, Table, read_contents
 from tsadbench.datasets.cards.files import File, find_file, find_files
 from tsadbench.datasets.cards.schema import Card, Columns, Part, Single, read_card
 from tsadbench.datasets.reading.csv import encoding_issue, open_csv
-from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, no_header
+from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, matching, no_header
 from tsadbench.datasets.reading.parquet import open_parquet
 from tsadbench.datasets.reading.text import MalformedError, first_lines
 from tsadbench.errors import DataError, UsageError
@@ -220,9 +220,7 @@ class _CardReader:
         needed = {*columns.times, *([columns.label] if source.role != "train" else [])}
 
         def has_all(names: Sequence[str]) -> bool:
-            return needed <= set(names) and all(
-                any(matches(name, [pattern]) for name in names) for pattern in columns.sensors
-            )
+            return needed <= set(names) and all(matching(names, [pattern]) for pattern in columns.sensors)
 
         try:
             if file.is_parquet:
@@ -330,8 +328,8 @@ class _CardReader:
 def _sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:
     """Return the sensors of a data set from the header of its first file; named ones come in the card's order."""
     used = {*columns.times, columns.label}
-    free = [name for name in header if name and name not in used and not matches(name, columns.ignore)]
-    return tuple(dict.fromkeys(name for pattern in columns.sensors for name in free if matches(name, [pattern])))
+    used.update(matching(header, columns.ignore))
+    return tuple(matching((name for name in header if name and name not in used), columns.sensors))
 
 
 def _notes(files: Sequence[Contents]) -> Iterator[str]:

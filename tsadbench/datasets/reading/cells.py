@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Sequence
 
@@ -22,6 +23,8 @@ MISSING = frozenset(
 
 # Stricter than float(), which also reads 1_000 and other scripts' digits.
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+# Of cells that float() reads as `as_number` does, if it reads them.
+_PLAIN = re.compile(r"[0-9eE+. \t-]*")
 _OTHER_MARK = re.compile(r"[+-]?\d+[.,]\d+")
 
 
@@ -74,11 +77,39 @@ def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, I
             numbers[row] = 0.0 if number is None else number
             if number is None:
                 wrong.append(row)
-    # A number that means "missing" does so however it is written: -999, -999.0.
+    blank_codes(numbers, file_format)
+    return numbers, np.array(wrong, dtype=np.int64)
+
+
+def row_of_numbers(cells: Sequence[str], file_format: FileFormat) -> tuple[list[float], list[int]]:
+    """Return a line's cells as numbers, as `numbers_of` does, and the places of those that hold none."""
+    if file_format.decimal == "." and not file_format.missing and _PLAIN.fullmatch("".join(cells)):
+        with contextlib.suppress(ValueError):
+            return list(map(float, cells)), []
+    missing = missing_texts(file_format)
+    numbers, wrong = list[float](), list[int]()
+    for place, cell in enumerate(cells):
+        number = math.nan if cell.strip() in missing else as_number(cell, file_format.decimal)
+        numbers.append(0.0 if number is None else number)
+        if number is None:
+            wrong.append(place)
+    return numbers, wrong
+
+
+def finite_numbers(rows: pd.DataFrame, file_format: FileFormat) -> FloatArray | None:
+    """Return all columns' numbers at once, [n_rows, n_columns], NaN if a value is missing; None if some are none."""
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in rows.dtypes):
+        return None
+    numbers = rows.to_numpy(np.float64, copy=bool(file_format.missing))
+    blank_codes(numbers, file_format)
+    return None if np.isinf(numbers).any() else numbers
+
+
+def blank_codes(numbers: FloatArray, file_format: FileFormat) -> None:
+    """Replace in place every number that means "missing" however it is written: -999, -999.0."""
     codes = [number for number in map(as_number, file_format.missing) if number is not None]
     if codes:
         numbers[np.isin(numbers, codes)] = np.nan
-    return numbers, np.array(wrong, dtype=np.int64)
 
 
 def number_fault(cell: object, advice: str = "correct the cell") -> str:

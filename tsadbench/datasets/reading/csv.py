@@ -5,6 +5,7 @@ From version 3.1 on, pandas reads a number to the nearest float64.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tsadbench.utils.issues import Issue, condensed
 CHUNK_CELLS = 1_000_000
 _CHUNK_ROWS = 100_000
 _MOST_ISSUES = 1_000
+_WIDE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,19 @@ class CsvFile:
             chunksize=min(_CHUNK_ROWS, max(1, CHUNK_CELLS // len(self.header))),
         ) as reader:
             yield from reader
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has so many columns that pandas takes longer for them than for their cells."""
+        return len(self.header) > _WIDE
+
+    def rows(self, columns: Sequence[int]) -> Iterator[list[str]]:
+        """Yield some columns' cells, row by row, in the order of the columns."""
+        separator = self.file_format.separator
+        with self.path.open(encoding=codec(self.file_format.encoding), newline=None) as file:
+            for line in itertools.islice(file, self.header_line, self.header_line + self.n_rows):
+                cells = split(line.rstrip("\n"), separator)
+                yield [cells[column] for column in columns]
 
 
 def open_csv(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -12,6 +14,10 @@ from tsadbench.datasets.reading.text import SEARCHED_LINES, SEPARATORS, Malforme
 from tsadbench.utils.parameters import nearest
 
 # A unit at a name's end: "Pressure [bar]", "Pressure (bar)".
+_PATTERN = re.compile(r"[*?\[]")
+# Faults of one kind that are named, and among how many columns a similar name is searched for: that takes long.
+_SHOWN = 20
+_SEARCHED_NAMES = 1000
 _UNIT = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^()]*\))$")
 
 
@@ -79,25 +85,49 @@ def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Itera
     others
         Columns that may be there, but once only.
     """
-    missing = [name for name in needed if name not in names]
+    counts = Counter(names)
+    missing = [name for name in needed if name not in counts]
     if missing and all(as_number(name.replace(",", ".")) is not None for name in names if name):
         yield "expected a line that names the columns, found numbers; put the columns' names above the rows"
         return
-    free = tuple(name for name in names if name and name not in needed)
-    for name in missing:
-        unit = next((other for other in free if _without_unit(other) == _without_unit(name)), None)
-        if unit is None:
-            yield f"the {needed[name]} {name!r} is missing{nearest(name, tuple(names))}"
-        else:
+    # The first column of each name without its unit.
+    units = {_without_unit(name): name for name in reversed(names) if name and name not in needed}
+    for name in missing[:_SHOWN]:
+        unit = units.get(_without_unit(name))
+        if unit is not None:
             yield f"expected the {needed[name]} {name!r}, found {unit!r}: the units differ; convert and rename it"
-    for name in dict.fromkeys([*needed, *others]):
-        if list(names).count(name) > 1:
-            yield f"the column {name!r} occurs twice; remove or rename one"
+        else:
+            known = nearest(name, tuple(names)) if len(names) <= _SEARCHED_NAMES else f" among {len(names)} columns"
+            yield f"the {needed[name]} {name!r} is missing{known}"
+    twice = [name for name in dict.fromkeys([*needed, *others]) if counts[name] > 1]
+    for name in twice[:_SHOWN]:
+        yield f"the column {name!r} occurs twice; remove or rename one"
+    for more, fault in ((len(missing) - _SHOWN, "missing"), (len(twice) - _SHOWN, "there twice")):
+        if more > 0:
+            yield f"{more} more columns are {fault}"
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name is one of these, or fits one of them as a pattern."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def matching(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    """Return the names that are one of these, or fit one of them as a pattern; by pattern, each once.
+
+    Examples
+    --------
+    >>> matching(["flow", "p1", "p2"], ["p*", "flow"])
+    ['p1', 'p2', 'flow']
+    """
+    known = dict.fromkeys(names)
+    found = (
+        [name for name in known if matches(name, [pattern])]
+        if _PATTERN.search(pattern)
+        else [pattern] * (pattern in known)  # most are plain names, and there may be very many
+        for pattern in patterns
+    )
+    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
 
 
 def _without_unit(name: str) -> str:
