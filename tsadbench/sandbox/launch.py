@@ -162,7 +162,7 @@ class ForkServer(Launcher):
                 control = self._running()
                 control.sendall(b"e")
                 send(control, {"pid": pid})
-                return _number(control, "exit")
+                return _numbers(control, "exit")[0]
             except (OSError, EOFError, BrokenFrameError):
                 self._stop()
                 return -9  # the server was killed, and its boxes with it (prctl in `server`)
@@ -179,8 +179,8 @@ class ForkServer(Launcher):
         with theirs:
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
             send(control, {"room": str(self._building.folder), "walls": asdict(walls)})
-            reply, _ = receive(control)
-        return Process(reply["pid"], ours, self, _closed(ours), reply["keeper"])
+            pid, keeper = _numbers(control, "pid", "keeper")
+        return Process(pid, ours, self, _closed(ours), keeper)
 
     def _running(self) -> socket.socket:
         if self._control is None:
@@ -255,12 +255,13 @@ def _closed(sock: socket.socket) -> ClosedBox:
     return ClosedBox(**{**told, "details": tuple(told["details"])})
 
 
-def _number(control: socket.socket, name: str) -> int:
-    """Receive the server's answer, a number of this name."""
-    value = receive(control)[0].get(name)
-    if type(value) is not int:
-        raise BrokenFrameError(f"the server's answer has no number {name}")
-    return value
+def _numbers(control: socket.socket, *names: str) -> list[int]:
+    """Receive the server's answer, numbers of these names."""
+    reply, _ = receive(control)
+    numbers = [value for name in names if type(value := reply.get(name)) is int]
+    if len(numbers) < len(names):
+        raise BrokenFrameError(f"the server's answer has no numbers {', '.join(names)}")
+    return numbers
 
 
 def seal_status() -> SealStatus:

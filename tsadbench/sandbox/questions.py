@@ -6,12 +6,14 @@ JSON that is validated here, and whatever else comes back is an error of that de
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from tsadbench import errors
 from tsadbench.errors import PluginError, TsadbenchError
@@ -20,7 +22,7 @@ from tsadbench.sandbox.boxed_process import BoxedProcess
 from tsadbench.sandbox.construction import pickled
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.replies import Answered
-from tsadbench.utils.text import one_line, printable
+from tsadbench.utils.text import one_line, printable, printable_values
 
 _Answer = TypeVar("_Answer")
 
@@ -96,10 +98,12 @@ class Interview:
                 raise PluginError(f"detector {source.target!r} cannot be used: {one_line(error.reason)}") from error
             raise
         try:
-            return TypeAdapter(returns).validate_json(answer, strict=True)
-        except ValidationError as error:
+            clean = json.dumps(printable_values(from_json(answer)))  # its docstrings are printed, for instance
+            return TypeAdapter(returns).validate_json(clean, strict=True)
+        except ValueError as error:
+            fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
             raise PluginError(
-                f"detector {source.target!r} cannot be used: it gave no valid answer ({_first(error)})"
+                f"detector {source.target!r} cannot be used: it gave no valid answer ({fault})"
             ) from error
 
 

@@ -61,6 +61,15 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def printable_values(content: object) -> object:
+    """Return what JSON holds, every text in it printable, with the lines that it has."""
+    if isinstance(content, str):
+        return printable(content, lines=True)
+    if isinstance(content, dict):
+        return {printable_values(key): printable_values(value) for key, value in content.items()}
+    return [printable_values(value) for value in content] if isinstance(content, list) else content
+
+
 def one_line(text: str, limit: int = 2000) -> str:
     r"""Return the text as one printable line of at most ``limit`` characters, an ellipsis for what is left out.
 
