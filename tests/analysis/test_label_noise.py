@@ -16,6 +16,7 @@ from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.label_changes import label_changes
 from tsadbench.analysis.label_noise import of_rows, of_scores
+from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.selection import select
@@ -185,7 +186,8 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
 def test_rows_without_scores_are_named(made, tmp_path):
     store, data = made
     chosen = select(store.path, dataset=data, protocol="strict", everything=True)
-    noise = of_rows(chosen.rows, Store(tmp_path), data, label_changes(data))
+    with pytest.warns(BrokenTrialWarning):
+        noise = of_rows(chosen.rows, Store(tmp_path), data, label_changes(data))
     assert set(noise.left_out) == {row.label for row in chosen.rows}
     assert noise.moved[0].auprc == {}
 

@@ -74,7 +74,7 @@ def test_code_that_a_record_names_runs_only_if_it_is_trusted(store, tmp_path, ts
         assert done.code == expected or command[0] == "verify", (command, done.err)
     assert "--trust-code" in tsadbench("plot", "graph", store.path, "--out", tmp_path / "a.svg", "-d", name).err
     told = tsadbench("verify", store.path).out
-    assert f"the detector {name} is not registered here: its code was not compared (--trust-code)" in told
+    assert f"the detector {name} is not registered here, and --trust-code is not given" in told
     tsadbench("verify", store.path, "--trust-code")
     assert witness.exists()
 

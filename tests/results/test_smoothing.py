@@ -18,6 +18,7 @@ from tests.helpers.records import record
 from tests.helpers.trials import make_plant
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics.compute import of_result
+from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.score_arrays import scored_episodes
@@ -131,7 +132,8 @@ def test_a_row_of_which_a_seed_has_no_scores_is_left_out_and_named(store, data, 
     copy = Store.open(tmp_path / "runs")
     gone = of(copy.records(), "random")
     (copy.path / gone.trial / "scores.npz").unlink()
-    found, left_out = judge_smoothed(copy.records(), copy, lambda _: data, ROWS)
+    with pytest.warns(BrokenTrialWarning, match=gone.trial):
+        found, left_out = judge_smoothed(copy.records(), copy, lambda _: data, ROWS)
     assert {one.label for one in found if one.protocol == "strict"} == {DISTANCE, "all-positive"}
     assert [one.label for one in found].count("random") == 2 * (len(PROTOCOLS) - 1)
     assert list(left_out) == ["random (plant, strict)"]

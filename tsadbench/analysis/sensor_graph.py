@@ -86,5 +86,5 @@ def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGrap
 
 def offers_sensor_graph(record: Record, *, trust_code: bool = False) -> bool:
     """Return whether the detector of a record reports the graph it works on; one that is not admitted does not."""
-    admitted = not refusal(record, trust_code=trust_code)
-    return admitted and callable(getattr(known_detector(record.detector, trust_code=trust_code), "sensor_graph", None))
+    known = known_detector(record.detector, trust_code=trust_code)
+    return known is not None and known.offers_sensor_graph and not refusal(record, trust_code=trust_code)

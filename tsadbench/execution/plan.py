@@ -142,9 +142,7 @@ class Plan:
 
         Episodes without calibration recordings have the hash that they had before there were any.
         """
-        contents = cache(_content_hash)  # episodes share recordings
-        episodes = [(episode.id, *([*map(contents, part)] for part in _hashed(episode))) for episode in self.episodes]
-        return hashlib.sha256(repr(episodes).encode()).hexdigest()
+        return episodes_hash(self.episodes)
 
     def accepts(self, record: Record) -> bool:
         """Whether a kept record's seal suffices."""
@@ -157,6 +155,13 @@ class Plan:
         for trial in trials:
             groups.setdefault(trial.fit_key, []).append(trial)
         return [tuple(group) for group in groups.values()]
+
+
+def episodes_hash(episodes: Iterable[Episode]) -> str:
+    """Return the hash of episodes, as `Plan.episodes_hash` does."""
+    contents = cache(_content_hash)  # episodes share recordings
+    hashed = [(episode.id, *([*map(contents, part)] for part in _hashed(episode))) for episode in episodes]
+    return hashlib.sha256(repr(hashed).encode()).hexdigest()
 
 
 def _hashed(episode: Episode) -> Iterator[tuple[Recording, ...]]:

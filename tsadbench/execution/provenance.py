@@ -19,7 +19,7 @@ from tsadbench._version import __version__
 from tsadbench.base import scores
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
-from tsadbench.execution.plan import Plan, Trial
+from tsadbench.execution.plan import Contender, Plan, Trial
 from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
 from tsadbench.utils.parameters import JsonValue, as_json
 
@@ -49,33 +49,82 @@ class Identity:
 
 def identity(trial: Trial, plan: Plan) -> Identity:
     """Return the identity of a trial of a plan."""
-    construction, description = trial.contender.construction, trial.contender.description
-    scoring = _hash(
-        {
-            "label": trial.contender.label,
-            "priors": {
-                name: value.content_hash for name, value in construction.arguments.items() if isinstance(value, Prior)
-            },
-            "code": description.code_hash,
-            "libraries": {
-                **library_versions(),
-                **adapted_versions(description.libraries),
-                **_imported_versions(frozenset(description.imported)),
-            },
-            "dataset": plan.data.dataset.name,
-            "data": plan.data.dataset.content_hash,
-            "episodes": plan.episodes_hash,
-            "seed": trial.seed,
-            "threads": trial.threads,
-        }
+    description = trial.contender.description
+    scoring = scoring_identity(
+        label=trial.contender.label,
+        priors=prior_hashes(trial.contender),
+        code=description.code_hash,
+        libraries={
+            **library_versions(),
+            **adapted_versions(description.libraries),
+            **imported_versions(description.imported),
+        },
+        dataset=plan.data.dataset.name,
+        data=plan.data.dataset.content_hash,
+        episodes=plan.episodes_hash,
+        seed=trial.seed,
+        threads=trial.threads,
     )
     return Identity(
-        trial=_hash({"scoring": scoring, "protocol": plan.protocol_label}),
+        trial=trial_name(scoring, plan.protocol_label),
         scoring=scoring,
         judging=judging_identity(
             plan.protocol_label, plan.protocol, plan.data.labels.content_hash, trial.contender.traits.fixed_threshold
         ),
     )
+
+
+def scoring_identity(
+    *,
+    label: str,
+    priors: Mapping[str, str],
+    code: str,
+    libraries: Mapping[str, JsonValue],
+    dataset: str,
+    data: str,
+    episodes: str,
+    seed: int,
+    threads: int,
+) -> str:
+    """Return the hash of what determines a trial's scores.
+
+    Parameters
+    ----------
+    label, dataset, seed, threads
+        As records hold them.
+    priors
+        Content hashes of the detector's priors, by parameter.
+    code
+        Fingerprint of the detector's code.
+    libraries
+        Versions of `library_versions`, `adapted_versions` and `imported_versions`.
+    data, episodes
+        Content hash of the data set; `Plan.episodes_hash`.
+    """
+    return _hash(
+        {
+            "label": label,
+            "priors": dict(priors),
+            "code": code,
+            "libraries": dict(libraries),
+            "dataset": dataset,
+            "data": data,
+            "episodes": episodes,
+            "seed": seed,
+            "threads": threads,
+        }
+    )
+
+
+def trial_name(scoring: str, protocol: str) -> str:
+    """Return the name of the trial of a scoring identity under a protocol's label."""
+    return _hash({"scoring": scoring, "protocol": protocol})
+
+
+def prior_hashes(contender: Contender) -> dict[str, str]:
+    """Return the content hashes of a contender's priors, by parameter."""
+    arguments = contender.construction.arguments
+    return {name: value.content_hash for name, value in arguments.items() if isinstance(value, Prior)}
 
 
 def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_threshold: float | None) -> str:
@@ -131,8 +180,11 @@ def manifest(
         "versions": {"python": platform.python_version(), **library_versions()},
         "adapted": dict(adapted_versions(contender.description.libraries)),
         "blas": list(_blas()),
+        "imported": dict(imported_versions(contender.description.imported)),
+        "priors": dict(prior_hashes(contender)),
         "code_hash": contender.description.code_hash,
         "data_hash": plan.data.dataset.content_hash,
+        "episodes_hash": plan.episodes_hash,
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
         **({} if crossing is None else {"crossing": crossing}),
@@ -164,9 +216,9 @@ def _ranking() -> str:
 
 
 @cache
-def _imported_versions(imported: frozenset[str]) -> dict[str, JsonValue]:
+def imported_versions(imported: tuple[str, ...]) -> dict[str, JsonValue]:
     """Return the versions of other distributions that hold packages which a detector's own files import."""
-    packages = imported - _LIBRARY_PACKAGES
+    packages = frozenset(imported) - _LIBRARY_PACKAGES
     distributions = packages_distributions() if packages else {}  # reads all that is installed
     return {name: _version(name) for package in sorted(packages) for name in distributions.get(package, ())}
 

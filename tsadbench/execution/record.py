@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
+from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError
 from tsadbench.utils.names import label_fault, name_fault
 from tsadbench.utils.parameters import JsonValue
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
 
 # 1: the first.
 SCHEMA = 1
+CHECKSUM = "checksum"
+# What is found anew when scores are judged again, or carried over to what today's code calls the trial: the checksum
+# leaves it out, and `verify` computes it again instead.
+_FOUND_ANEW = {
+    *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
+    *("thresholds", "rows_scored", "status", "reason", "smoothing"),
+}
+_FOUND_ANEW_IN_MANIFEST = {
+    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "carried_over_from"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +157,16 @@ class Record:
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
         return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
 
+    @property
+    def checksum(self) -> str:
+        """Hash of what the trial's run put into the record, for its manifest: an edit of it is found, a forgery not."""
+        content = json.loads(self.to_json())
+        manifest = {name: value for name, value in content["manifest"].items() if name not in _FOUND_ANEW_IN_MANIFEST}
+        made = {name: value for name, value in content.items() if name not in _FOUND_ANEW} | {"manifest": manifest}
+        # Fields that records did not have yet are empty in those.
+        known = {name: value for name, value in made.items() if value not in (None, "", [], {})}
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:24]
+
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
         """Read a record.
@@ -208,6 +230,8 @@ def _faults(record: Record) -> Iterator[str]:
         yield from (f"{field}: {fault}" for text in texts if (fault := name_fault(text)))
     for field, texts in labels.items():
         yield from (f"{field}: {fault}" for text in texts if (fault := label_fault(text)))
+    if record.dataset.endswith(CARD_ENDING):
+        yield "dataset: it is the path of a card"
     if record.status == "ok" and not (record.splits and record.thresholds):
         yield f"its status is ok, yet it has no {'thresholds' if record.splits else 'splits'}"
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.recording import Recording
@@ -24,6 +28,15 @@ def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
         for episode in scored
         for (name, _), scores in zip(_names(episode.episode), _all_scores(episode), strict=True)
     }
+
+
+def arrays_hash(arrays: Mapping[str, NDArray[np.floating]]) -> str:
+    """Return the hash of arrays, their names, types and shapes, whatever their order."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def rows_scored(scored: Iterable[Scored]) -> int:

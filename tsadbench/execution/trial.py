@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -17,9 +17,9 @@ from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest
-from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.record import CHECKSUM, SCHEMA, Record
 from tsadbench.execution.replay import Audit, Copies, combined, may_fork
-from tsadbench.execution.score_arrays import contribution_name, named_scores
+from tsadbench.execution.score_arrays import arrays_hash, contribution_name, named_scores
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
 from tsadbench.utils.arrays import Float32Array, FloatArray
@@ -269,10 +269,15 @@ def _outcome(
             failure = BoxFailure("invalid", str(error))
     shared_with = [trial.contender.label for trial in trials if trial is not progress.trial]
     made = manifest(progress.trial, plan, started, shared_with, secret)
-    record = _record(progress, plan, judgement, failure, made)
     if failure is not None:
+        record = _record(progress, plan, judgement, failure, made)
         return Outcome(record, {}, log=progress.log + failure.traceback)
-    return Outcome(record, named_scores(progress.scored), progress.contributions, progress.log)
+    scores = named_scores(progress.scored)
+    hashes = {"scores_hash": arrays_hash(scores)}
+    if progress.contributions:
+        hashes["contributions_hash"] = arrays_hash(progress.contributions)
+    record = _record(progress, plan, judgement, failure, {**made, **hashes})
+    return Outcome(record, scores, progress.contributions, progress.log)
 
 
 def _record(
@@ -287,7 +292,7 @@ def _record(
     seal, seal_reason = progress.seal
     if contender.construction.source.imported:
         seal, seal_reason = "guarded", IMPORTED
-    return Record(
+    record = Record(
         schema=SCHEMA,
         **asdict(identity(trial, plan)),
         detector=contender.name,
@@ -316,3 +321,4 @@ def _record(
         seal=seal,
         seal_reason=seal_reason,
     )
+    return replace(record, manifest={**manifest, CHECKSUM: record.checksum})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from tsadbench.base.detector import Detector
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
-from tsadbench.registry import is_registered, load_detector
+from tsadbench.registry import is_registered
+from tsadbench.sandbox.describing import describe
+from tsadbench.sandbox.description import Description
 from tsadbench.utils.parameters import parse_label
 
 
 def refusal(record: Record, *, trust_code: bool = False) -> str:
-    """Return why nothing that a record names is imported or opened; empty if it may be.
+    """Return why nothing that a record names is run or opened; empty if it may be.
 
-    A store may come from anybody: a file or a package that it names could do anything once it is imported.
+    A store may come from anybody: what it names by file or module could do anything.
 
     Parameters
     ----------
@@ -32,16 +33,16 @@ def refusal(record: Record, *, trust_code: bool = False) -> str:
 
 
 def require_admitted(record: Record, *, trust_code: bool = False) -> None:
-    """Raise a UsageError if nothing that a record names is imported or opened."""
+    """Raise a UsageError if nothing that a record names is run or opened."""
     if reason := refusal(record, trust_code=trust_code):
         raise UsageError(f"trial {record.trial} ({record.label}): {reason}: what a store names could run any code")
 
 
-def known_detector(name: str, *, trust_code: bool = False) -> type[Detector] | None:
-    """Return the detector that a record names; None if it is not registered here, or cannot be loaded."""
+def known_detector(name: str, *, trust_code: bool = False) -> Description | None:
+    """Return what a detector that a record names is; None if it is not registered here, or cannot be loaded."""
     if not trust_code and not is_registered(name):
         return None
     try:
-        return load_detector(name)
+        return describe(name)
     except TsadbenchError:
         return None

@@ -171,9 +171,6 @@ def judge_outdated(
                 again = judge.again(record, store)
                 store.replace_record(again, record.trial)
                 record = again
-        except BrokenTrialError as error:
-            store.pass_over(record.trial, error)
-            n_left += 1
         except TsadbenchError:
             n_left += 1
         now.append(record)

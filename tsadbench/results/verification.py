@@ -1,22 +1,29 @@
-"""Checks a run store without running a detector: computes every threshold and metric from scores and labels."""
+"""Checks a run store without running a detector: records against themselves, metrics against scores and labels.
+
+What this cannot know is whether a detector made the scores: whoever forges them can compute everything else to fit.
+`tsadbench.results.repetition` runs trials again for that.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal, TypeAlias
 
-from tsadbench.base.dataset import LabelledDataset
+import numpy as np
+from numpy.typing import NDArray
+
+from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.errors import StoreError, TsadbenchError
-from tsadbench.execution.record import Record
+from tsadbench.execution.plan import Contender, episodes_hash
+from tsadbench.execution.record import CHECKSUM, Record
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import contribution_shapes
-from tsadbench.results.admission import known_detector
+from tsadbench.execution.score_arrays import arrays_hash, contribution_shapes, score_shapes
+from tsadbench.results.admission import refusal
+from tsadbench.results.identities import contender_of, edits, other_detector, scoring_fault
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import data_faults
-from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.progress import progress
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
@@ -62,14 +69,9 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: 
     load
         Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
     trust_code
-        Whether to import detectors that are not registered here, to compare their code.
+        Whether boxes may load detectors that are not registered here, and priors that labels name, to compare them.
     """
-    judge = Judge(load)
-
-    @cache  # asking which detectors are installed takes as long as judging
-    def code_here(detector: str) -> str | None:
-        return _code_here(detector, trust_code)
-
+    verifier = _Verifier(store, load, trust_code)
     trials = store.trials()
     for done, trial in enumerate(trials):
         progress(done, len(trials))
@@ -78,44 +80,103 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: 
         except StoreError as error:
             yield Verified(trial, None, "cannot be checked", (str(error),))
         else:
-            yield _verified(record, store, judge, code_here(record.detector))
+            yield verifier.verified(record)
 
 
-def _verified(record: Record, store: Store, judge: Judge, code_here: str | None) -> Verified:
-    remarks = []
-    if code_here is None:
-        remarks.append(
-            f"the detector {record.detector} is not registered here: its code was not compared (--trust-code)"
-        )
-    elif code_here != record.manifest.get("code_hash"):
-        remarks.append(f"the code of {record.detector} here is not what made it")
-    try:
-        data = judge.data(record.dataset)
-    except TsadbenchError as error:
-        fault = f"data set {record.dataset}: {error}"
-        return Verified(record.trial, record, "cannot be checked", (fault,), tuple(remarks))
-    faults = data_faults(record, data)
-    if record.status != "ok":
-        if record.splits or record.thresholds:
-            faults.append(f"its status is {record.status}, yet it has metrics")
-    elif not faults:
+class _Verifier:
+    """Checks the trials of one store; what they have in common is found once."""
+
+    def __init__(self, store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> None:
+        self._store = store
+        self._judge = Judge(load)
+        self._trust_code = trust_code
+        self._contenders: dict[tuple[str, str], Contender | str] = {}
+        self._episodes: dict[tuple[str, str], str] = {}
+
+    def verified(self, record: Record) -> Verified:
+        """Return the result for one trial."""
+        remarks: list[str] = []
+        faults = list(edits(record))
         try:
-            now = judge.again(record, store)
-            store.contributions(record.trial, contribution_shapes(judge.episodes(record)))
-            if judge.outdated(record):
-                store.replace_record(now, record.trial)
-                remarks.append("judged again: the rules have changed since")
-                record = now
-            faults += [*_threshold_faults(record, now), *_metric_faults(record, now)]
+            data = self._judge.data(record.dataset)
         except TsadbenchError as error:
-            faults.append(str(error))
-    return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
+            faults.append(f"data set {record.dataset}: {error}")
+            return Verified(record.trial, record, "cannot be checked", tuple(faults), tuple(remarks))
+        other_data = data_faults(record, data)
+        faults += other_data
+        same_code = self._same_code(record, data.dataset, remarks)
+        if same_code is not None:
+            faults += other_detector(record, same_code)
+        if record.status != "ok":
+            if record.splits or record.thresholds:
+                faults.append(f"its status is {record.status}, yet it has metrics")
+        elif not other_data:
+            try:
+                faults += self._identity_faults(record, data.dataset, same_code, remarks)
+                faults += self._array_faults(record)
+                faults += self._judged_faults(record, remarks)
+            except TsadbenchError as error:
+                faults.append(str(error))
+        return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
+
+    def _same_code(self, record: Record, dataset: Dataset, remarks: list[str]) -> Contender | None:
+        """Return the detector that a record's label names if its code is here; otherwise a remark says why not."""
+        if refused := refusal(record, trust_code=self._trust_code):
+            remarks.append(f"{refused}: the detector was not compared")
+            return None
+        key = record.dataset, record.label
+        if key not in self._contenders:
+            self._contenders[key] = contender_of(record, dataset)
+        contender = self._contenders[key]
+        if isinstance(contender, str):
+            remarks.append(f"the detector {record.label} was not compared: {contender}")
+            return None
+        if contender.description.code_hash != record.manifest.get("code_hash"):
+            remarks.append(f"the code of {record.detector} here is not what made it")
+            return None
+        return contender
+
+    def _identity_faults(
+        self, record: Record, dataset: Dataset, contender: Contender | None, remarks: list[str]
+    ) -> Iterator[str]:
+        table = record.dataset, record.protocol
+        if table not in self._episodes:
+            self._episodes[table] = episodes_hash(self._judge.episodes(record))
+        fault = scoring_fault(record, self._episodes[table], dataset, contender)
+        if fault is None or CHECKSUM not in record.manifest:
+            what = "identity and checksums" if fault is None else "checksums"
+            remarks.append(f"its {what} cannot be checked: it is from before all parts were kept")
+        if fault:
+            yield fault
+
+    def _array_faults(self, record: Record) -> Iterator[str]:
+        """Yield whether the arrays are those that the run wrote; a StoreError if they cannot be read."""
+        episodes = self._judge.episodes(record)
+        arrays: dict[str, Mapping[str, NDArray[np.floating]]] = {
+            "scores": self._store.scores(record.trial, score_shapes(episodes)),
+            "contributions": self._store.contributions(record.trial, contribution_shapes(episodes)),
+        }
+        for name, found in arrays.items():
+            recorded = record.manifest.get(f"{name}_hash")
+            if recorded is not None and (found or name == "scores") and arrays_hash(found) != recorded:
+                yield f"its {name} are not those that its run wrote: their hash is another"
+
+    def _judged_faults(self, record: Record, remarks: list[str]) -> Iterator[str]:
+        """Yield thresholds and metrics that are not what today's judge finds; older rules are replaced first."""
+        now = self._judge.again(record, self._store)
+        if self._judge.outdated(record):
+            if now.judging == record.judging:
+                yield f"protocol_version: recorded {record.protocol_version}, expected {now.protocol_version}"
+            self._store.replace_record(now, record.trial)
+            remarks.append("judged again: the rules have changed since")
+            record = now
+        yield from judged_faults(record, now)
 
 
-def _code_here(detector: str, trust_code: bool) -> str | None:
-    """Return the fingerprint of a detector's code; None if it is not registered here, or cannot be loaded."""
-    known = known_detector(detector, trust_code=trust_code)
-    return None if known is None else code_fingerprint(known)
+def judged_faults(record: Record, now: Record) -> Iterator[str]:
+    """Yield the thresholds and metrics of a record that are not those of another one, up to rounding."""
+    yield from _threshold_faults(record, now)
+    yield from _metric_faults(record, now)
 
 
 def _threshold_faults(record: Record, now: Record) -> Iterator[str]:

@@ -305,7 +305,7 @@ def _state(record: Record, scored: ScoredRecording, trust_code: bool) -> str:
     detector = known_detector(parse_label(record.label).target, trust_code=trust_code)
     if detector is None:
         return "not known"
-    return "not kept" if detector.offers_contributions() else "not offered"
+    return "not kept" if detector.offers_contributions else "not offered"
 
 
 def _top(events: Sequence[ExplainedEvent]) -> list[str]:

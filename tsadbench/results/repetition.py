@@ -1,0 +1,203 @@
+"""Runs trials of a store again from the code at hand, and compares their scores: what no stored number can show."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.status import Seal
+from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
+from tsadbench.execution.plan import Plan, Trial, make_plan
+from tsadbench.execution.provenance import adapted_versions, identity, library_versions
+from tsadbench.execution.record import Record
+from tsadbench.execution.request import RunRequest
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.score_arrays import score_shapes, scored_episodes
+from tsadbench.execution.trial import run_trial
+from tsadbench.results.admission import require_admitted
+from tsadbench.results.trial_result import data_faults
+from tsadbench.results.verification import judged_faults
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.progress import progress
+
+Verdict: TypeAlias = Literal["to the bit", "within tolerance", "differs", "cannot be repeated"]
+# Of the range of a trial's test scores. Another processor changes last digits, and training enlarges them.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """What came of running one trial again.
+
+    Parameters
+    ----------
+    record
+        The trial's.
+    verdict
+        Whether the scores are equal to the bit, or within the tolerance; else "differs", or why it "cannot be
+        repeated" is among the faults.
+    faults
+        What differs.
+    remarks
+        What may be the cause of a difference: other code, other versions.
+    difference
+        The largest difference between a score and its repetition, as a share of the range of the test scores.
+    seal
+        How well the boxes of the repetition were closed.
+    """
+
+    record: Record
+    verdict: Verdict
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    difference: float | None = None
+    seal: Seal | None = None
+
+
+def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
+    """Return n trials with scores, drawn afresh, so that nobody can know which; None: all. Broken ones are passed over.
+
+    Raises
+    ------
+    UsageError
+        If the store has no trial with scores.
+    """
+    with_scores = [record for record in store.readable() if record.status == "ok"]
+    if not with_scores:
+        raise UsageError(f"{store.path} has no trial with scores to run again")
+    if n is None or n >= len(with_scores):
+        return tuple(with_scores)
+    return tuple(secrets.SystemRandom().sample(with_scores, n))
+
+
+def repeat(
+    records: Sequence[Record],
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    *,
+    trust_code: bool = False,
+    tolerance: float = TOLERANCE,
+    timeout: float | None = None,
+    memory: float | None = None,
+) -> Iterator[Repeated]:
+    """Run trials again, one after the other, and yield how each compares with what the store holds.
+
+    Each runs as `tsadbench run` would do it, with its seed and threads, its recordings in the order and under the
+    disguise of the first time; the store is left as it is.
+
+    Parameters
+    ----------
+    records, store
+        The trials, and the store that holds their scores.
+    load
+        Returns the data set of a name.
+    trust_code
+        Whether boxes may load detectors that are not registered here.
+    tolerance
+        How far scores may differ, as a share of the range of the recorded test scores.
+    timeout, memory
+        What one trial may use: wall-clock seconds, resident MiB.
+    """
+    for done, record in enumerate(records):
+        progress(done, len(records), record.label)
+        try:
+            require_admitted(record, trust_code=trust_code)
+            data = load(record.dataset)
+            if faults := data_faults(record, data):
+                raise UsageError("; ".join(faults))
+            trial, plan = _planned(record, data, timeout, memory, contributions=store.has_contributions(record.trial))
+            recorded = dict(store.scores(record.trial, score_shapes(plan.episodes)))
+            scored_episodes(recorded, plan.episodes, None)  # none is missing
+        except BrokenTrialError as error:
+            store.pass_over(record.trial, error)
+            yield Repeated(record=record, verdict="cannot be repeated", faults=(str(error),))
+        except TsadbenchError as error:
+            yield Repeated(record=record, verdict="cannot be repeated", faults=(str(error),))
+        else:
+            yield _repeated(record, recorded, trial, plan, tolerance)
+
+
+def _planned(
+    record: Record, data: LabelledDataset, timeout: float | None, memory: float | None, *, contributions: bool
+) -> tuple[Trial, Plan]:
+    """Return the trial that a record's label names, and a plan that holds it; a UsageError if there is none."""
+    protocol = parse_label(record.protocol)
+    plan = make_plan(
+        RunRequest(
+            detectors=[record.label],
+            datasets=[data],
+            protocols=[protocol.target],
+            settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
+            seeds=record.seed + 1,
+            threads=record.threads,
+            floors=False,
+            contributions=contributions,
+            timeout=timeout,
+            memory=memory,
+        )
+    )
+    for trial in plan.trials:
+        if trial.seed == record.seed:
+            return trial, plan
+    raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
+
+
+def _repeated(
+    record: Record, recorded: Mapping[str, FloatArray], trial: Trial, plan: Plan, tolerance: float
+) -> Repeated:
+    crossing = record.manifest.get("crossing")
+    outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
+    again, seal = outcome.record, outcome.record.seal
+    remarks = tuple(_other_circumstances(record, trial, plan))
+    if again.status != "ok":
+        ended = f"run again it ends with status {again.status}: {again.reason}"
+        return Repeated(record=record, verdict="differs", faults=(ended,), remarks=remarks, seal=seal)
+    same_bits = all(np.array_equal(recorded[name], scores, equal_nan=True) for name, scores in outcome.scores.items())
+    difference = 0.0 if same_bits else _largest_difference(recorded, outcome.scores)
+    faults = []
+    if not difference <= tolerance:
+        faults.append(
+            f"its scores differ from those of its repetition by up to {difference:.2g} of their range; {tolerance:g} "
+            "is allowed"
+        )
+    faults += judged_faults(record, again)
+    verdict: Verdict = "differs" if faults else "to the bit" if same_bits else "within tolerance"
+    return Repeated(
+        record=record, verdict=verdict, faults=tuple(faults), remarks=remarks, difference=difference, seal=seal
+    )
+
+
+def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, FloatArray]) -> float:
+    """Return the largest difference as a share of the range of the recorded test scores; infinite if NaN differ."""
+    names = list(again)
+    then, now = (np.concatenate([scores[name] for name in names]) for scores in (recorded, again))
+    if not np.array_equal(np.isfinite(then), np.isfinite(now)):
+        return float("inf")
+    tested = np.concatenate([recorded[name] for name in names if name.startswith("test/")])
+    finite = tested[np.isfinite(tested)]
+    spread = float(np.ptp(finite)) if len(finite) else 0.0
+    largest = float(np.abs(then - now)[np.isfinite(then)].max(initial=0.0))
+    return largest / spread if spread > 0 else float("inf") if largest > 0 else 0.0
+
+
+def _other_circumstances(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
+    """Yield what is not as it was, and may be the cause of a difference."""
+    description = trial.contender.description
+    if description.code_hash != record.manifest.get("code_hash"):
+        yield f"the code of {record.detector} here is not what made it"
+    here = {**library_versions(), **adapted_versions(description.libraries)}
+    versions, adapted = record.manifest.get("versions"), record.manifest.get("adapted")
+    then = {**(versions if isinstance(versions, dict) else {}), **(adapted if isinstance(adapted, dict) else {})}
+    others = [f"{name} {then.get(name)}, here {version}" for name, version in here.items() if then.get(name) != version]
+    if others:
+        yield f"it was made with other versions: {', '.join(others)}"
+    if "crossing" not in record.manifest:
+        yield "it is from before the order of its recordings was kept"
+    if record.scoring and not others and identity(trial, plan).scoring != record.scoring:
+        yield "its scoring identity is not that of the trial that was run"
