@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -154,7 +154,7 @@ def _board(
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
             return {**content, "tables": tables.tables(board, extent, reference)}
-        detectors, shown = _detectors(records, store, data)
+        detectors = _detectors(records, store, data, 1 / len(extent.figures), trust_code)
         noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
@@ -167,42 +167,53 @@ def _board(
         **content,
         "tables": tables.tables(board, extent, reference),
         "diagnostics": tables.diagnostics(board),
-        "calibration": _calibration(shown.values()),
         "description": data.dataset.description,
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
-        "detectors": detectors,
         "labels": asdict(noise),
-        "graphs": list(_graphs(shown, trust_code)),
-        "recordings": series.recordings(shown, data, 1 / len(extent.figures)),
+        **detectors,
     }
 
 
 def _detectors(
-    records: Sequence[Record], store: Store, data: LabelledDataset
-) -> tuple[list[JsonValue], Mapping[str, TrialResult]]:
-    """Return what a page holds of each detector that succeeded, and its trial of the first seed, by label.
+    records: Sequence[Record], store: Store, data: LabelledDataset, share: float, trust_code: bool
+) -> dict[str, JsonValue]:
+    """Return what a page holds of the detectors that succeeded; the scores of one trial are in memory at a time.
 
-    The scores of the other seeds are in memory one trial at a time.
+    Curves are those of the first seeds, everything else is of the first one.
     """
     episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
-    detectors: list[JsonValue] = []
-    shown: dict[str, TrialResult] = {}
     of_labels = grouped([one for one in records if one.status == "ok"], lambda one: one.label)
+    n_maps = sum(store.has_contributions(of_label[0].trial) for of_label in of_labels.values())
+    recordings = series.Series(data, len(of_labels), n_maps, share)
+    detectors: list[JsonValue] = []
+    graphs: list[JsonValue] = []
+    calibrated: list[CalibrationRow] = []
     for label, of_label in of_labels.items():
         curves_of: dict[str, list[JsonValue]] = {split: [] for split in data.dataset.splits}
         progress(len(detectors), len(of_labels), f"{records[0].dataset}, {records[0].protocol}: {label}")
+        shown: JsonValue = None
         for record in of_label[:SEEDS]:
             result = readable_result(record, store, data, episodes)
             if result is None:
                 continue
-            shown.setdefault(label, result)
             for split, of_split in curves_of.items():
                 of_split.append(curves.ranking_curves(result, split))
-        if label in shown:
-            detectors.append(_detector(label, shown[label], curves_of))
-    return detectors, shown
+            if shown is None:
+                shown = _detector(label, result, curves_of)
+                recordings.add(label, result)
+                graphs += _graphs(result, trust_code)
+                with suppress(DataError):  # its threshold is fixed
+                    calibrated.append(CalibrationRow(record, (calibration_of(result),)))
+        if shown is not None:
+            detectors.append(shown)
+    return {
+        "calibration": _calibration(calibrated),
+        "detectors": detectors,
+        "graphs": graphs,
+        "recordings": recordings.content(),
+    }
 
 
 def _detector(label: str, shown: TrialResult, curves_of: Mapping[str, list[JsonValue]]) -> JsonValue:
@@ -225,37 +236,32 @@ def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
     }
 
 
-def _calibration(results: Iterable[TrialResult]) -> JsonValue:
+def _calibration(rows: Sequence[CalibrationRow]) -> JsonValue:
     """Return the calibration of one trial of each detector as a table of text; None if all thresholds are fixed."""
-    rows = []
-    for result in results:
-        with suppress(DataError):  # its threshold is fixed
-            rows.append(CalibrationRow(result.record, (calibration_of(result),)))
     report = CalibrationReport(tuple(rows))
     for _, header, cells in report.tables():
         return {"header": list(header), "rows": [list(row) for row in cells], "legend": report.legend}
     return None
 
 
-def _graphs(results: Mapping[str, TrialResult], trust_code: bool) -> Iterator[JsonValue]:
-    """Yield the graphs of the detectors that work on one."""
-    for result in results.values():
-        try:
-            graph = sensor_graph(result, trust_code=trust_code)
-        except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available or not trusted
-            continue
-        if graph.adjacency is None or graph.node_weights is None:
-            continue
-        yield {
-            "label": graph.label,
-            "about": f"{graph.title}: derived again from the training rows, as the fit does before it learns.",
-            "adjacency": graph.adjacency.tolist(),
-            "node_weights": graph.node_weights.tolist(),
-            "edges": [
-                {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
-                for edge in (() if graph.prior is None else graph.prior.edges)
-            ],
-        }
+def _graphs(result: TrialResult, trust_code: bool) -> Iterator[JsonValue]:
+    """Yield the graph on which a detector works, if it does."""
+    try:
+        graph = sensor_graph(result, trust_code=trust_code)
+    except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available or not trusted
+        return
+    if graph.adjacency is None or graph.node_weights is None:
+        return
+    yield {
+        "label": graph.label,
+        "about": f"{graph.title}: derived again from the training rows, as the fit does before it learns.",
+        "adjacency": graph.adjacency.tolist(),
+        "node_weights": graph.node_weights.tolist(),
+        "edges": [
+            {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
+            for edge in (() if graph.prior is None else graph.prior.edges)
+        ],
+    }
 
 
 def _check_labels(labels: Sequence[str], records: Sequence[Record]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from tsadbench.analysis.events import elapsed
@@ -23,56 +21,69 @@ _FEWEST_BUCKETS = 20
 _MOST_BUCKETS = 240
 
 
-def recordings(results: Mapping[str, TrialResult], data: LabelledDataset, share: float = 1.0) -> list[JsonValue]:
-    """Return every test recording as a page holds it.
+class Series:
+    """The test recordings as a page holds them; detectors are added one by one, so that one is in memory at a time.
 
     Parameters
     ----------
-    results
-        One trial per detector, by label.
     data
-        Their data set.
+        The data set.
+    n_detectors, n_maps
+        How many detectors will be added, and how many of them with contributions.
     share
         Of the page that they may take: how much of what a page with one data set and protocol may hold.
     """
-    n_rows = sum(recording.n_rows for recording in data.dataset.test)
-    n_series = 1 + len(data.dataset.sensors) + len(results)
-    share_kept = min(1.0, share * _POINTS / max(1, n_rows * n_series))
-    n_maps = sum(
-        any(scored.contributions is not None for scored in result.recordings.values()) for result in results.values()
-    )
-    n_cells = len(data.dataset.test) * len(data.dataset.sensors) * max(1, n_maps)
-    n_buckets = int(np.clip(share * _CELLS // n_cells, _FEWEST_BUCKETS, _MOST_BUCKETS))
-    return [
-        _recording(recording, results, data, max(_FEWEST_POINTS, int(share_kept * recording.n_rows)), n_buckets)
-        for recording in data.dataset.test
-    ]
+
+    def __init__(self, data: LabelledDataset, n_detectors: int, n_maps: int, share: float = 1.0) -> None:
+        test, n_sensors = data.dataset.test, len(data.dataset.sensors)
+        n_values = sum(recording.n_rows for recording in test) * (1 + n_sensors + n_detectors)
+        share_kept = min(1.0, share * _POINTS / max(1, n_values))
+        n_cells = len(test) * n_sensors * max(1, n_maps)
+        self._n_buckets = int(np.clip(share * _CELLS // n_cells, _FEWEST_BUCKETS, _MOST_BUCKETS))
+        self._recordings = [_OneRecording(one, data, max(_FEWEST_POINTS, int(share_kept * one.n_rows))) for one in test]
+
+    def add(self, label: str, result: TrialResult) -> None:
+        """Add a detector's trial."""
+        for one in self._recordings:
+            if one.recording.id in result.recordings:
+                one.add(label, result.recordings[one.recording.id], self._n_buckets)
+
+    def content(self) -> list[JsonValue]:
+        """Return every test recording as a page holds it."""
+        return [one.content() for one in self._recordings]
 
 
-def _recording(
-    recording: Recording, results: Mapping[str, TrialResult], data: LabelledDataset, n_points: int, n_buckets: int
-) -> JsonValue:
-    buckets = Buckets.at_most(n_points, recording.n_rows)
-    scored = {
-        label: result.recordings[recording.id] for label, result in results.items() if recording.id in result.recordings
-    }
-    return {
-        "id": recording.id,
-        "n_rows": recording.n_rows,
-        "thinned": not buckets.whole,
-        "splits": [split for split, members in data.dataset.splits.items() if recording.id in members],
-        "timed": recording.time is not None,
-        "time": packed(elapsed(recording)[buckets.rows()]),
-        "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
-        "evaluated": _spans(recording, buckets.runs(next(iter(scored.values())).evaluated)) if scored else [],
-        "sensors": [packed(buckets.envelope(values)) for values in recording.values.T],
-        "detectors": {label: _detector(of_label, buckets) for label, of_label in scored.items()},
-        "maps": {
-            label: _heat_map(of_label.contributions.astype(np.float64), recording, n_buckets)
-            for label, of_label in scored.items()
-            if of_label.contributions is not None
-        },
-    }
+class _OneRecording:
+    def __init__(self, recording: Recording, data: LabelledDataset, n_points: int) -> None:
+        self.recording = recording
+        self._data = data
+        self._buckets = Buckets.at_most(n_points, recording.n_rows)
+        self._evaluated: list[JsonValue] = []
+        self._detectors: dict[str, JsonValue] = {}
+        self._maps: dict[str, JsonValue] = {}
+
+    def add(self, label: str, scored: ScoredRecording, n_buckets: int) -> None:
+        if not self._detectors:
+            self._evaluated = _spans(self.recording, self._buckets.runs(scored.evaluated))
+        self._detectors[label] = _detector(scored, self._buckets)
+        if scored.contributions is not None:
+            self._maps[label] = _heat_map(scored.contributions.astype(np.float64), self.recording, n_buckets)
+
+    def content(self) -> JsonValue:
+        recording, buckets, data = self.recording, self._buckets, self._data
+        return {
+            "id": recording.id,
+            "n_rows": recording.n_rows,
+            "thinned": not buckets.whole,
+            "splits": [split for split, members in data.dataset.splits.items() if recording.id in members],
+            "timed": recording.time is not None,
+            "time": packed(elapsed(recording)[buckets.rows()]),
+            "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
+            "evaluated": self._evaluated,
+            "sensors": [packed(buckets.envelope(values)) for values in recording.values.T],
+            "detectors": self._detectors,
+            "maps": self._maps,
+        }
 
 
 def _detector(scored: ScoredRecording, buckets: Buckets) -> JsonValue:
