@@ -30,13 +30,11 @@ from tsadbench.execution.provenance import (
     adapted_versions,
     identity,
     library_versions,
-    parameter_values,
 )
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
-from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import parse_label
 
 HERE = Path(__file__).parent
@@ -68,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line, record, trial, plan in planned(file):
             reason = trial if isinstance(trial, str) else refused(record, trial, plan)
             names = None if isinstance(trial, str) else identity(trial, plan)
-            code = "" if isinstance(trial, str) else code_fingerprint(trial.contender.construction.cls)
+            code = "" if isinstance(trial, str) else trial.contender.description.code_hash
             if names is not None and not reason:
                 reason = compared(table, record, code, refitted, before)
             if names is None or reason:
@@ -121,7 +119,7 @@ def refused(record: Record, trial: Trial, plan: Plan) -> str:
     """Return why today's trial is not the recorded one; empty if it is."""
     contender, manifest = trial.contender, record.manifest
     versions = manifest.get("versions")
-    here = parameter_values(contender)
+    here = contender.parameters
     pairs: dict[str, tuple[object, object]] = {
         "label": (record.label, contender.label),
         "protocol": (record.protocol, plan.protocol_label),
@@ -135,7 +133,7 @@ def refused(record: Record, trial: Trial, plan: Plan) -> str:
             else None,
             library_versions(),
         ),
-        "adapted": (manifest.get("adapted", {}), adapted_versions(contender.construction.cls)),
+        "adapted": (manifest.get("adapted", {}), adapted_versions(contender.description.libraries)),
         "status": (record.status, "ok"),
     }
     differing = (f"{name}: recorded {then}, here {now}" for name, (then, now) in pairs.items() if then != now)
