@@ -1,4 +1,4 @@
-"""Reading a long file of one's own: 10^7 rows."""
+"""Reading large files of one's own: 10^7 rows, or 10^5 columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.helpers.memory import LOAD
+from tsadbench.datasets.cards.reader import load_card
 
 
 @pytest.mark.parametrize("n_rows", [10**7])
@@ -31,3 +32,19 @@ def test_a_long_csv_file(benchmark, tmp_path, n_rows):
     taken, values = map(int, done.stdout.split())
     benchmark.extra_info["memory_ratio"] = taken / values
     print(f"{taken / values:.2f} times the values")
+
+
+@pytest.mark.parametrize("n_columns", [100_000])
+def test_a_wide_csv_file(benchmark, tmp_path, n_columns):
+    """Seconds for 20 training and 20 test rows of very many sensors."""
+    (tmp_path / "card.toml").write_text(
+        'schema = 1\nname = "wide"\n[train]\nfiles = ["train.csv"]\n[test]\nfiles = ["test.csv"]\n'
+        '[columns]\nlabel = "label"\n'
+    )
+    for part, label in (("train", 0), ("test", 1)):
+        with (tmp_path / f"{part}.csv").open("w") as file:
+            file.write(",".join([*(f"s{i}" for i in range(n_columns)), "label"]) + "\n")
+            for row in range(20):
+                file.write(",".join([*(f"{i % 97 / 8 + row}" for i in range(n_columns)), str(label)]) + "\n")
+    loaded = benchmark.pedantic(load_card, [tmp_path / "card.toml"], rounds=3, iterations=1)
+    assert len(loaded.dataset.sensors) == n_columns
