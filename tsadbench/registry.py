@@ -7,7 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -148,11 +148,10 @@ def locate(target: str) -> Source:
     """
     prefix, colon, name = target.partition(":")
     if not colon:
-        point = _point("detectors", target)
-        return Source(target, f"{point.module}:{point.attr}", _package(point), modules=(point.module,))
+        return locate_entry("detectors", target)
     if is_registered(target):
-        point = _point("families", prefix)
-        return Source(target, f"{point.module}:{name}", f"{_package(point)}, {prefix}", prefix, modules=(point.module,))
+        library = locate_entry("families", prefix)
+        return replace(library, target=target, reference=f"{library.modules[0]}:{name}", library=prefix)
     place, _, path = target.rpartition(":")
     if not place.endswith(".py"):
         return Source(target, target, place.partition(".")[0], modules=(place,))
@@ -163,6 +162,14 @@ def locate(target: str) -> Source:
         return Source(target, f"{file}:{path}", str(file), text=file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({error.strerror})") from error
+
+
+def locate_entry(kind: Kind, name: str) -> Source:
+    """Return where a plugin of any kind is, from its package's metadata; errors as for `locate`."""
+    point = _point(kind, name)
+    # A library brings the code of others: it is kept apart from its package's own.
+    owner = f"{_package(point)}, {name}" if kind == "families" else _package(point)
+    return Source(name, f"{point.module}:{point.attr}", owner, modules=(point.module,))
 
 
 def load_detector(target: str) -> type[Detector]:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Recording
+from tsadbench.errors import PluginError
 from tsadbench.execution.plan import contender_from_label
 from tsadbench.execution.record import Record
 from tsadbench.results.admission import known_detector, refusal, require_admitted
 from tsadbench.results.trial_result import TrialResult
+from tsadbench.sandbox import Interview
+from tsadbench.sandbox.description import DerivedGraph, derived_graph
 from tsadbench.utils.arrays import FloatArray
-
-
-@runtime_checkable
-class OffersSensorGraph(Protocol):
-    """A detector that passes messages over a graph, which its fit derives before it learns."""
-
-    def sensor_graph(self, recordings: Sequence[Recording]) -> tuple[FloatArray, FloatArray]:
-        """Return, of training recordings, A [n_sensors, n_sensors] ([i, j] for i -> j) and node weights [n_sensors]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +32,7 @@ class SensorGraph:
     prior
         The detector's own, else the data set's; None without either.
     adjacency, node_weights
-        [n_sensors, n_sensors] and [n_sensors]; None if the detector does not offer them (`OffersSensorGraph`).
+        [n_sensors, n_sensors] and [n_sensors]; None if the detector does not offer them .
     """
 
     label: str
@@ -67,8 +60,8 @@ def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGrap
     """
     record, dataset = result.record, result.data.dataset
     require_admitted(record, trust_code=trust_code)
-    construction = contender_from_label(record.label, dataset).seeded(record.seed)
-    detector = construction.construct()
+    contender = contender_from_label(record.label, dataset)
+    construction = contender.seeded(record.seed)
     argument = construction.arguments.get("prior")
     graph = SensorGraph(
         label=record.label,
@@ -76,10 +69,16 @@ def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGrap
         sensors=dataset.sensors,
         prior=argument if isinstance(argument, Prior) else dataset.prior,
     )
-    if not isinstance(detector, OffersSensorGraph):
+    if not contender.description.offers_sensor_graph:
         return graph
     episode = result.scored[0].episode
-    adjacency, node_weights = detector.sensor_graph(episode.train)
+    with Interview() as interview:
+        derived = interview.ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
+    try:
+        adjacency = np.array(derived.adjacency).reshape(len(dataset.sensors), len(dataset.sensors))
+        node_weights = np.array(derived.node_weights).reshape(len(dataset.sensors))
+    except ValueError as error:
+        raise PluginError(f"{record.label}: its graph is not one of the {len(dataset.sensors)} sensors") from error
     title = graph.title if len(result.scored) == 1 else f"{graph.title} · fit of {episode.id}"
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 

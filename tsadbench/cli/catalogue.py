@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from tsadbench.cli import complete
-from tsadbench.datasets.loading import load_dataset
-from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import Entry, Kind, entries, load_detector, load_library, load_protocol
-from tsadbench.utils.parameters import format_label, format_value, nearest, parameters_of
+from tsadbench.errors import UsageError
+from tsadbench.registry import Entry, Kind, entries
+from tsadbench.utils.parameters import nearest
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
-_BROKEN = "CANNOT BE LOADED"
 
 
 def list_all(
@@ -28,18 +25,26 @@ def list_all(
     ] = None,
 ) -> None:
     """List detectors, families of them, protocols and data sets; without imports, unless options need them."""
+    origins = {kind: _origins(kind) for kind in _KINDS}
     if family is not None:
-        if family in {entry.name for entry in entries("families")}:
-            _list_members(family)
+        from tsadbench.cli.actions.catalogue import list_family, list_members
+
+        if family in dict(origins["families"]):
+            list_members(family)
         else:
-            _list_family(family)
+            list_family(family, origins["detectors"])
         return
-    width = max((len(entry.name) for kind in _KINDS for entry in entries(kind)), default=0)
+    loaded: Mapping[tuple[Kind, str], str] = {}
+    if load:
+        from tsadbench.cli.actions.catalogue import load_all
+
+        loaded = load_all([(kind, name) for kind in _KINDS for name, _ in origins[kind]])
+    width = max((len(name) for kind in _KINDS for name, _ in origins[kind]), default=0)
     for kind in _KINDS:
         typer.echo(f"{kind}:")
-        for name, origin in _origins(kind):
-            loaded = f"{_loaded(kind, name):<28} " if load else ""
-            typer.echo(f"  {name:<{width}} {loaded}{origin}")
+        for name, origin in origins[kind]:
+            text = f"{loaded[kind, name]:<28} " if load else ""
+            typer.echo(f"  {name:<{width}} {text}{origin}")
 
 
 def info(
@@ -52,78 +57,12 @@ def info(
     ],
 ) -> None:
     """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper."""
+    from tsadbench.cli.actions.catalogue import INFORM
+
     for place, kind in enumerate(_kinds(name)):
         if place:
             typer.echo("")
-        _INFORM[kind](name)
-
-
-def _inform_of_data_set(name: str) -> None:
-    loader = load_dataset(name)
-    typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
-    typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
-
-
-def _inform_of_protocol(name: str) -> None:
-    protocol = load_protocol(name)
-    _print_class(protocol)
-    typer.echo(f"\nVersion of its rules\n  {protocol.version}")
-
-
-def _inform_of_family(name: str) -> None:
-    typer.echo(load_library(name).description)
-    typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
-
-
-def _inform_of_detector(name: str) -> None:
-    cls = load_detector(name)
-    _print_class(cls)
-    note = getattr(cls, "note", "")
-    if note:
-        typer.echo(f"\nNote\n  {note}")
-    if variants := cls.floor_variants():
-        labels = ", ".join(format_label(name, cls, variant) for variant in variants)
-        typer.echo(f"\nFloors that runs add beside it\n  {labels}")
-    typer.echo("\nTraits")
-    traits = cls().declared_traits()
-    for field in traits.__dataclass_fields__:
-        typer.echo(f"  {field:<20} {format_value(getattr(traits, field))}")
-
-
-_INFORM: Mapping[Kind, Callable[[str], None]] = {
-    "detectors": _inform_of_detector,
-    "families": _inform_of_family,
-    "protocols": _inform_of_protocol,
-    "datasets": _inform_of_data_set,
-}
-
-
-def _list_family(family: str) -> None:
-    detectors = [(name, origin, _loaded("detectors", name)) for name, origin in _origins("detectors")]
-    own = {loaded.partition(",")[0] for _, _, loaded in detectors if not loaded.startswith(_BROKEN)}
-    families = tuple(own | {entry.name for entry in entries("families")})
-    if family not in families:
-        raise UsageError(f"there is no detector of the family {family!r}{nearest(family, families)}")
-    of_family = [detector for detector in detectors if detector[2].partition(",")[0] == family]
-    width = max(len(name) for name, _, _ in of_family)
-    typer.echo("detectors:")
-    for name, origin, loaded in of_family:
-        typer.echo(f"  {name:<{width}} {loaded:<28} {origin}")
-
-
-def _list_members(family: str) -> None:
-    members = load_library(family).members()
-    width = max((len(f"{family}:{member.name}") for member in members), default=0)
-    lines_by_kind: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
-    for member in members:
-        name = f"{family}:{member.name}"
-        loaded = "" if member.refusal else _loaded("detectors", name)
-        kind = "cannot be run" if member.refusal else "cannot be loaded" if loaded.startswith(_BROKEN) else "detectors"
-        text = member.refusal or (loaded if kind == "cannot be loaded" else member.note)
-        lines_by_kind[kind].append(f"  {name:<{width}} {text}".rstrip())
-    for kind, lines in lines_by_kind.items():
-        if lines:
-            typer.echo("\n".join([f"{kind} ({len(lines)}):", *lines]))
+        INFORM[kind](name)
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
@@ -143,34 +82,6 @@ def _kinds(name: str) -> list[Kind]:
         known = tuple(sorted(set().union(*names.values())))
         raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
     return kinds
-
-
-def _print_class(cls: type) -> None:
-    typer.echo((inspect.getdoc(cls) or "").partition("\nParameters\n")[0].strip())
-    typer.echo("\nParameters")
-    for parameter in parameters_of(cls):
-        typer.echo(f"  {parameter.name}={format_value(parameter.default)}")
-        if parameter.meaning:
-            typer.echo(f"      {parameter.meaning}")
-
-
-def _loaded(kind: Kind, name: str) -> str:
-    """Return a detector's family and extra, or why the plugin cannot be loaded, on one line."""
-    try:
-        if kind == "detectors":
-            traits = load_detector(name).traits
-            if not hasattr(traits, "family"):
-                return f"{_BROKEN}: its traits are no tsadbench.Traits, found {type(traits).__name__}"
-            return f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family
-        load: dict[str, Callable[[str], object]] = {
-            "families": load_library,
-            "protocols": load_protocol,
-            "datasets": load_dataset,
-        }
-        load[kind](name)
-    except TsadbenchError as error:
-        return f"{_BROKEN}: {' '.join(str(error).split())}"
-    return "loads"
 
 
 def _origin(same_name: list[Entry]) -> str:

@@ -272,7 +272,7 @@ def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool =
         If the kernel of this machine seals no box, or the calling program has imported a detector's code.
     """
     for detector in detectors:
-        if not isinstance(detector, str):
+        if not isinstance(detector, str | Construction):
             cls = detector if isinstance(detector, type) else type(detector)
             raise UsageError(
                 f"--require-seal: the calling program has imported the code of {cls.__name__}, so that it could reach "
@@ -364,6 +364,8 @@ def _resolved(
     if isinstance(detector, str):
         label = parse_label(detector)
         construction = Construction(locate(label.target), label.arguments)
+    elif isinstance(detector, Construction):
+        construction = detector
     elif isinstance(detector, type):
         construction = Construction.of(detector)
     else:

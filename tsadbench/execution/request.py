@@ -12,16 +12,17 @@ from pydantic_core import PydanticCustomError
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
+from tsadbench.sandbox import Construction
 from tsadbench.utils.toml import TABLE, dotted, fault_text
 
 DEFAULT_PROTOCOL = "strict"
 
-DetectorSpec: TypeAlias = str | type[Detector] | Detector
+DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector
 DatasetSpec: TypeAlias = str | LabelledDataset
 
 
 def _checked_detector(value: object) -> object:
-    if isinstance(value, str | Detector) or (isinstance(value, type) and issubclass(value, Detector)):
+    if isinstance(value, str | Construction | Detector) or (isinstance(value, type) and issubclass(value, Detector)):
         return value
     raise PydanticCustomError("detector", "Input should be a name, a detector class or a detector")
 

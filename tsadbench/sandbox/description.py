@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from pydantic import FiniteFloat
+
 from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.detector_library import AdaptedDetector
+from tsadbench.base.detector_library import AdaptedDetector, LibraryDetector
 from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.errors import PluginError
-from tsadbench.registry import Source
+from tsadbench.datasets.loading import load_dataset
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.registry import Kind, Source, load_library, load_protocol, locate
 from tsadbench.sandbox.construction import Construction
 from tsadbench.utils.code_fingerprint import code_fingerprint, fingerprinted_files, imported_modules, imported_packages
 from tsadbench.utils.parameters import (
@@ -144,9 +148,20 @@ class Configured:
     traits: Traits
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedGraph:
+    """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
+
+    adjacency: list[list[FiniteFloat]]
+    node_weights: list[FiniteFloat]
+
+
 def described(source: Source) -> Description:
     """Return the facts about a detector's class; errors as for `load_detector`."""
     cls = source.load()
+    if not isinstance(cls.traits, Traits):
+        found = type(cls.traits).__name__
+        raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
@@ -222,6 +237,42 @@ def parsed(construction: Construction) -> dict[str, JsonValue]:
     """Return a detector's arguments, as far as JSON knows them; errors as for `parse_arguments`."""
     values = construction.values(construction.source.load())
     return {name: as_json(value) for name, value in values.items()}
+
+
+def plugin_text(kind: Kind, name: str) -> str:
+    """Return what a plugin of any kind says of itself; errors as for `load_entry`."""
+    if kind == "detectors":
+        return locate(name).load().traits.family
+    if kind == "families":
+        members = library_members(name)
+        return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
+    _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
+    return "loads"
+
+
+def library_text(name: str) -> str:
+    """Return the description of a detector library; errors as for `load_library`."""
+    return load_library(name).description
+
+
+def library_members(name: str) -> tuple[LibraryDetector, ...]:
+    """Return the detectors of a library; errors as for `load_library`."""
+    return load_library(name).members()
+
+
+def derived_graph(construction: Construction, training: Sequence[Recording]) -> DerivedGraph:
+    """Return the graph that a detector derives from its training recordings before it learns.
+
+    Raises
+    ------
+    UsageError
+        If it offers none, or the detector cannot be constructed.
+    """
+    detector = construction.construct()
+    if not hasattr(detector, "sensor_graph"):
+        raise UsageError(f"{construction.source.target} derives no graph")
+    adjacency, node_weights = detector.sensor_graph(training)
+    return DerivedGraph(adjacency.tolist(), node_weights.tolist())
 
 
 def _named(annotation: object) -> Names:

@@ -95,7 +95,7 @@ class Interview:
             if not isinstance(error, TsadbenchError) or isinstance(error, PluginError):
                 self._boxes.pop(who).close()  # it may be gone, and what has failed halfway is not asked again
             if isinstance(error, BoxFailure):
-                raise PluginError(f"detector {source.target!r} cannot be used: {one_line(error.reason)}") from error
+                raise PluginError(f"{source.target} cannot be used: {one_line(error.reason)}") from error
             raise
         try:
             clean = json.dumps(printable_values(from_json(answer)))  # its docstrings are printed, for instance
@@ -103,7 +103,7 @@ class Interview:
         except ValueError as error:
             fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
             raise PluginError(
-                f"detector {source.target!r} cannot be used: it gave no valid answer ({fault})"
+                f"{source.target} cannot be used: it gave no valid answer ({fault})"
             ) from error
 
 

@@ -6,18 +6,18 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from scipy.stats import t as student
 
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.priors.perturb import perturbed
-from tsadbench.registry import load_detector
+from tsadbench.registry import locate
+from tsadbench.sandbox import Construction
+from tsadbench.sandbox.describing import describe
 from tsadbench.utils.markdown import table_lines
 
 DATASETS = ("skab", "pumploop")
@@ -101,13 +101,13 @@ def of_records(data: LabelledDataset, records: Sequence[Record], detector: str =
     return PriorSensitivity(data.dataset, {name: found for name, found in by_graph.items() if found})
 
 
-def _plan(data: LabelledDataset, detectors: Sequence[Detector], seeds: int) -> Plan:
+def _plan(data: LabelledDataset, detectors: Sequence[Construction], seeds: int) -> Plan:
     return make_plan(
         RunRequest(detectors=[*detectors], datasets=[data], seeds=seeds, floors=False, contributions=False)
     )
 
 
-def variants(dataset: Dataset, detector: str = DETECTOR, graphs: Sequence[str] = GRAPHS) -> dict[str, Detector]:
+def variants(dataset: Dataset, detector: str = DETECTOR, graphs: Sequence[str] = GRAPHS) -> dict[str, Construction]:
     """Return the detector by the name of its graph: under the data set's prior, first, and under the others.
 
     Graphs that need no prior are taken if the detector has the parameters ``graph`` and ``edge_weights``.
@@ -120,25 +120,24 @@ def variants(dataset: Dataset, detector: str = DETECTOR, graphs: Sequence[str] =
     prior = dataset.prior
     if prior is None:
         raise UsageError(f"data set {dataset.name!r} has no prior: there is nothing to be sensitive to")
-    cls = load_detector(detector)
-    parameters = set(cls._get_param_names())
+    source = locate(detector)
+    parameters = describe(source).defaults.keys()
     if "prior" not in parameters:
         raise UsageError(f"{detector} takes no prior; choose a detector with a parameter 'prior'")
     for name in graphs:
         if name not in GRAPHS:
             raise UsageError(f"expected a graph among {list(GRAPHS)}, found {name!r}")
-    build = cast("Callable[..., Detector]", cls)
     own = replace(prior, origin=dataset.name)
-    built = {_THE_PRIOR: build(prior=own)}
+    built = {_THE_PRIOR: Construction(source, arguments={"prior": own})}
     for kind, (meaning, drop, add, reverse) in _PERTURBED.items():
         if kind in graphs:
             worse = perturbed(prior, dataset.sensors, drop=drop, add=add, reverse=reverse)
             worse = replace(worse, origin=f"{dataset.name} {kind} {_SHARE}", provenance=prior.provenance)
-            built[f"the prior, {meaning}"] = build(prior=worse)
+            built[f"the prior, {meaning}"] = Construction(source, arguments={"prior": worse})
     for kind, (meaning, settings) in _OTHERS.items():
         if kind in graphs and {"graph", "edge_weights"} <= parameters:
             needed = {"prior": own} if kind == "random" else {}
-            built[meaning] = build(**needed, **settings)
+            built[meaning] = Construction(source, arguments={**needed, **settings})
     return built
 
 

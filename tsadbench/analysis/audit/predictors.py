@@ -14,8 +14,9 @@ from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.scores import worst_case
 from tsadbench.base.sessions import sessions_of
-from tsadbench.errors import DataError
-from tsadbench.registry import floors, load_detector
+from tsadbench.registry import floors, locate
+from tsadbench.sandbox import Box, BoxFailure, Construction
+from tsadbench.sandbox.describing import describe
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 
@@ -50,17 +51,18 @@ def predictors(data: LabelledDataset, one_liners: Mapping[str, Sequence[FloatArr
 def one_liner_scores(data: LabelledDataset) -> dict[str, list[FloatArray]]:
     """Return the scores [n_rows] of each test recording by every one-liner among the floors.
 
-    A floor that needs longer training recordings than there are is left out.
+    A floor that fails, for instance because it needs longer training recordings than there are, is left out.
     """
     scores = {}
+    forbidden = () if data.dataset.folder is None else (data.dataset.folder,)
     for name in floors():
-        detector = load_detector(name)()
-        traits = detector.declared_traits()
+        traits = describe(name).traits
         # Floors that draw lots or flag every row do not look at the values: they predict nothing.
-        if traits.fixed_threshold is None and not traits.stochastic:
-            with suppress(DataError):
-                detector.fit(data.dataset.train)
-                scores[name] = [detector.score(recording) for recording in data.dataset.test]
+        if traits.fixed_threshold is not None or traits.stochastic:
+            continue
+        with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
+            box.fit(data.dataset.train)
+            scores[name] = [box.score(recording) for recording in data.dataset.test]
     return scores
 
 

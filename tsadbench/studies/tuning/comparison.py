@@ -15,7 +15,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
-from tsadbench.registry import load_detector
+from tsadbench.sandbox.describing import describe
 from tsadbench.tuning.objective import OBJECTIVES, Objective
 from tsadbench.tuning.storage import storage_of
 from tsadbench.tuning.study import run_study
@@ -193,7 +193,7 @@ def value_on_test(record: Record, metric: str) -> float:
 
 
 def _offered(detector: str, objectives: Sequence[Objective]) -> list[Objective]:
-    offers = load_detector(parse_label(detector).target).offers_held_out_loss()
+    offers = describe(parse_label(detector).target).offers_held_out_loss
     offered = [objective for objective in objectives if offers or objective == "injection"]
     if not offered:
         raise UsageError(

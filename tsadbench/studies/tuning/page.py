@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from tsadbench.leaderboard.ranking import Summary
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import entries
+from tsadbench.sandbox.describing import describe
 from tsadbench.studies.tuning.comparison import TuningComparison
 from tsadbench.tuning.faults import KINDS, SLOT
 from tsadbench.utils.grouping import grouped
@@ -54,13 +55,13 @@ def _searched() -> str:
     """Return a table of the parameters that each shipped detector declares for the search."""
     rows = []
     for entry in entries("detectors"):
-        cls = load_detector(entry.name)
-        space = cls.search_space()
+        detector = describe(entry.name)
+        space = detector.search_space
         if space and entry.package == "tsadbench":
             alone = {
                 key
                 for key, values in space.items()
-                if values.alters_loss or key in cls.traits.scoring_parameters or not cls.offers_held_out_loss()
+                if values.alters_loss or key in detector.traits.scoring_parameters or not detector.offers_held_out_loss
             }
             both = ", ".join(f"`{key}`" for key in space if key not in alone)
             rows.append([entry.name, both, ", ".join(f"`{key}`" for key in space if key in alone)])

@@ -16,7 +16,6 @@ from packaging.requirements import Requirement
 
 from tsadbench.cli.actions.doctor.findings import Finding
 from tsadbench.cli.actions.doctor.packages import fault_of
-from tsadbench.cli.actions.doctor.plugins import failure_of
 from tsadbench.priors.questions import KEY
 from tsadbench.sandbox import seal_status
 
@@ -66,7 +65,7 @@ def devices() -> Iterator[Finding]:
     command = [sys.executable, "-c", _TORCH]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TORCH_SECONDS, check=False)
-        failure = failure_of(done)
+        failure = _failure_of(done)
     except subprocess.TimeoutExpired:
         failure = f"no end after {_TORCH_SECONDS:.0f} s"
     if failure is not None:
@@ -94,3 +93,12 @@ def tools() -> Iterator[Finding]:
         yield Finding("tools", KEY, "ok", "is set")
     else:
         yield Finding("tools", KEY, "missing", "is not set", "only tsadbench prior extract uses it")
+
+
+def _failure_of(done: subprocess.CompletedProcess[str]) -> str | None:
+    """Return how a process failed, with the last line of its standard error; None if it did not."""
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.strip().splitlines()
+    end = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return f"its process ended: {end}" + (f": {lines[-1][:200]}" if lines else "")
