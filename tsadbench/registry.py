@@ -53,7 +53,7 @@ class Source:
     owner
         Who wrote it: a distribution, a library, a package or a file. Code of one owner is trusted by no other.
     library
-        The registered library that the class is a member of; empty if there is none.
+        ``package.module:attribute`` of the library that the class is a member of; empty if there is none.
     text
         The contents of the file.
     pickled
@@ -87,6 +87,16 @@ class Source:
             )
         return cast("type[Detector]", loaded)
 
+    def _member(self, name: str) -> object:
+        library_name = self.target.partition(":")[0]
+        library = cast("DetectorLibrary", import_plugin("families", library_name, self.library))
+        members = {member.name: member for member in library.members()}
+        if name not in members:
+            raise UsageError(f"family {library_name!r} has no detector {name!r}{nearest(name, members)}")
+        if members[name].refusal:
+            raise UsageError(f"{self.target} cannot be run: {members[name].refusal}")
+        return _guarded(lambda: library.load(name), f"detector {self.target!r}")
+
     def _loaded(self) -> object:
         place, _, path = self.reference.rpartition(":")
         what = f"detector {self.target!r}"
@@ -94,12 +104,9 @@ class Source:
             pickled = self.pickled  # written by this program for its own boxes
             return _guarded(lambda: pickle.loads(pickled), what)
         if self.library:
-            return _load_member(self.library, path)
+            return self._member(path)
         if ":" not in self.target:
-            what = f"{what} ({self.reference})"
-            return _guarded(
-                lambda: reduce(getattr, path.split("."), cast("object", importlib.import_module(place))), what
-            )
+            return _imported(self.reference, f"{what} ({self.reference})")
         text = self.text
         module = _guarded(lambda: importlib.import_module(place) if text is None else import_text(place, text), what)
         loaded: object = module
@@ -151,7 +158,9 @@ def locate(target: str) -> Source:
         return locate_entry("detectors", target)
     if is_registered(target):
         library = locate_entry("families", prefix)
-        return replace(library, target=target, reference=f"{library.modules[0]}:{name}", library=prefix)
+        return replace(
+            library, target=target, reference=f"{library.reference.partition(':')[0]}:{name}", library=library.reference
+        )
     place, _, path = target.rpartition(":")
     if not place.endswith(".py"):
         return Source(target, target, place.partition(".")[0], modules=(place,))
@@ -169,7 +178,8 @@ def locate_entry(kind: Kind, name: str) -> Source:
     point = _point(kind, name)
     # A library brings the code of others: it is kept apart from its package's own.
     owner = f"{_package(point)}, {name}" if kind == "families" else _package(point)
-    return Source(name, f"{point.module}:{point.attr}", owner, modules=(point.module,))
+    modules = () if point.module.startswith(".") else (point.module,)  # a module that cannot be imported
+    return Source(name, f"{point.module}:{point.attr}", owner, modules=modules)
 
 
 def load_detector(target: str) -> type[Detector]:
@@ -191,24 +201,26 @@ def load_detector(target: str) -> type[Detector]:
 
 def load_library(name: str) -> DetectorLibrary:
     """Return the detector library that is registered under this name; errors as for `load_detector`."""
-    loaded = load_entry("families", name)
-    if not _keeps_contract(loaded, "families"):
-        raise PluginError(f"family {name!r}: expected a DetectorLibrary (tsadbench.base), found {loaded!r}")
-    return cast("DetectorLibrary", loaded)
+    return cast("DetectorLibrary", load_entry("families", name))
 
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as for `load_detector`."""
-    loaded = load_entry("protocols", name)
-    if not _keeps_contract(loaded, "protocols"):
-        raise PluginError(f"protocol {name!r}: expected a subclass of tsadbench.Protocol, found {loaded!r}")
-    return cast("type[Protocol]", loaded)
+    return cast("type[Protocol]", load_entry("protocols", name))
 
 
 def load_entry(kind: Kind, name: str) -> object:
     """Return what one entry point refers to; errors as for `load_detector`."""
-    point = _point(kind, name)
-    return _guarded(point.load, f"{_SINGULAR[kind]} {name!r} ({point.value})")
+    return import_plugin(kind, name, locate_entry(kind, name).reference)
+
+
+def import_plugin(kind: Kind, name: str, reference: str) -> object:
+    """Return what a reference of an entry point stands for; errors as for `load_detector`."""
+    loaded = _imported(reference, f"{_SINGULAR[kind]} {name!r} ({reference})")
+    expected = {"families": "a DetectorLibrary (tsadbench.base)", "protocols": "a subclass of tsadbench.Protocol"}
+    if kind in expected and not _keeps_contract(loaded, kind):
+        raise PluginError(f"{_SINGULAR[kind]} {name!r}: expected {expected[kind]}, found {loaded!r}")
+    return loaded
 
 
 def registered_name(cls: type) -> str:
@@ -277,14 +289,9 @@ def _keeps_contract(loaded: object, kind: Kind) -> bool:
     return isinstance(loaded, type) and issubclass(loaded, base.Detector if kind == "detectors" else base.Protocol)
 
 
-def _load_member(library_name: str, name: str) -> object:
-    library = load_library(library_name)
-    members = {member.name: member for member in library.members()}
-    if name not in members:
-        raise UsageError(f"family {library_name!r} has no detector {name!r}{nearest(name, members)}")
-    if members[name].refusal:
-        raise UsageError(f"{library_name}:{name} cannot be run: {members[name].refusal}")
-    return _guarded(lambda: library.load(name), f"detector '{library_name}:{name}'")
+def _imported(reference: str, what: str) -> object:
+    module, _, path = reference.partition(":")
+    return _guarded(lambda: reduce(getattr, path.split("."), cast("object", importlib.import_module(module))), what)
 
 
 def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:

@@ -33,7 +33,11 @@ def load_dataset(name: str) -> Loader:
             f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
-    loader = load_entry("datasets", name)
+    return checked_loader(name, load_entry("datasets", name))
+
+
+def checked_loader(name: str, loader: object) -> Loader:
+    """Return what an entry point refers to as a loader; a PluginError if it is none."""
     if not callable(loader):
         raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
     return cast("Loader", loader)

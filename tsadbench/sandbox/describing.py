@@ -153,7 +153,8 @@ def _or_new(interview: Interview | None) -> AbstractContextManager[Interview]:
 
 def _key(source: Source, asked: Sequence[object]) -> Path:
     """Return the file of an answer; ValueError if JSON does not know what was asked."""
-    package = None if source.text is not None else find_package(source.reference.partition(".")[0].partition(":")[0])
+    top = source.modules[0].partition(".")[0] if source.modules else ""
+    package = find_package(top) if top else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = {"source": source, "place": place, "asked": asked, "versions": [__version__, platform.python_version()]}
     return (

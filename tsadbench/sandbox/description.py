@@ -11,18 +11,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from pydantic import FiniteFloat
 
 from tsadbench.base.detector import Detector, Traits
-from tsadbench.base.detector_library import AdaptedDetector, LibraryDetector
+from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
-from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import Kind, Source, load_library, load_protocol, locate
+from tsadbench.registry import Kind, Source, import_plugin
 from tsadbench.sandbox.construction import Construction
 from tsadbench.utils.code_fingerprint import code_fingerprint, fingerprinted_files, imported_modules, imported_packages
 from tsadbench.utils.parameters import (
@@ -239,25 +239,31 @@ def parsed(construction: Construction) -> dict[str, JsonValue]:
     return {name: as_json(value) for name, value in values.items()}
 
 
-def plugin_text(kind: Kind, name: str) -> str:
+def plugin_text(kind: Kind, source: Source) -> str:
     """Return what a plugin of any kind says of itself; errors as for `load_entry`."""
     if kind == "detectors":
-        return locate(name).load().traits.family
+        return source.load().traits.family
     if kind == "families":
-        members = library_members(name)
+        members = library_members(source)
         return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
-    _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
+    loaded = import_plugin(kind, source.target, source.reference)
+    if kind == "datasets":
+        checked_loader(source.target, loaded)
     return "loads"
 
 
-def library_text(name: str) -> str:
+def library_text(source: Source) -> str:
     """Return the description of a detector library; errors as for `load_library`."""
-    return load_library(name).description
+    return _library(source).description
 
 
-def library_members(name: str) -> tuple[LibraryDetector, ...]:
+def library_members(source: Source) -> tuple[LibraryDetector, ...]:
     """Return the detectors of a library; errors as for `load_library`."""
-    return load_library(name).members()
+    return _library(source).members()
+
+
+def _library(source: Source) -> DetectorLibrary:
+    return cast("DetectorLibrary", import_plugin("families", source.target, source.reference))
 
 
 def derived_graph(construction: Construction, training: Sequence[Recording]) -> DerivedGraph:

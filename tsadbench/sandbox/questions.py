@@ -102,9 +102,7 @@ class Interview:
             return TypeAdapter(returns).validate_json(clean, strict=True)
         except ValueError as error:
             fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
-            raise PluginError(
-                f"{source.target} cannot be used: it gave no valid answer ({fault})"
-            ) from error
+            raise PluginError(f"{source.target} cannot be used: it gave no valid answer ({fault})") from error
 
 
 def ask(

@@ -17,7 +17,7 @@ from tsadbench.sandbox.describing import configure, describe
 from tsadbench.sandbox.description import library_members, library_text
 from tsadbench.sandbox.questions import ask
 from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of
-from tsadbench.utils.text import one_line, printable
+from tsadbench.utils.text import one_line
 
 _BROKEN = "CANNOT BE LOADED"
 
@@ -51,7 +51,7 @@ def list_members(family: str) -> None:
 
 def _print_members(family: str, interview: Interview) -> None:
     source = locate_entry("families", family)
-    members = interview.ask(source, library_members, tuple[LibraryDetector, ...], family)
+    members = interview.ask(source, library_members, tuple[LibraryDetector, ...], source)
     width = max((len(f"{family}:{member.name}") for member in members), default=0)
     lines_by_kind: dict[str, list[str]] = {"detectors": [], "cannot be loaded": [], "cannot be run": []}
     for member in members:
@@ -62,7 +62,7 @@ def _print_members(family: str, interview: Interview) -> None:
         lines_by_kind[kind].append(f"  {name:<{width}} {text}".rstrip())
     for kind, lines in lines_by_kind.items():
         if lines:
-            _print("\n".join([f"{kind} ({len(lines)}):", *lines]))
+            typer.echo("\n".join([f"{kind} ({len(lines)}):", *lines]))
 
 
 def _inform_of_data_set(name: str) -> None:
@@ -79,7 +79,8 @@ def _inform_of_protocol(name: str) -> None:
 
 
 def _inform_of_family(name: str) -> None:
-    typer.echo(printable(ask(locate_entry("families", name), library_text, str, name), lines=True))
+    source = locate_entry("families", name)
+    typer.echo(ask(source, library_text, str, source))
     typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
 
 
@@ -90,13 +91,13 @@ def _inform_of_detector(name: str) -> None:
         traits = configure(Construction(source), detector, interview=interview).traits
     _print_text(detector.doc, [(one.name, one.default_text, one.meaning) for one in detector.parameters])
     if detector.note:
-        _print(f"\nNote\n  {detector.note}")
+        typer.echo(f"\nNote\n  {detector.note}")
     if detector.floor_variants:
         labels = ", ".join(str(Label(name, variant)) for variant in detector.floor_variants)
-        _print(f"\nFloors that runs add beside it\n  {labels}")
+        typer.echo(f"\nFloors that runs add beside it\n  {labels}")
     typer.echo("\nTraits")
     for field in fields(traits):
-        _print(f"  {field.name:<20} {format_value(getattr(traits, field.name))}")
+        typer.echo(f"  {field.name:<20} {format_value(getattr(traits, field.name))}")
 
 
 INFORM: Mapping[Kind, Callable[[str], None]] = {
@@ -109,16 +110,12 @@ INFORM: Mapping[Kind, Callable[[str], None]] = {
 
 def _print_text(doc: str, parameters: Sequence[tuple[str, str, str]]) -> None:
     """Print a docstring up to its parameters, then each with its default and its meaning."""
-    _print(doc.partition("\nParameters\n")[0].strip())
+    typer.echo(doc.partition("\nParameters\n")[0].strip())
     typer.echo("\nParameters")
     for name, default, meaning in parameters:
-        _print(f"  {name}={default}")
+        typer.echo(f"  {name}={default}")
         if meaning:
-            _print(f"      {meaning}")
-
-
-def _print(text: str) -> None:
-    typer.echo(printable(text, lines=True))
+            typer.echo(f"      {meaning}")
 
 
 def _loaded(kind: Kind, name: str, interview: Interview) -> str:
@@ -128,7 +125,8 @@ def _loaded(kind: Kind, name: str, interview: Interview) -> str:
             traits = describe(name, interview).traits
             return one_line(f"{traits.family}, extra {traits.extra}" if traits.extra else traits.family)
         if kind == "families":
-            interview.ask(locate_entry(kind, name), library_text, str, name)
+            source = locate_entry(kind, name)
+            interview.ask(source, library_text, str, source)
         else:
             _ = load_protocol(name) if kind == "protocols" else load_dataset(name)
     except TsadbenchError as error:

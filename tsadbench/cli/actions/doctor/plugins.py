@@ -27,7 +27,8 @@ def plugins() -> Iterator[Finding]:
 def _examined(kind: Kind, name: str, interview: Interview) -> Finding:
     title = f"{singular(kind)} {name}"
     try:
-        text = interview.ask(locate_entry(kind, name), plugin_text, str, kind, name, seconds=_SECONDS)
+        source = locate_entry(kind, name)
+        text = interview.ask(source, plugin_text, str, kind, source, seconds=_SECONDS)
     except MissingExtraError as error:
         return Finding("plugins", title, "missing", str(error))
     except TsadbenchError as error:
