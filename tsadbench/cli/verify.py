@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +15,6 @@ from tsadbench.cli.options import (
     TrustCodeOption,
 )
 from tsadbench.errors import UsageError
-
-if TYPE_CHECKING:
-    from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.execution.run_store import Store
 
 
 def verify(
@@ -55,15 +49,16 @@ def verify(
     other rules than today's have judged is judged again, and its record written anew.
     """
     from tsadbench.cli.actions.loading import loader
+    from tsadbench.cli.actions.verify import print_checked, print_redone
     from tsadbench.execution.run_store import Store
 
     number = _number(redo)
     load = loader(dataset or [], data)
     store = Store.open(runs)
     if redo is None:
-        whole = _checked(store, load, trust_code)
+        whole = print_checked(store, load, trust_code)
     else:
-        whole = _redone(store, load, number, trust_code, tolerance, timeout, memory)
+        whole = print_redone(store, load, number, trust_code, tolerance, timeout, memory)
     if not whole:
         raise typer.Exit(1)
 
@@ -75,71 +70,3 @@ def _number(redo: str | None) -> int | None:
     if not redo.isdecimal() or int(redo) < 1:
         raise UsageError(f"--redo {redo}: expected a number of trials, at least 1, or all")
     return int(redo)
-
-
-def _checked(store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> bool:
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.cli.output import in_words
-    from tsadbench.results.verification import verify as verified
-    from tsadbench.utils.text import one_line
-
-    counts: Counter[str] = Counter()
-    remarks: Counter[str] = Counter()
-    with progress_bar("Verifying", time_left=True):
-        for checked in verified(store, load, trust_code=trust_code):
-            counts[checked.verdict] += 1
-            remarks.update(checked.remarks)
-            for fault in checked.faults:
-                typer.echo(f"{checked.verdict}: {checked.trial}{in_words(checked.record)}: {one_line(fault)}")
-    for remark, count in remarks.items():
-        typer.echo(f"note: {one_line(remark)} ({count} trials)")
-    total = sum(counts.values())
-    typer.echo(
-        f"{total} trials: {counts['same']} as recorded, {counts['differs']} differ, "
-        f"{counts['cannot be checked']} cannot be checked"
-    )
-    typer.echo(
-        "verified: records against their checksums and identities, thresholds and metrics against scores and labels; "
-        f"not verifiable without running: that the detectors made these scores (tsadbench verify {store.path} --redo N)"
-    )
-    return counts["same"] == total
-
-
-def _redone(
-    store: Store,
-    load: Callable[[str], LabelledDataset],
-    number: int | None,
-    trust_code: bool,
-    tolerance: float,
-    timeout: float | None,
-    memory: float | None,
-) -> bool:
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.cli.output import in_words
-    from tsadbench.results.repetition import drawn, repeat
-    from tsadbench.utils.text import one_line
-
-    chosen = drawn(store, number)
-    typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
-    counts: Counter[str] = Counter()
-    seals: Counter[str] = Counter()
-    limits = {"timeout": timeout, "memory": memory}
-    with progress_bar("Running again", time_left=True):
-        for one in repeat(chosen, store, load, trust_code=trust_code, tolerance=tolerance, **limits):
-            counts[one.verdict] += 1
-            seals.update([one.seal] if one.seal else [])
-            about = f"{one.record.trial}{in_words(one.record)}"
-            size = "" if not one.difference else f", largest difference {one.difference:.2g} of their range"
-            if one.verdict in ("to the bit", "within tolerance"):
-                typer.echo(f"repeats {one.verdict}{size}: {about}")
-            for fault in one.faults:
-                typer.echo(f"{one.verdict}: {about}: {one_line(fault)}")
-            for remark in one.remarks if one.verdict != "to the bit" else ():
-                typer.echo(f"  possible cause: {one_line(remark)}")
-    boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
-    typer.echo(
-        f"{len(chosen)} trials run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "
-        f"{counts['within tolerance']} within the tolerance of {tolerance:g}, {counts['differs']} differ, "
-        f"{counts['cannot be repeated']} cannot be repeated"
-    )
-    return counts["to the bit"] + counts["within tolerance"] == len(chosen)

@@ -1,0 +1,76 @@
+"""What ``tsadbench verify`` prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import typer
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.cli.live import progress_bar
+from tsadbench.cli.output import in_words
+from tsadbench.execution.run_store import Store
+from tsadbench.results.repetition import drawn, repeat
+from tsadbench.results.verification import verify
+from tsadbench.utils.text import one_line
+
+
+def print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> bool:
+    """Print what checking every trial finds; return whether all are as recorded."""
+    counts: Counter[str] = Counter()
+    remarks: Counter[str] = Counter()
+    with progress_bar("Verifying", time_left=True):
+        for checked in verify(store, load, trust_code=trust_code):
+            counts[checked.verdict] += 1
+            remarks.update(checked.remarks)
+            for fault in checked.faults:
+                typer.echo(f"{checked.verdict}: {checked.trial}{in_words(checked.record)}: {one_line(fault)}")
+    for remark, count in remarks.items():
+        typer.echo(f"note: {one_line(remark)} ({count} trials)")
+    total = sum(counts.values())
+    typer.echo(
+        f"{total} trials: {counts['same']} as recorded, {counts['differs']} differ, "
+        f"{counts['cannot be checked']} cannot be checked"
+    )
+    typer.echo(
+        "verified: records against their checksums and identities, thresholds and metrics against scores and labels; "
+        f"not verifiable without running: that the detectors made these scores (tsadbench verify {store.path} --redo N)"
+    )
+    return counts["same"] == total
+
+
+def print_redone(
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    number: int | None,
+    trust_code: bool,
+    tolerance: float,
+    timeout: float | None,
+    memory: float | None,
+) -> bool:
+    """Print what running trials again finds; return whether all repeat."""
+    chosen = drawn(store, number)
+    typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
+    counts: Counter[str] = Counter()
+    seals: Counter[str] = Counter()
+    limits = {"timeout": timeout, "memory": memory}
+    with progress_bar("Running again", time_left=True):
+        for one in repeat(chosen, store, load, trust_code=trust_code, tolerance=tolerance, **limits):
+            counts[one.verdict] += 1
+            seals.update([one.seal] if one.seal else [])
+            about = f"{one.record.trial}{in_words(one.record)}"
+            size = "" if not one.difference else f", largest difference {one.difference:.2g} of their range"
+            if one.verdict in ("to the bit", "within tolerance"):
+                typer.echo(f"repeats {one.verdict}{size}: {about}")
+            for fault in one.faults:
+                typer.echo(f"{one.verdict}: {about}: {one_line(fault)}")
+            for remark in one.remarks if one.verdict != "to the bit" else ():
+                typer.echo(f"  possible cause: {one_line(remark)}")
+    boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
+    typer.echo(
+        f"{len(chosen)} trials run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "
+        f"{counts['within tolerance']} within the tolerance of {tolerance:g}, {counts['differs']} differ, "
+        f"{counts['cannot be repeated']} cannot be repeated"
+    )
+    return counts["to the bit"] + counts["within tolerance"] == len(chosen)
