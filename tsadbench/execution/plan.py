@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import cast
 
 from pydantic_core import to_jsonable_python
@@ -117,6 +118,8 @@ class Plan:
         Whether a trial whose box the kernel does not seal fails.
     source
         The name of the data set, or its card, and where to look for its files; None for data given in Python.
+    store
+        Where results are kept, if anywhere: a detector must not see earlier ones.
     config_hash, tuning
         SHA-256 of the configuration file, if any, and how ``tsadbench tune`` came to its settings; records keep both.
     """
@@ -133,6 +136,7 @@ class Plan:
     contributions: bool = True
     require_seal: bool = False
     source: tuple[str, DataOptions] | None = None
+    store: Path | None = None
     config_hash: str | None = None
     tuning: Mapping[str, JsonValue] = field(default_factory=dict)
 

@@ -68,6 +68,8 @@ def run_plan(
     """
     if jobs < 1:
         raise UsageError(f"jobs: expected a number greater than or equal to 1, found {jobs}")
+    if store is not None:
+        plan = replace(plan, store=store.path)
     watching = observer or Silent()
     identities = [identity(trial, plan) for trial in plan.trials]
     # A committed record brings neither scores nor contributions: it is no answer to a request for these.

@@ -197,14 +197,14 @@ class _Work:
 
     def box(self, trial: Trial, listener: Listener | None = None) -> Box:
         """Return a new box for a trial."""
-        folder = self.plan.data.dataset.folder
+        hidden = (self.plan.data.dataset.folder, self.plan.store)
         return Box(
             trial.contender.seeded(trial.seed),
             threads=trial.threads,
             crossing=self.crossing,
             limits=self.limits,
             listener=listener,
-            forbidden=() if folder is None else (folder,),
+            forbidden=[folder for folder in hidden if folder is not None],
         )
 
     def copies(self, box: Box, trials: Sequence[Trial]) -> Copies:

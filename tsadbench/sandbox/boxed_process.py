@@ -116,8 +116,8 @@ class BoxedProcess:
             reason = f"its box on {platform.node()} would be guarded, not sealed (--require-seal): {self.seal_reason}"
             raise BoxFailure("error", reason)
         self._limits = limits
-        self._watch = limits.watch(self._process.pid, self._log)
-        self._meter = Meter(self._process.pid)
+        self._watch = limits.watch(self._process.pid, self._log, self._process.keeper)
+        self._meter = Meter(self._process.pid, self._process.keeper)
         # What the last request took.
         self._seconds = self._cpu_seconds = 0.0
         # Sent with the first request.

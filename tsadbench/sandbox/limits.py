@@ -65,11 +65,11 @@ class Limits:
     sealed_only: bool = False
     _start: float | None = None
 
-    def watch(self, pid: int, log: BinaryIO) -> Watch:
+    def watch(self, pid: int, log: BinaryIO, keeper: int = 0) -> Watch:
         """Return a watch over a process and its log, under these limits."""
         if self._start is None:
             self._start = time.monotonic()
-        return Watch(self, pid, log)
+        return Watch(self, pid, log, keeper)
 
     @property
     def over_time(self) -> bool:
@@ -92,14 +92,17 @@ class Watch:
         The box's process.
     log
         The file that the box writes to.
+    keeper
+        As for `process_tree`.
     """
 
-    def __init__(self, limits: Limits, pid: int, log: BinaryIO) -> None:
+    def __init__(self, limits: Limits, pid: int, log: BinaryIO, keeper: int = 0) -> None:
         self.peak_memory_mib = 0.0
         # Copies of the process, which have watches of their own: the memory that they share would count again.
         self.forked: set[int] = set()
         self._limits = limits
         self._pid = pid
+        self._keeper = keeper
         self._log = log
         self._next = 0.0
         self._next_memory = time.monotonic() + _MEMORY_SECONDS
@@ -130,7 +133,7 @@ class Watch:
             self._check_memory(limit)
 
     def _check_memory(self, limit: float | None) -> None:
-        used = resident_mib(self._pid, self.forked)
+        used = resident_mib(self._pid, self._keeper, self.forked)
         self.peak_memory_mib = max(self.peak_memory_mib, used)
         if limit is not None and used > limit:
             raise BoxFailure("memory", f"{used:.0f} MiB resident, more than {limit:g} MiB (--memory)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from pathlib import Path
@@ -24,10 +23,13 @@ class Meter:
     ----------
     pid
         The process, as this process sees it.
+    keeper
+        As for `process_tree`.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, keeper: int = 0) -> None:
         self._pid = pid
+        self._keeper = keeper
         self._cpu_seconds = 0.0
         self._peak_memory_mib = 0.0
 
@@ -50,20 +52,11 @@ class Meter:
         return self._peak_memory_mib
 
     def _of_living_descendants(self) -> float:
-        if _LINUX and not _has_children(self._pid):  # the walk below visits every process of the machine
-            return 0.0
         total = 0.0
-        for process in process_tree(self._pid)[1:]:
+        for process in process_tree(self._pid, self._keeper)[1:]:
             with contextlib.suppress(psutil.Error):
                 total += sum(process.cpu_times()[:4])  # user, system, and those of its children that have ended
         return total
-
-
-def _has_children(pid: int) -> bool:
-    try:
-        return any(Path(f"/proc/{pid}/task/{task}/children").read_bytes() for task in os.listdir(f"/proc/{pid}/task"))
-    except FileNotFoundError:  # a kernel without these files, or a thread that has just ended
-        return True
 
 
 def _peak_mib(pid: int) -> float:

@@ -100,6 +100,8 @@ class _Server:
     def _end(self, pid: int) -> Header:
         """Wait for a box, kill it if it does not end, and return its exit code; nothing that it started is left."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
+        if pid not in self._living:  # a box of a server that was killed, and its boxes with it
+            return {"exit": -signal.SIGKILL}
         keeper = self._living.pop(pid)
         while True:
             ended, status = os.waitpid(pid, os.WNOHANG)
