@@ -125,6 +125,7 @@ class BoxedProcess:
             "threads": threads,
             "path": import_path(),
             "forbidden": list(walls.hidden),
+            "allowed": walls.needed_below_hidden(),
         }
 
     def __enter__(self) -> Self:

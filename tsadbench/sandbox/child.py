@@ -119,7 +119,7 @@ class _Inside:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
         cls = construction.source.load()
-        forbid(header["forbidden"], self._violated)
+        forbid(header["forbidden"], self._violated, header["allowed"])
         limit_threads(self._threads)
         self._detector = cls(**construction.values(cls))
         return {

@@ -143,7 +143,7 @@ def close_box(walls: Walls, room: str, keeper: Keeper | None, missing: str, chan
     if keeper is not None:
         try:
             enter(keeper)
-            furnish(room, walls.room_mib, walls.hidden, walls.readable)
+            furnish(room, walls.room_mib, walls.hidden, walls.needed_below_hidden())
         except OSError as error:
             reasons.append(f"namespaces: {error}")
     mounted = keeper is not None and not reasons

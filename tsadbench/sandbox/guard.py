@@ -34,7 +34,7 @@ _EVENTS = frozenset(
 )
 
 
-def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
+def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Sequence[str] = ()) -> None:
     """Call ``violated(what)`` when this process opens, lists or passes on anything below one of the folders.
 
     Parameters
@@ -43,6 +43,8 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
         Absolute paths without symbolic links.
     violated
         Must not return: an exception would reach the detector, which could catch it and go on.
+    allowed
+        Libraries below these folders. What is forbidden below one of them stays so.
     """
     if not folders:
         return
@@ -52,7 +54,8 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None]) -> None:
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS:
             for text in _texts(arguments):
-                if named.search(text) or _below(text, folders):
+                forbidden = _depth(text, folders)
+                if (forbidden or named.search(text)) and forbidden >= _depth(text, allowed):
                     violated(f"the detector reached for the data's folder ({event}: {text[:200]})")
 
     sys.addaudithook(hook)
@@ -70,9 +73,10 @@ def _texts(values: object) -> list[str]:
     return []
 
 
-def _below(path: str, folders: Sequence[str]) -> bool:
+def _depth(path: str, folders: Sequence[str]) -> int:
+    """Return the length of the longest of the folders that a path lies in; 0 if it lies in none."""
     try:
         real = os.path.realpath(path)  # a link elsewhere must not lead around the guard
     except (OSError, ValueError):
-        return False
-    return any(real == folder or real.startswith(folder + os.sep) for folder in folders)
+        return 0
+    return max((len(folder) for folder in folders if real == folder or real.startswith(folder + os.sep)), default=0)

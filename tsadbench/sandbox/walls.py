@@ -16,7 +16,7 @@ from tsadbench.utils.import_lookup import find_package
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store")
-_GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/kfd")
+GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/kfd")
 _GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
 # What CUDA and ROCm read about devices, links included.
 _GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci")
@@ -46,6 +46,12 @@ class Walls:
     devices: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     room_mib: int = _ROOM_MIB
+
+    def needed_below_hidden(self) -> list[str]:
+        """Return what lies in a hidden folder and may be read all the same, a folder before what lies in it."""
+        readable = {os.path.realpath(path) for path in self.readable if os.path.exists(path)}
+        found = {path for path in readable for folder in self.hidden if is_below(path, folder) and path != folder}
+        return sorted(found, key=len)
 
     def hidden_below_readable(self) -> str | None:
         """Return a hidden folder that lies in a readable one, or is one; None if there is none."""
@@ -88,7 +94,7 @@ def plan_walls(
     ]
     devices: list[str] = []
     if gpu:
-        devices = _existing(_GPU_DEVICES)
+        devices = _existing(GPU_DEVICES)
         readable += _existing(_GPU_LIBRARIES + _GPU_FACTS)
     return Walls(
         readable=tuple(dict.fromkeys(readable)),
@@ -106,7 +112,7 @@ def is_below(path: str, folder: str) -> bool:
 
 def gpu_devices() -> list[str]:
     """Return the device files that a box may use if its detector asks for a GPU."""
-    return _existing(_GPU_DEVICES)
+    return _existing(GPU_DEVICES)
 
 
 @lru_cache(maxsize=4)

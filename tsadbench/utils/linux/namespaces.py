@@ -150,12 +150,11 @@ def furnish(room: str, mib: int, hidden: Sequence[str], needed: Sequence[str]) -
     hidden
         Folders that look empty from here on. One that does not exist is passed over.
     needed
-        Files and folders that stay where they are, even below a hidden folder.
+        Files and folders below hidden ones that stay where they are, a folder before what lies in it.
     """
     for folder in hidden:
         if os.path.isdir(folder):
-            below = [path for path in needed if path.startswith(folder + os.sep) and os.path.exists(path)]
-            _cover(folder, below)
+            _cover(folder, [path for path in needed if path.startswith(folder + os.sep)])
     os.makedirs(room, exist_ok=True)  # it may lie in a folder that is hidden now
     mount("box", room, "tmpfs", MS_NOSUID | MS_NODEV, f"size={mib}m,mode=0700")
     shared = os.path.join(room, "shm")

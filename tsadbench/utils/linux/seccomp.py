@@ -25,7 +25,7 @@ from tsadbench.utils.linux.kernel import (
 )
 
 # Number of each call on x86_64 and aarch64; None: it has no such call.
-_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+DENIED: dict[str, tuple[int | None, int | None]] = {
     # No new socket: pathname sockets (a container engine's) pass through network namespaces. See `_conditional`.
     "socket": (41, 198),
     "connect": (42, 203),
@@ -101,7 +101,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
 }
 # Without namespaces, these reach other processes of the same user.
-_OTHERS: dict[str, tuple[int | None, int | None]] = {
+OTHERS: dict[str, tuple[int | None, int | None]] = {
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -130,7 +130,7 @@ _OTHERS: dict[str, tuple[int | None, int | None]] = {
 }
 # Without a read-only view of the files, these change files anywhere, which Landlock does not limit. They do nothing and
 # report success: honest libraries call them for files of their own.
-_ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
+ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -217,10 +217,10 @@ def _instructions(machine: str, alone: bool) -> Iterator[tuple[int, int, int, in
     which = ("x86_64", "aarch64").index(machine)
     yield from ((_LOAD, 0, 0, _ARCH), (_IF_EQUAL, 1, 0, _ARCHITECTURE[machine]), (_RETURN, 0, 0, _KILL))
     yield from ((_LOAD, 0, 0, _NUMBER), (_IF_AT_LEAST, 0, 1, _FIRST_X32), (_RETURN, 0, 0, _KILL))
-    for name, numbers in (_NUMBERS | (_OTHERS | _ATTRIBUTES if alone else {})).items():
+    for name, numbers in (DENIED | (OTHERS | ATTRIBUTES if alone else {})).items():
         number = numbers[which]
         if number is not None:
-            answer = 0 if name in _ATTRIBUTES else errno.EPERM
+            answer = 0 if name in ATTRIBUTES else errno.EPERM
             yield from ((_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | answer))
     # The C library takes the older call, whose flags can be looked at, if there is no clone3.
     yield from ((_IF_EQUAL, 0, 1, _CLONE3[which]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS))

@@ -1,0 +1,116 @@
+"""What a box may read: libraries and modules, and of a folder of the import path no more than can be imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tsadbench.sandbox import walls
+from tsadbench.sandbox.walls import Walls, plan_walls
+
+
+def test_of_a_working_directory_only_modules_and_packages_can_be_read(tmp_path):
+    (tmp_path / "mine.py").touch()
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").touch()
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden/__init__.py").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/labels.csv").touch()
+    (tmp_path / "labels.csv").touch()
+    (tmp_path / "not-a-module.py").touch()
+    found = plan_walls([str(tmp_path)])
+    expected = {"mine": str(tmp_path / "mine.py"), "package": str(tmp_path / "package")}
+    assert found.importable == {str(tmp_path): expected}
+    assert {path for path in found.readable if path.startswith(str(tmp_path))} == set(expected.values())
+
+
+def test_a_module_that_came_later_is_seen(tmp_path):
+    plan_walls([str(tmp_path)])
+    (tmp_path / "later.py").touch()
+    os.utime(tmp_path, ns=(1, 1))
+    assert plan_walls([str(tmp_path)]).importable[str(tmp_path)] == {"later": str(tmp_path / "later.py")}
+
+
+def test_the_package_of_the_detector_needs_no_init_file(tmp_path, monkeypatch):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/first.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert str(tmp_path / "experiments") not in plan_walls([str(tmp_path)]).readable
+    found = plan_walls([str(tmp_path)], modules=["experiments.first"])
+    assert str(tmp_path / "experiments") in found.readable
+    assert found.importable[str(tmp_path)] == {"experiments": str(tmp_path / "experiments")}
+
+
+def test_a_file_with_a_detector_is_read_by_itself(tmp_path):
+    found = plan_walls([], modules=[str(tmp_path / "detector.py")])
+    assert str(tmp_path / "detector.py") in found.readable
+    assert str(tmp_path) not in found.readable
+
+
+def test_packages_that_were_installed_from_their_folders_can_be_read(tmp_path, monkeypatch):
+    source, site = tmp_path / "source/inner/gauges", tmp_path / "site-packages"
+    source.mkdir(parents=True)
+    (source / "__init__.py").touch()
+    info = site / "gauges-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "direct_url.json").write_text(json.dumps({"dir_info": {"editable": True}, "url": "file:///anywhere"}))
+    (info / "top_level.txt").write_text("gauges\n")
+    broken = site / "broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "direct_url.json").write_text("[")
+    monkeypatch.syspath_prepend(source.parent)  # stands for the finder that such an installation brings
+    found = plan_walls([str(site)])
+    assert {str(site), str(source)} <= set(found.readable)
+
+
+def test_the_interpreter_and_its_libraries_can_be_read():
+    readable = [Path(path) for path in plan_walls(sys.path).readable]
+    for needed in (np.__file__, json.__file__, os.path.realpath(sys.executable), walls.__file__):
+        assert any(Path(needed).is_relative_to(path) for path in readable), needed
+    assert not any(
+        Path(path).is_relative_to(one) for one in readable for path in ("/home/x", "/etc/shadow", "/usr/bin/x")
+    )
+
+
+@pytest.mark.parametrize(
+    ("hidden", "needed", "seen"),
+    [
+        ("/work/data", [], None),
+        ("/work", ["/work/venv", "/work/venv/lib"], None),
+        ("/work/venv/lib/package/data", [], "/work/venv/lib/package/data"),
+        ("/work/venv", ["/work/venv/lib"], "/work/venv"),
+        ("/work/ven", [], None),
+    ],
+)
+def test_hidden_folders_and_readable_ones_lie_in_each_other(monkeypatch, hidden, needed, seen):
+    monkeypatch.setattr(os.path, "exists", lambda path: True)
+    found = Walls(readable=("/work/venv/lib", "/work/venv"), hidden=(hidden,))
+    assert found.needed_below_hidden() == needed
+    assert found.hidden_below_readable() == seen
+
+
+def test_gpus_are_let_through_by_name_if_they_are_asked_for(tmp_path, monkeypatch):
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap1", "dri/renderD128", "kfd"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for other in ("sda", "dri/card0", "mem", "tty"):
+        (tmp_path / other).touch()
+    monkeypatch.setattr(walls, "GPU_DEVICES", [one.replace("/dev", str(tmp_path)) for one in walls.GPU_DEVICES])
+    found = plan_walls([], gpu=True)
+    names = {"kfd", "dri/renderD128", "nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap1"}
+    assert {os.path.relpath(path, tmp_path) for path in found.devices} - {"nvidia-caps"} == names
+    assert "/sys/devices" in found.readable
+    assert plan_walls([]).devices == ()
+    assert "/sys/devices" not in plan_walls([]).readable
+
+
+def test_the_folder_of_a_box_is_no_larger_than_its_memory():
+    assert plan_walls([]).room_mib == 1024
+    assert plan_walls([], memory_mib=300.5).room_mib == 300
+    assert plan_walls([], memory_mib=10_000).room_mib == 1024
