@@ -311,13 +311,14 @@ def finds_a_file(name):
     return [folder for folder in folders if name in os.listdir(folder)]
 
 
-def leaves_a_daemon(_):
+def leaves_a_daemon(name):
     ready, told = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             LIBC.prctl(1, 0, 0, 0, 0)  # no death signal
+            LIBC.prctl(15, name.encode(), 0, 0, 0)
             os.write(told, b"x")
             time.sleep(30)
         os._exit(0)

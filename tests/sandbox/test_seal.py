@@ -58,7 +58,7 @@ def secret(tmp_path) -> Path:
 
 def inside(what: str, argument: object = "", forbidden=(), launcher=None) -> str:
     """Return how an attempt went in a box."""
-    construction = Construction(Tries, {"what": what, "argument": str(argument)})
+    construction = Construction.of(Tries, {"what": what, "argument": str(argument)})
     with Box(construction, threads=1, forbidden=forbidden, launcher=launcher) as box:
         box.fit((ROWS,))
         return box.log().strip()
@@ -209,7 +209,7 @@ def test_of_these_calls_most_are_there_outside():
     ],
 )
 def test_nothing_passes_from_one_box_to_another(leaves, finds, name):
-    left = Construction(Tries, {"what": leaves, "argument": str(name)})
+    left = Construction.of(Tries, {"what": leaves, "argument": str(name)})
     with Box(left, threads=1) as first:
         first.fit((ROWS,))
         assert first.log().startswith("got"), first.log()  # it can use all this for itself
@@ -218,23 +218,25 @@ def test_nothing_passes_from_one_box_to_another(leaves, finds, name):
 
 def test_a_daemon_ends_with_its_box(unsealed):
     def daemon(launcher) -> psutil.Process:
-        with Box(Construction(Tries, {"what": "leaves_a_daemon"}), threads=1, launcher=launcher) as box:
-            before = set(psutil.pids())
+        name = f"daemon-{os.getpid()}"
+        leaving = Construction.of(Tries, {"what": "leaves_a_daemon", "argument": name})
+        with Box(leaving, threads=1, launcher=launcher) as box:
             box.fit((ROWS,))
-            new = [psutil.Process(pid) for pid in set(psutil.pids()) - before if psutil.pid_exists(pid)]
-            group = [one for one in new if "tsadbench" in " ".join(one.cmdline())]
-            assert len(group) == 1, new
-            return group[0]
+            named = [one for one in psutil.process_iter(["name"]) if one.info["name"] == name and is_alive(one)]
+            assert len(named) == 1
+            return named[0]
 
     survivor = daemon(unsealed)
     assert is_alive(survivor)
     survivor.kill()
+    while is_alive(survivor):
+        pass
     assert not is_alive(daemon(None))
 
 
 def test_memory_of_orphans_counts():
     limits = Limits(memory_mib=400.0, timeout=60)
-    swelling = Construction(Tries, {"what": "swells_as_an_orphan"})
+    swelling = Construction.of(Tries, {"what": "swells_as_an_orphan"})
     with Box(swelling, threads=1, limits=limits) as box, pytest.raises(BoxFailure, match="--memory"):
         box.fit((ROWS,))
 
@@ -260,7 +262,7 @@ def test_a_private_folder_is_bounded_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     server = ForkServer()
-    construction = Construction(Tries, {"what": "fills_its_folder"})
+    construction = Construction.of(Tries, {"what": "fills_its_folder"})
     with Box(construction, threads=1, launcher=server, limits=Limits(memory_mib=500.0)) as box:
         box.fit((ROWS,))
         assert "No space left on device" in box.log()
@@ -303,7 +305,7 @@ def test_the_plain_launcher_says_why_it_guards_only():
 
 
 def test_a_server_that_was_told_not_to_seal_says_so(unsealed, secret):
-    with Box(Construction(Sums, {}), threads=1, launcher=unsealed) as box:
+    with Box(Construction.of(Sums, {}), threads=1, launcher=unsealed) as box:
         assert (box.seal, box.seal_reason) == ("guarded", "it was not to be sealed")
     assert inside("reads", secret, launcher=unsealed) == "got 'secret'"
 
@@ -331,7 +333,7 @@ rows = Recording("r", np.ones((3, 1)), ("a",))
 told = []
 hidden = [Path(one) for one in {forbidden!r}]
 for what, argument in {attempts!r}:
-    with Box(Construction(Tries, dict(what=what, argument=argument)), threads=1, forbidden=hidden) as box:
+    with Box(Construction.of(Tries, dict(what=what, argument=argument)), threads=1, forbidden=hidden) as box:
         box.fit((rows,))
         told.append([box.seal, box.seal_reason, box.log().strip()])
 print(json.dumps(told))

@@ -1,6 +1,7 @@
 """Ends the trial when the detector opens a file in a data set's folder.
 
-This guards against mistakes and lazy cheating, not against native code: an audit hook sees only what Python does.
+It gives the reason by name, and is all that guards a box that the kernel does not seal: against mistakes and lazy
+cheating, not against native code, for an audit hook sees only what Python does.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def numbers(machine: str) -> dict[str, int]:
 @pytest.mark.parametrize("alone", [False, True])
 def test_of_the_calls_in_the_kernels_headers_exactly_the_listed_are_denied(machine, alone):
     listed = {**seccomp.DENIED, **(seccomp.OTHERS | seccomp.ATTRIBUTES if alone else {})}
-    looked_at = {"clone", "clone3", "socketpair", "prlimit64"}
+    looked_at = {"clone", "clone3", "socketpair", "prlimit64", "fcntl", "flock", "preadv2"}
     for name, number in numbers(machine).items():
         if name in looked_at or name in ("syscalls", "arch_specific_syscall"):
             continue
@@ -70,13 +70,16 @@ def test_of_the_calls_in_the_kernels_headers_exactly_the_listed_are_denied(machi
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_calls_are_judged_by_their_arguments(machine):
-    known = numbers(machine)
+    known, denied = numbers(machine), DENY | errno.EPERM
 
     def found(name: str, *arguments: int, alone: bool = False) -> int:
         return verdict(machine, known[name], *arguments, alone=alone)
 
-    denied = DENY | errno.EPERM
-    assert found("clone3") == DENY | errno.ENOSYS
+    assert found("clone3") == found("preadv2") == DENY | errno.ENOSYS
+    assert found("flock") == DENY  # does nothing and reports success
+    assert {command: found("fcntl", 3, command) for command in (6, 7, 37, 38)} == dict.fromkeys((6, 7, 37, 38), DENY)
+    assert {found("fcntl", 3, command) for command in (5, 36, 1024, 1026)} == {denied}
+    assert {found("fcntl", 3, command) for command in (0, 1, 2, 3, 4, 1030, 1033)} == {ALLOW}
     assert found("clone", 0x01200011) == ALLOW  # fork
     assert found("clone", 0x003D0F00) == ALLOW  # a thread
     for namespace in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
