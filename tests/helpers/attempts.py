@@ -49,7 +49,8 @@ def outcome(what: str, argument: str) -> str:
 
 
 def kernel(number: int, *arguments: object) -> int:
-    found = LIBC.syscall(ctypes.c_long(number), *arguments)
+    filled = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments)
+    found = LIBC.syscall(ctypes.c_long(number), *filled)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return found
@@ -214,7 +215,7 @@ def traces(_):
     # In a process of its own, which ends: its parent would go on tracing it.
     pid = os.fork()
     if not pid:
-        os._exit(0 if LIBC.ptrace(0, 0, 0, 0) == 0 else ctypes.get_errno())
+        os._exit(0 if LIBC.ptrace(0, 0, None, None) == 0 else ctypes.get_errno())
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code > 0:
         raise OSError(code, os.strerror(code))

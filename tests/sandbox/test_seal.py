@@ -266,11 +266,11 @@ def test_a_private_folder_is_bounded_and_leaves_nothing(tmp_path, monkeypatch):
     with Box(construction, threads=1, launcher=server, limits=Limits(memory_mib=500.0)) as box:
         box.fit((ROWS,))
         assert "No space left on device" in box.log()
-        (building,) = tmp_path.iterdir()
+        (building,) = tmp_path.glob("tsadbench-*")
         assert re.fullmatch(rf"tsadbench-box-{os.getpid()}-\w+", building.name)
         assert list(building.iterdir()) == []  # it lies in memory, where only the box sees it
     server.stop()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("tsadbench-*")) == []
 
 
 def test_folders_of_killed_runs_are_removed_at_the_next_start(tmp_path, monkeypatch):
