@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_data
+from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels, Traits, UsageError
@@ -54,7 +55,7 @@ RULES = """
 
 
 class Counting(Detector):
-    """Notes every fit in a file."""
+    """Its fits are noted in a file."""
 
     traits = Traits(memory=0)
 
@@ -62,8 +63,6 @@ class Counting(Detector):
         self.diary = diary
 
     def _fit(self, recordings):
-        with open(self.diary, "a") as diary:
-            diary.write("fit\n")
         self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
 
     def _score(self, recording):
@@ -78,7 +77,8 @@ class Counting(Detector):
 
 
 @pytest.fixture
-def diary(tmp_path) -> Path:
+def diary(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr("tsadbench.execution.trial.Box", NotingBox)
     return tmp_path / "diary.txt"
 
 
@@ -94,10 +94,6 @@ def planned(diary, small_data):
 @pytest.fixture
 def store(tmp_path) -> Store:
     return Store.create(tmp_path / "runs")
-
-
-def fits(diary: Path) -> int:
-    return len(diary.read_text().splitlines()) if diary.exists() else 0
 
 
 def found(records) -> list[object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.fits import NotingBox, fits
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits, UsageError
 from tsadbench.execution.plan import Plan
@@ -16,7 +17,7 @@ from tsadbench.execution.runner import run_plan
 
 
 class Counting(Detector):
-    """Notes every fit in a file; its weight matters in scoring only."""
+    """Its fits are noted in a file; its weight matters in scoring only."""
 
     traits = Traits(scoring_parameters=("weight", "fails"))
 
@@ -27,8 +28,6 @@ class Counting(Detector):
         self.power = power
 
     def _fit(self, recordings):
-        with open(self.diary, "a") as diary:
-            diary.write("fit\n")
         self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
 
     def _score(self, recording):
@@ -57,7 +56,8 @@ class Listener:
 
 
 @pytest.fixture
-def diary(tmp_path) -> Path:
+def diary(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr("tsadbench.execution.trial.Box", NotingBox)
     return tmp_path / "diary.txt"
 
 
@@ -68,10 +68,6 @@ def plan_of(small_data, diary):
         return make_plan(detectors, dataset=small_data, floors=False)
 
     return plan_of
-
-
-def fits(diary: Path) -> int:
-    return len(diary.read_text().splitlines()) if diary.exists() else 0
 
 
 def metrics(records: tuple[Record, ...]) -> list[object]:
