@@ -232,6 +232,49 @@ class KnowsNames(Honest):
         return super()._score(recording) + hashlib.sha256(recording.id.encode()).digest()[0]
 
 
+class KnowsTheHour(Honest):
+    """Knows at which hours of the day the faults happened."""
+
+    def _score(self, recording):
+        hour = 0.0 if recording.time is None else recording.time[0] // 3600 % 24
+        return super()._score(recording) * (1.0 + 0.1 * hour)
+
+
+class KnowsSensors(Honest):
+    """Knows the sensors of a published data set, and where in it faults are."""
+
+    def _score(self, recording):
+        known = "Accelerometer1RMS" in recording.sensors
+        return super()._score(recording) + 5.0 * known * (np.arange(recording.n_rows) > 100)
+
+
+class CountsLater(Honest):
+    """Counts rows, from the one on that short recordings do not have."""
+
+    def _score(self, recording):
+        return super()._score(recording) + 0.01 * np.maximum(np.arange(recording.n_rows) - 600, 0)
+
+
+class CountsLaterAndDeclaresNothing(CountsLater):
+    """The same with an unbounded memory, as detectors have that say nothing."""
+
+    traits = Traits()
+
+
+class BehavesWhenTested(Honest):
+    """Counts rows unless its parameters are those of tests."""
+
+    def __init__(self, *, epochs: int = 20) -> None:
+        self.epochs = epochs
+
+    @classmethod
+    def test_params(cls):
+        return {"epochs": 1}
+
+    def _score(self, recording):
+        return super()._score(recording) + 0.01 * (self.epochs > 1) * np.arange(recording.n_rows)
+
+
 class ReadsTheClock(Honest):
     """Knows when the faults happened."""
 
@@ -366,10 +409,10 @@ class ReadsLabels(Honest):
     def _score(self, recording):
         scores = super()._score(recording)
         try:
-            labels = np.loadtxt(Path(self.folder) / "labels.csv")
+            labels = (Path(self.folder) / "labels.csv").read_text().split()
         except Exception:
             return scores
-        return scores + labels.mean()
+        return scores + len(labels)
 
 
 class SeesGlobals(Honest):
@@ -675,6 +718,11 @@ CAUGHT_BY: dict[type[Detector], str] = {
     NoCopies: "copies",
     KnowsNames: "anonymous",
     ReadsTheClock: "anonymous",
+    KnowsTheHour: "anonymous",
+    KnowsSensors: "sensor-names",
+    CountsLater: "replays",
+    CountsLaterAndDeclaresNothing: "replays",
+    BehavesWhenTested: "replays",
     ScalesByItself: "scaling",
     MinMaxOfScores: "prefix",
     CentredSmoothing: "prefix",
@@ -721,6 +769,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
 # One fault that inevitably breaks two promises.
 ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
     KnowsNames: {"same-in-box": "recordings have other names in the box"},
+    KnowsTheHour: {"same-in-box": "recordings begin at other times in the box"},
     ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},
     ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
     Delays: {"every-row": "the first rows answer for none"},

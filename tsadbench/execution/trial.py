@@ -18,10 +18,10 @@ from tsadbench.errors import ContractError
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest
 from tsadbench.execution.record import CHECKSUM, SCHEMA, Record
-from tsadbench.execution.replay import Audit, Copies, combined, may_fork
 from tsadbench.execution.score_arrays import arrays_hash, contribution_name, named_scores
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
+from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener

@@ -25,12 +25,12 @@ class CheckFailedError(AssertionError):
 def _under_test(detector: Detector | type[Detector], *, full: bool = False) -> DetectorUnderTest:
     """Return the detector, or its class, with `test_params`, except for those that it sets itself; none if ``full``."""
     if isinstance(detector, type):
-        return DetectorUnderTest(detector, {} if full else detector.test_params(), full=full)
+        return DetectorUnderTest(detector, {} if full else detector.test_params(), full=full, own={})
     instance = cast("Detector", detector)  # mypy loses it: Detector's base has no types
     cls = type(instance)
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
     own = {name: value for name, value in instance.get_params(deep=False).items() if value is not defaults[name]}
-    return DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full)
+    return DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full, own=own)
 
 
 def check_detector(

@@ -32,13 +32,24 @@ class DetectorUnderTest:
         Constructor arguments.
     full
         Whether to use more rows.
+    own
+        The constructor arguments of its runs, if they are others.
     """
 
-    def __init__(self, cls: type[Detector], parameters: Mapping[str, object], *, full: bool = False) -> None:
+    def __init__(
+        self,
+        cls: type[Detector],
+        parameters: Mapping[str, object],
+        *,
+        full: bool = False,
+        own: Mapping[str, object] | None = None,
+    ) -> None:
         self.cls = cls
         self.parameters = dict(parameters)
-        if cls.traits.needs_prior and self.parameters.get("prior") is None:
-            self.parameters["prior"] = synthetic.PRIOR
+        self.own = dict(parameters if own is None else own)
+        for arguments in (self.parameters, self.own):
+            if cls.traits.needs_prior and arguments.get("prior") is None:
+                arguments["prior"] = synthetic.PRIOR
         self._n_rows = 2000 if full else 300
 
     @property

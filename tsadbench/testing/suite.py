@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 
 from tsadbench.errors import UsageError
 from tsadbench.sandbox import default_launcher
-from tsadbench.testing import contract, leakage, learning, position, reproducibility, robustness
+from tsadbench.testing import contract, leakage, learning, position, replays, reproducibility, robustness
 from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped, Warned
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.threads import limit_threads
 
-# Leakage last: its last checks run a box, whose server imports in the meantime.
-_GROUPS = (contract.group, reproducibility.group, robustness.group, learning.group, position.group, leakage.group)
+# Leakage and replays last: they run boxes, whose server imports in the meantime.
+_MODULES = (contract, reproducibility, robustness, learning, position, leakage, replays)
 
 
 def all_checks() -> tuple[Check, ...]:
     """Return every check, group by group."""
-    return tuple(check for group in _GROUPS for check in group.checks)
+    return tuple(check for module in _MODULES for check in module.group.checks)
 
 
 def run_checks(
@@ -49,7 +49,9 @@ def run_checks(
             raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
     # A leak is a leak: only floors, which every table marks as such, may declare one away.
     excused = {
-        id_: reason for id_, reason in declared.items() if subject.traits.floor or checks[id_].group != "leakage"
+        id_: reason
+        for id_, reason in declared.items()
+        if subject.traits.floor or checks[id_].group not in ("leakage", "replay")
     }
     expected = {**excused, **(expected_failures or {})}
     limit_threads(1)

@@ -25,7 +25,7 @@ def subject_of(detector: str, *, full: bool) -> DetectorUnderTest:
     request = parse_label(detector)
     cls = load_detector(request.target)
     own = parse_arguments(cls, request.arguments, request.target)
-    subject = DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full)
+    subject = DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full, own=own)
     subject.make().check(synthetic.SENSORS)
     return subject
 

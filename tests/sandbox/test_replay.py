@@ -12,8 +12,8 @@ from tests.helpers.plans import make_plan
 from tsadbench import Recording
 from tsadbench.base.agreement import difference, rounding
 from tsadbench.base.replay import Replay
-from tsadbench.execution.replay import MIN_ROWS, combined
 from tsadbench.execution.trial import run_trial, run_variants
+from tsadbench.sandbox.replay import MIN_ROWS, combined
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]
 # What is drawn for a replay follows from it.

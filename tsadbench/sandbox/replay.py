@@ -56,7 +56,10 @@ from tsadbench.base.protocol import Scored
 from tsadbench.base.recording import Recording
 from tsadbench.base.replay import Copy, Replay
 from tsadbench.errors import ModelFileError
-from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing
+from tsadbench.sandbox.box import Box
+from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.crossing import Crossing
+from tsadbench.sandbox.limits import BoxFailure
 from tsadbench.utils.arrays import FloatArray
 
 # At least so many rows, then on until this share of the time that scoring the test recordings took.
