@@ -24,6 +24,7 @@ from pydantic_core import to_json
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
+from tsadbench.base.serialization.parts import from_parts, to_parts
 from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
@@ -200,9 +201,6 @@ def _answered(content: bytes) -> Header:
 
 
 def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:
-    # It imports scikit-learn's forests, for which boxes that keep no model should not wait.
-    from tsadbench.base.serialization.parts import to_parts
-
     try:
         parts = to_parts(detector, estimators=estimators)
     except TsadbenchError as error:
@@ -211,8 +209,6 @@ def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Arra
 
 
 def _restored(detector: Detector, parts: Mapping[str, Array]) -> Detector:
-    from tsadbench.base.serialization.parts import from_parts
-
     return from_parts(type(detector), {name: content.tobytes() for name, content in parts.items()}, {})
 
 

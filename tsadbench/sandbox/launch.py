@@ -50,7 +50,7 @@ _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "t
 # What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
 _LATE = {"torch": "torch._dynamo"}
 # By which each trial takes over what a detector has learned, for the replay audit.
-_OF_EVERY_TRIAL = ("safetensors.numpy", "tsadbench.base.serialization.parts")
+_OF_EVERY_TRIAL = ("safetensors.numpy",)
 _START_SECONDS = 120.0
 # What a box that answers questions needs.
 _QUESTIONS = "tsadbench.sandbox.description"
