@@ -283,6 +283,28 @@ def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbe
     assert "possible cause: the code of t2 here is not what made it" in redone.out
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"seed": 10**12}, "is deterministic and has no seed"),
+        ({"manifest": {"crossing": "../x"}}, "expected 32 hexadecimal digits"),
+        ({"threads": 0}, "threads"),
+        ({"label": "t2[smoothing=-4]"}, "smoothing"),
+        ({"protocol": "strikt"}, "there is no protocol"),
+        ({"dataset": "nowhere"}, "there is no data set"),
+    ],
+)
+def test_what_a_forged_record_asks_for_ends_its_repetition_alone(runs, tsadbench, changes, told):
+    record = one(runs)
+    changes = {**changes, "manifest": {**record.manifest, **changes.get("manifest", {})}}
+    write(runs, record, replace(record, **changes))
+    redone = tsadbench("verify", runs, "--redo", "all")
+    assert redone.code == 1
+    (line,) = (line for line in redone.out.splitlines() if line.startswith(f"cannot be repeated: {record.trial}"))
+    assert told in line
+    assert "3 equal to the bit" in redone.out
+
+
 def test_a_redo_has_the_limits_of_a_run(runs, tsadbench):
     redone = tsadbench("verify", runs, "--redo", "all", "--timeout", "0.001")
     assert redone.code == 1

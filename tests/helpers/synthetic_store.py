@@ -6,7 +6,7 @@ metrics were computed from, so that `tsadbench verify` finds all as recorded. Tr
 
 from __future__ import annotations
 
-import hashlib
+import atexit
 import os
 import sys
 import time
@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.helpers.plans import make_plan
-from tsadbench.execution.plan import Plan
+from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label
+from tsadbench.execution.provenance import identity, imported_versions
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import scored_episodes
+from tsadbench.execution.score_arrays import arrays_hash, scored_episodes
 from tsadbench.execution.trial import Outcome, run_trial
-from tsadbench.registry import load_detector
-from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.sandbox import Interview
 
 TABLES = (("skab", "strict"), ("skab", "published"), ("pumploop", "strict"), ("pumploop", "published"))
 SEEDS = 5
@@ -49,6 +49,7 @@ class _Source:
 
     record: Record
     arrays: dict[str, np.ndarray]
+    hash: str
 
 
 def synthetic_store(folder: Path, n_trials: int, tables: Sequence[tuple[str, str]] = TABLES) -> Store:
@@ -66,7 +67,7 @@ def _fill(store: Store, plan: Plan, numbers: Sequence[int]) -> None:
     for place, number in enumerate(numbers):
         label, seed = divmod(place, SEEDS)
         chosen = (7 * label + seed) % len(sources)
-        record = _record(sources[chosen].record, label, seed, number)
+        record = _record(sources[chosen], plan, label, seed, number)
         n_links, scores = linked.get(chosen, (_LINKS, store.path))
         if record.status != "ok":
             _write(store.path / record.trial, record, None)
@@ -97,25 +98,30 @@ def _sources(plan: Plan) -> Iterator[_Source]:
             name: np.abs(rows) * np.exp(noise * rng.normal(size=len(rows))) for name, rows in outcome.scores.items()
         }
         judgement = plan.protocol.judge(scored_episodes(arrays, plan.episodes, None), plan.data.labels)
-        yield _Source(replace(outcome.record, splits=judgement.splits, thresholds=judgement.thresholds), arrays)
+        yield _Source(
+            replace(outcome.record, splits=judgement.splits, thresholds=judgement.thresholds),
+            arrays,
+            arrays_hash(arrays),
+        )
 
 
-def _record(source: Record, label: int, seed: int, number: int) -> Record:
+def _record(chosen: _Source, plan: Plan, label: int, seed: int, number: int) -> Record:
     """Return a record as a sweep would have left it."""
     floor = label < len(_FLOORS)
     name = _FLOORS[label] if floor else tuple(_SWEPT)[label % len(_SWEPT)]
-    family, code_hash = _family_and_code(name)
-    parameters = {} if floor else {_SWEPT[name]: label}
-    unique = hashlib.sha256(f"{source.dataset} {source.protocol} {label} {seed}".encode()).hexdigest()
+    source = chosen.record
+    contender = _contender(name if floor else f"{name}[{_SWEPT[name]}={label}]", plan)
+    names = identity(Trial(contender, seed, source.threads), plan)
     started = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=20 * number)
     made = replace(
         source,
-        trial=unique[:24],
-        scoring=unique[24:48],
+        trial=names.trial,
+        scoring=names.scoring,
         detector=name,
-        label=name if floor else f"{name}[{_SWEPT[name]}={label}]",
-        family=family,
-        parameters=parameters,
+        label=contender.label,
+        family=contender.traits.family,
+        look_ahead=contender.traits.look_ahead,
+        parameters=contender.parameters,
         floor=floor,
         seed=seed,
         fit_seconds=0.1 + 1e-4 * label + 1e-3 * seed,
@@ -125,19 +131,33 @@ def _record(source: Record, label: int, seed: int, number: int) -> Record:
             "seed": seed,
             "started": started.isoformat(timespec="seconds"),
             "ended": (started + timedelta(seconds=18)).isoformat(timespec="seconds"),
-            "code_hash": code_hash,
+            "code_hash": contender.description.code_hash,
+            "imported": dict(imported_versions(contender.description.imported)),
+            "scores_hash": chosen.hash,
         },
     )
+    made = replace(made, manifest={**made.manifest, "checksum": made.checksum})
     if number % _ONE_IN != _ONE_IN - 1:
         return made
     reason = f"LinAlgError: singular matrix after {number} steps"
     return replace(made, status="error", reason=reason, splits={}, thresholds=())
 
 
+_CONTENDERS: dict[tuple[str, str], Contender] = {}
+
+
+def _contender(label: str, plan: Plan) -> Contender:
+    dataset = plan.data.dataset
+    if (label, dataset.name) not in _CONTENDERS:
+        _CONTENDERS[label, dataset.name] = contender_from_label(label, dataset, _interview())
+    return _CONTENDERS[label, dataset.name]
+
+
 @cache
-def _family_and_code(detector: str) -> tuple[str, str]:
-    cls = load_detector(detector)
-    return cls.traits.family, code_fingerprint(cls)
+def _interview() -> Interview:
+    interview = Interview()
+    atexit.register(interview.__exit__, None, None, None)
+    return interview
 
 
 if __name__ == "__main__":

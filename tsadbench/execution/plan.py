@@ -470,7 +470,7 @@ def _contender(
     )
 
 
-def contender_from_label(label: str, dataset: Dataset) -> Contender:
+def contender_from_label(label: str, dataset: Dataset, interview: Interview | None = None) -> Contender:
     """Return the contender that a label names, checked against a data set; no protocol takes part.
 
     Parameters
@@ -479,10 +479,12 @@ def contender_from_label(label: str, dataset: Dataset) -> Contender:
         As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
     dataset
         Its sensors are checked, its prior is the default.
+    interview
+        As for `describe`.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    return _contender(*_resolved(label, {}, None), dataset, None, elsewhere=True)
+    return _contender(*_resolved(label, {}, interview), dataset, interview, elsewhere=True)

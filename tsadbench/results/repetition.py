@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -114,13 +114,12 @@ def repeat(
             trial, plan = _planned(record, data, timeout, memory, contributions=store.has_contributions(record.trial))
             recorded = dict(store.scores(record.trial, score_shapes(plan.episodes)))
             scored_episodes(recorded, plan.episodes, None)  # none is missing
-        except BrokenTrialError as error:
-            store.pass_over(record.trial, error)
-            yield Repeated(record=record, verdict="cannot be repeated", faults=(str(error),))
+            repeated = _repeated(record, recorded, trial, plan, tolerance)
         except TsadbenchError as error:
-            yield Repeated(record=record, verdict="cannot be repeated", faults=(str(error),))
-        else:
-            yield _repeated(record, recorded, trial, plan, tolerance)
+            if isinstance(error, BrokenTrialError):
+                store.pass_over(record.trial, error)
+            repeated = Repeated(record=record, verdict="cannot be repeated", faults=(str(error),))
+        yield repeated
 
 
 def _planned(
@@ -134,7 +133,7 @@ def _planned(
             datasets=[data],
             protocols=[protocol.target],
             settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
-            seeds=record.seed + 1,
+            seeds=1,
             threads=record.threads,
             floors=False,
             contributions=contributions,
@@ -142,10 +141,11 @@ def _planned(
             memory=memory,
         )
     )
-    for trial in plan.trials:
-        if trial.seed == record.seed:
-            return trial, plan
-    raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
+    (trial,) = plan.trials
+    traits = trial.contender.traits
+    if record.seed != trial.seed and not (traits.stochastic or traits.adaptive):
+        raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
+    return replace(trial, seed=record.seed), plan
 
 
 def _repeated(

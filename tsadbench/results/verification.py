@@ -24,6 +24,7 @@ from tsadbench.results.admission import refusal
 from tsadbench.results.identities import contender_of, edits, other_detector, scoring_fault
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import data_faults
+from tsadbench.sandbox import Interview
 from tsadbench.utils.progress import progress
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
@@ -71,23 +72,27 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: 
     trust_code
         Whether boxes may load detectors that are not registered here, and priors that labels name, to compare them.
     """
-    verifier = _Verifier(store, load, trust_code)
     trials = store.trials()
-    for done, trial in enumerate(trials):
-        progress(done, len(trials))
-        try:
-            record = store.record(trial)
-        except StoreError as error:
-            yield Verified(trial, None, "cannot be checked", (str(error),))
-        else:
-            yield verifier.verified(record)
+    with Interview() as interview:
+        verifier = _Verifier(store, load, interview, trust_code)
+        for done, trial in enumerate(trials):
+            progress(done, len(trials))
+            try:
+                record = store.record(trial)
+            except StoreError as error:
+                yield Verified(trial, None, "cannot be checked", (str(error),))
+            else:
+                yield verifier.verified(record)
 
 
 class _Verifier:
     """Checks the trials of one store; what they have in common is found once."""
 
-    def __init__(self, store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> None:
+    def __init__(
+        self, store: Store, load: Callable[[str], LabelledDataset], interview: Interview, trust_code: bool
+    ) -> None:
         self._store = store
+        self._interview = interview
         self._judge = Judge(load)
         self._trust_code = trust_code
         self._contenders: dict[tuple[str, str], Contender | str] = {}
@@ -126,7 +131,7 @@ class _Verifier:
             return None
         key = record.dataset, record.label
         if key not in self._contenders:
-            self._contenders[key] = contender_of(record, dataset)
+            self._contenders[key] = contender_of(record, dataset, self._interview)
         contender = self._contenders[key]
         if isinstance(contender, str):
             remarks.append(f"the detector {record.label} was not compared: {contender}")
