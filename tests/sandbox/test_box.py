@@ -256,8 +256,8 @@ def test_a_run_told_to_stop_leaves_no_process_behind():
     from tsadbench.sandbox.limits import Interrupted
 
     limits = Limits()
-    threading.Timer(0.5, limits.stop.set).start()
     with boxed(Misbehaves, limits=limits, how="sleep") as box:
+        threading.Timer(0.5, limits.stop.set).start()
         pid = box._process.pid
         with pytest.raises(Interrupted):
             box.fit((ROWS,))
