@@ -446,6 +446,8 @@ def _contender(
     if prior is not None and construction.arguments.get("prior") is None:
         construction = replace(construction, arguments={**construction.arguments, "prior": prior})
     traits = configured.traits
+    if unknown := configured.changed.keys() - description.defaults.keys():
+        raise PluginError(f"{name} cannot be used: it names parameters that it does not have, {sorted(unknown)[0]!r}")
     if name in floors() and not traits.floor:
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
     if traits.fixed_threshold is not None and not traits.floor:

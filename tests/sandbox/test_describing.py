@@ -1,0 +1,239 @@
+"""Descriptions: what boxes tell about detectors is what an import would tell, and no code of theirs runs outside."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pooch
+import pytest
+
+from tests.helpers.packages import write_package
+from tests.helpers.tiny import Distance
+from tsadbench import Detector, PluginError, UsageError
+from tsadbench.errors import MissingExtraError
+from tsadbench.registry import entries, load_detector, locate
+from tsadbench.sandbox import Construction, Interview
+from tsadbench.sandbox.construction import source_of
+from tsadbench.sandbox.describing import configure, describe, parse
+from tsadbench.sandbox.description import Description, described
+from tsadbench.sandbox.questions import ask
+from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
+from tsadbench.utils.parameters import as_json, format_label, parameters_of
+
+SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+
+PLAIN = """
+import numpy as np
+from tsadbench import Detector
+
+class Mine(Detector):
+    '''Mine.
+
+    Parameters
+    ----------
+    power
+        An exponent.
+    '''
+
+    def __init__(self, *, power: float = 2.0) -> None:
+        self.power = power
+
+    def _fit(self, recordings):
+        pass
+
+    def _score(self, recording):
+        return np.abs(recording.values).max(axis=1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch) -> Path:
+    """The folder of remembered answers, empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Path(pooch.os_cache("tsadbench")) / "detectors"
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    file = tmp_path / "mine.py"
+    file.write_text(PLAIN)
+    return file
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, "pyod:KNN", "sklearn:IsolationForest"])
+def test_a_box_tells_what_an_import_does(name):
+    cls, told = load_detector(name), describe(name)
+    assert told.code_hash == code_fingerprint(cls)
+    assert set(told.imported) == imported_packages(cls)
+    assert told.traits == cls.traits
+    assert told.search_space.keys() == cls.search_space().keys()
+    assert list(map(repr, told.search_space.values())) == list(map(repr, cls.search_space().values()))
+    assert told.defaults == {one.name: as_json(one.default) for one in parameters_of(cls)}
+    assert told.offers_contributions == cls.offers_contributions()
+    assert told.offers_held_out_loss == cls.offers_held_out_loss()
+    written = [{name: str(value) for name, value in one.items()} for one in cls.floor_variants()]
+    assert list(told.floor_variants) == written
+    assert (told.libraries, told.note) == (getattr(cls, "libraries", ()), getattr(cls, "note", ""))
+
+
+def test_a_file_has_the_fingerprint_of_an_import_wherever_it_lies(file, tmp_path):
+    told = describe(f"{file}:Mine")
+    assert told.code_hash == code_fingerprint(load_detector(f"{file}:Mine"))
+    (tmp_path / "elsewhere").mkdir()
+    moved = file.rename(tmp_path / "elsewhere/other.py")
+    assert describe(f"{moved}:Mine").code_hash == told.code_hash
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_a_configured_detector_has_the_label_and_the_parameters_of_one_made_here(file):
+    source = locate("max-z")
+    configured = configure(Construction(source, {"mean": "10"}), describe(source), sensors=("a", "b"))
+    cls = load_detector("max-z")
+    assert format_label("max-z", cls, {"mean": 10}) == f"max-z[{'='.join(*configured.changed.items())}]"
+    assert configured.parameters == {**describe(source).defaults, "mean": 10}
+    assert configured.traits == cls(mean=10).declared_traits()
+
+
+class TestAnswersAreRemembered:
+    def test_until_the_code_changes(self, file, cache):
+        first = describe(f"{file}:Mine")
+        kept = sorted(cache.iterdir())
+        assert len(kept) == 1
+        assert describe(f"{file}:Mine") == first
+        file.write_text(PLAIN.replace("max(axis=1)", "min(axis=1)"))
+        assert describe(f"{file}:Mine").code_hash != first.code_hash
+
+    def test_a_package_under_the_same_name_in_another_folder_is_another(self, tmp_path, monkeypatch):
+        hashes = []
+        for folder, text in (("one", PLAIN), ("two", PLAIN.replace("max(axis=1)", "min(axis=1)"))):
+            write_package(tmp_path / folder, "mine_pkg", "[tsadbench.detectors]\nmine = mine_pkg:Mine\n", text)
+            with monkeypatch.context() as patch:
+                patch.syspath_prepend(tmp_path / folder)
+                hashes.append(describe("mine").code_hash)
+        assert hashes[0] != hashes[1]
+
+    def test_a_changed_helper_of_a_package_is_noticed(self, tmp_path, monkeypatch):
+        package = tmp_path / "mine_pkg"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "helper.py").write_text("def top(values): return values.max(axis=1)\n")
+        text = PLAIN.replace("np.abs(recording.values).max(axis=1)", "top(recording.values)")
+        (package / "mine.py").write_text(f"from mine_pkg.helper import top\n{text}")
+        monkeypatch.syspath_prepend(tmp_path)
+        before = describe("mine_pkg.mine:Mine")
+        (package / "helper.py").write_text("def top(values): return values.min(axis=1) + 0\n")
+        assert describe("mine_pkg.mine:Mine").code_hash != before.code_hash
+
+    @pytest.mark.parametrize("content", [b"", b"[]", b'[{"/": [1, 2]}, "{}"]', b"\xff" * 99, b"[" * 10**5])
+    def test_a_damaged_one_is_none(self, file, cache, content):
+        first = describe(f"{file}:Mine")
+        (kept,) = cache.iterdir()
+        kept.write_bytes(content)
+        assert describe(f"{file}:Mine") == first
+
+    def test_a_folder_that_cannot_be_written_is_no_fault(self, file, tmp_path, monkeypatch):
+        (tmp_path / "full").write_text("no folder")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "full"))
+        assert describe(f"{file}:Mine").class_name == "Mine"
+
+
+class TestHostilePlugins:
+    """What a module does when it is imported stays in its box."""
+
+    @pytest.mark.parametrize(
+        ("code", "message"),
+        [
+            ("import os; os._exit(3)", "its process ended itself with exit code 3"),
+            ("import sys; sys.exit(3)", "SystemExit: 3"),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
+            ("raise KeyError('nothing')", "KeyError: 'nothing'"),
+            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'[3]'", "no valid answer"),
+            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'{\"doc\": 3}'", "no valid answer"),
+            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'[' * 99999", "no valid answer"),
+            (
+                "import contextlib, os\nfor fd in range(3, 99):\n with contextlib.suppress(OSError): os.write(fd, b'x' * 99)",
+                "wrote into the box's channel",
+            ),
+        ],
+    )  # fmt: skip
+    def test_it_is_one_line(self, file, code, message):
+        file.write_text(f"{PLAIN}\n{code}\n")
+        with pytest.raises(PluginError, match=message) as caught:
+            describe(f"{file}:Mine")
+        assert len(str(caught.value).splitlines()) == 1
+
+    def test_an_endless_import_is_ended(self, file):
+        file.write_text("while True: pass\n")
+        source = locate(f"{file}:Mine")
+        with pytest.raises(PluginError, match=r"it gave no answer within 0\.5 s"):
+            ask(source, described, Description, source, seconds=0.5)
+
+    def test_nothing_of_it_reaches_this_process_or_the_disk(self, file, tmp_path, capfd):
+        left = tmp_path / "left"
+        file.write_text(
+            f"import builtins, os, sys\nimport tsadbench.sandbox.questions as q\n"
+            f"print('noise'); os.system('echo noise')\nbuiltins.left = True\nq.ask = None\n"
+            f"try: open({str(left)!r}, 'w').write('x')\nexcept OSError: pass\n"
+            f"try: os.environ['LEFT'] = 'x'\nfinally: pass\n{PLAIN}"
+        )
+        modules = set(sys.modules)
+        describe(f"{file}:Mine")
+        assert not hasattr(builtins, "left")
+        assert callable(ask)
+        assert capfd.readouterr().out == ""
+        assert not [name for name in set(sys.modules) - modules if "mine" in name]
+
+    def test_one_owner_cannot_change_what_is_told_of_another(self, file):
+        file.write_text(
+            "import tsadbench.sandbox.description as description\n"
+            f"description.code_fingerprint = lambda cls: 'forged'\n{PLAIN}"
+        )
+        with Interview() as interview:
+            assert describe(f"{file}:Mine", interview).code_hash == "forged"  # it may lie about itself
+            assert describe("max-z", interview).code_hash == code_fingerprint(load_detector("max-z"))
+
+    def test_a_missing_extra_and_wrong_usage_keep_their_kinds(self, file):
+        file.write_text("from tsadbench.base import extra\nwith extra('mine', 'deep'): import no_such_package\n")
+        with pytest.raises(MissingExtraError, match=r"^mine needs packages .* 'tsadbench\[deep\]'"):
+            describe(f"{file}:Mine")
+        file.write_text(PLAIN)
+        with pytest.raises(UsageError, match="has no class 'Mime'; did you mean 'Mine'"):
+            describe(f"{file}:Mime")
+        source = locate(f"{file}:Mine")
+        with pytest.raises(UsageError, match="'power' cannot be 'x'"):
+            parse(Construction(source, {"power": "x"}), describe(source))
+
+
+class TestClassesOfTheCaller:
+    def test_are_described_where_they_are(self):
+        class Local(Detector):
+            """Made in a function."""
+
+            def _fit(self, recordings):
+                pass
+
+            def _score(self, recording):
+                return np.zeros(recording.n_rows)
+
+        source = source_of(Local)
+        assert source.imported
+        assert describe(source).doc == "Made in a function."
+        assert source_of(Distance).imported
+
+    def test_that_cannot_be_made_again_are_refused_in_one_line(self):
+        lock = threading.Lock()
+
+        class Local(Detector):
+            def _fit(self, recordings):
+                lock.acquire()
+
+            def _score(self, recording):
+                return np.zeros(recording.n_rows)
+
+        with pytest.raises(UsageError, match=r"Local cannot be sent to a box \(TypeError: .*lock") as caught:
+            source_of(Local)
+        assert len(str(caught.value).splitlines()) == 1
