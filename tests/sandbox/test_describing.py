@@ -155,7 +155,7 @@ class TestHostilePlugins:
             ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'{\"doc\": 3}'", "no valid answer"),
             ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'[' * 99999", "no valid answer"),
             (
-                "import contextlib, os\nfor fd in range(3, 99):\n with contextlib.suppress(OSError): os.write(fd, b'x' * 99)",
+                "import os\nfor fd in range(3, 99):\n try: os.write(fd, b'x' * 99)\n except OSError: pass",
                 "wrote into the box's channel",
             ),
         ],
