@@ -39,6 +39,7 @@ scores of the same rows; where it has, the ratios of medians and of 99 % quantil
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -69,6 +70,8 @@ _SHARE_OF_TIME = 0.1
 _LENGTHS = ((20, 140), (140, 1000))
 # Rows that a score is given to forget how its recording began; then at least so many whose ranks are compared.
 _SETTLING, _RANKED = 500, 50
+# Every second pair of crops holds one of the recording's highest scores: what a cheat gains lies there, or beside it.
+_HIGHEST = 0.01
 # How many normal rows stand in front, few and many, and how many of the recording behind them.
 _BEGINNINGS = ((1, 250), (750, 1000))
 _LONGEST_PART = 1200
@@ -264,12 +267,13 @@ class Audit:
         pairs: list[tuple[FloatArray, FloatArray]] = []
         n_rows = 0
         while (
-            len(pairs) < len(_LENGTHS)
+            len(pairs) < 2 * len(_LENGTHS)
             or n_rows < min(MIN_ROWS, series.n_rows)
             or (self._time_left(share) and n_rows < series.n_rows)
         ):
             recording, scores = series.drawn(self._rng)
-            found, first = self._crop(recording, _LENGTHS[len(pairs) % len(_LENGTHS)])
+            holds = self._high_row(scores) if len(pairs) // len(_LENGTHS) % 2 else None
+            found, first = self._crop(recording, _LENGTHS[len(pairs) % len(_LENGTHS)], holds)
             expected = scores[first : first + len(found)]
             if what is not None:
                 self._require_equal(found, expected, scores, (recording, first), what)
@@ -277,10 +281,30 @@ class Audit:
             n_rows += len(found)
         return np.concatenate([one for one, _ in pairs]), np.concatenate([one for _, one in pairs])
 
-    def _crop(self, recording: Recording, lengths: tuple[int, int]) -> tuple[FloatArray, int]:
-        """Return fresh scores of some rows, which depend on nothing that was cut off, and the number of the first."""
-        length = min(int(np.exp(self._rng.uniform(*np.log(lengths)))), recording.n_rows)
-        first = 0 if self.traits.memory is None else int(self._rng.integers(recording.n_rows - length + 1))
+    def _high_row(self, scores: FloatArray) -> int | None:
+        """Return one of the rows with the highest scores, of those that any crop may hold."""
+        within = scores if self.traits.memory is not None else scores[: _LENGTHS[-1][1]]
+        scored = np.flatnonzero(np.isfinite(within))
+        if not len(scored):
+            return None
+        n_high = math.ceil(_HIGHEST * len(scored))
+        return int(self._rng.choice(scored[np.argpartition(within[scored], -n_high)[-n_high:]]))
+
+    def _crop(self, recording: Recording, lengths: tuple[int, int], holds: int | None) -> tuple[FloatArray, int]:
+        """Return fresh scores of some rows, which depend on nothing that was cut off, and the number of the first.
+
+        Of bounded memory it is at most half of the recording, so that its rows have other numbers than in the whole.
+        """
+        bounded = self.traits.memory is not None
+        most = math.ceil(recording.n_rows / 2) if bounded else recording.n_rows
+        length, first = min(int(np.exp(self._rng.uniform(*np.log(lengths)))), most), 0
+        if bounded:
+            low, high = 0, recording.n_rows - length
+            if holds is not None:
+                low, high = max(low, holds - length + 1), min(high, holds)
+            first = int(self._rng.integers(low, high + 1))
+        elif holds is not None:
+            length = max(length, holds + 1)
         last = first + length
         start = max(0, first - (self.traits.memory or 0))
         stop = min(recording.n_rows, last + self.traits.look_ahead)
