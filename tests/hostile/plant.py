@@ -86,7 +86,7 @@ class Attack:
     tries
         What it tries, in words.
     ends
-        The statuses with which it may end.
+        The statuses with which it may end; "refused" if the run does not even start.
     stays_open
         Why no wall stops it; empty if it must learn nothing.
     seeds
@@ -279,13 +279,13 @@ class Plant:
         }
 
     def fingerprint(self) -> dict[str, str]:
-        """Return the hash of every file that no trial may change."""
+        """Return the hash of every file that no trial may change; what planning remembers of detectors apart."""
         kept = ("plant", "data", "home", "tmp", "earlier", "detectors")
         paths = [path for name in kept for path in sorted((self.root / name).rglob("*")) if path.is_file()]
         return {
             str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in paths
-            if "__pycache__" not in path.parts
+            if "__pycache__" not in path.parts and path.parent != self.root / "home/.cache/tsadbench/detectors"
         }
 
     def left(self) -> list[str]:
@@ -296,7 +296,9 @@ class Plant:
         folders = {self.root, self.root / "plant", *map(Path, outside), Path(tsadbench.__file__).parent}
         folders |= {Path(np.__file__).parent, Path(np.__file__).parent / "__pycache__"}
         found = [str(path) for folder in folders if folder.is_dir() for path in folder.glob(f"{self.tag}*")]
-        found += [str(path) for path in (self.root / "tmp").iterdir() if path.name != "session"]
+        # PyTorch makes a folder of its own wherever it is imported, be it in the server of all boxes.
+        known = ("session", "torchinductor_")
+        found += [str(path) for path in (self.root / "tmp").iterdir() if not path.name.startswith(known)]
         for table in ("/proc/sysvipc/shm", "/proc/sysvipc/msg"):
             key = str(_sysv_key(self.tag))
             if Path(table).exists():

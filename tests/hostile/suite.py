@@ -16,9 +16,9 @@ HONEST = "detectors/victim.py:Hostile"
 INNOCENT = "victim.py:Hostile"
 # What never comes back, in a run with a short limit of time.
 ENDLESS = "endless"
+# The end of what is not even planned: the run does not start.
+REFUSED = "refused"
 _BETWEEN_VICTIMS = 8
-# Until planning runs in boxes, these would end the harness itself.
-_HELD_BACK = ("planning_",)
 
 
 @dataclass
@@ -67,7 +67,7 @@ def run_suite(root: Path) -> Suite:
     """Build a plant below a folder, and set everybody on it."""
     plant = Plant(root)
     plant.build()
-    chosen = [attack for attack in attacks() if attack.file != ENDLESS and not attack.file.startswith(_HELD_BACK)]
+    chosen = [attack for attack in attacks() if attack.file != ENDLESS and REFUSED not in attack.ends]
     never = [attack.reference for attack in attacks() if attack.file == ENDLESS]
     n_groups = math.ceil(len(chosen) / _BETWEEN_VICTIMS)
     victims = tuple(f"detectors/victim.py:Victim[number={number}]" for number in range(n_groups + 1))
@@ -81,8 +81,8 @@ def run_suite(root: Path) -> Suite:
         plant.write_detectors()
         alone = plant.run(HONEST, *victims, runs=root / "earlier")
         before = plant.fingerprint()
-        crowd = plant.run(*order, more=("--jobs", "2", "--memory", "900", "--timeout", "90"), timeout=500)
-        brief = ("--jobs", "4", "--memory", "900", "--timeout", "6")
+        crowd = plant.run(*order, more=("--jobs", "2", "--memory", "1500", "--timeout", "90"), timeout=500)
+        brief = ("--jobs", "4", "--memory", "1500", "--timeout", "6")
         endless = plant.run(*never, victims[0], runs=root / "endless", more=brief)
         left = plant.left()
     after = plant.fingerprint()

@@ -19,15 +19,15 @@ from pathlib import Path
 import psutil
 
 from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, channels, learned, servers, trials
-from tests.hostile.suite import HONEST, INNOCENT
+from tests.hostile.suite import HONEST, INNOCENT, REFUSED
 from tsadbench.utils.markdown import fill_blocks, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEADER = ("hostile detector", "what it tries", "sealed", "guarded")
 _VICTIM = "detectors/victim.py:Victim[number=1]"
 # They end or halt whatever runs beside them.
-_ALONE = ("EndsTheHarness", "StopsTheServer", "EndsOtherBoxes")
-_LIMITS = ("--jobs", "2", "--memory", "900", "--timeout", "10")
+_ALONE = ("EndsTheHarness", "StopsTheServer", "EndsOtherBoxes", "PatchesTheHarness", "LeavesHooks")
+_LIMITS = ("--jobs", "2", "--memory", "1500", "--timeout", "10")
 _LOOT = re.compile(r"^LOOT (.+)$", re.M)
 
 
@@ -35,6 +35,8 @@ def sealed_cell(attack: Attack) -> str:
     """Return what the suite asserts of a hostile detector under the seal (`test_hostile`)."""
     if attack.stays_open:
         return f"**open**: {attack.stays_open}"
+    if REFUSED in attack.ends:
+        return "the run is refused"
     if "ok" in attack.ends:
         return "learns nothing"
     return f"ends: {' or '.join(attack.ends)}"
@@ -69,12 +71,16 @@ def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
             todo = (HONEST, *(attack.reference for attack in group), _VICTIM)
             try:
                 done = plant.run(*todo, more=_LIMITS, timeout=60 + 15 * len(group), sealed=False)
-                stopped = "" if done.returncode in (0, 1) else f"**stops the run** (exit code {done.returncode})"
+                if done.returncode == 2 and not plant.runs.exists():
+                    stopped = "the run is refused"
+                elif done.returncode not in (0, 1):
+                    stopped = f"**stops the run** (exit code {done.returncode})"
             except subprocess.TimeoutExpired:
                 stopped = "**stops the run** (it never ends)"
                 _end_below(plant)
             left = plant.left()
-        alone, found = trials(plant.root / "earlier"), trials(plant.runs)
+        alone = trials(plant.root / "earlier")
+        found = trials(plant.runs) if plant.runs.exists() else {}
         cells = {str(attack): _cell(attack, found, alone, stopped, left, bool(lived_on)) for attack in group}
         victim = found.get(_VICTIM.rpartition("detectors/")[2])
         if len(group) == 1 and not stopped and (victim is None or victim[0].record.status != "ok"):
@@ -138,11 +144,11 @@ def main() -> None:
     """Run all of them unsealed, and print what comes through."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the table into docs/security.md")
-    parser.add_argument("--only", default="", help="run those whose name holds this text")
+    parser.add_argument("--only", nargs="*", default=[""], help="run those whose names hold one of these texts")
     arguments = parser.parse_args()
     guarded: dict[str, str] = {}
     for group in _groups():
-        chosen = [attack for attack in group if arguments.only in str(attack)]
+        chosen = [attack for attack in group if any(text in str(attack) for text in arguments.only)]
         if chosen:
             guarded |= (cells := guarded_cells(chosen))
             print("\n".join(f"{name:45} {cell}" for name, cell in cells.items()), flush=True)

@@ -8,33 +8,24 @@ import re
 import numpy as np
 import pytest
 
-from tests.hostile.plant import Attack, attacks, learned
-from tests.hostile.suite import Suite, run_suite
+from tests.hostile.plant import Attack, Plant, attacks, learned, servers
+from tests.hostile.suite import REFUSED, Suite, run_suite
+from tsadbench.errors import TsadbenchError
+from tsadbench.registry import locate
+from tsadbench.sandbox.description import Description, described
+from tsadbench.sandbox.questions import ask
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 ATTACKS = attacks()
 CLOSED = [attack for attack in ATTACKS if not attack.stays_open]
-# Walls that are still being built, by the file or the name of what they must stop.
-PENDING = {
-    "remembering": "crossing",
-    "planning_patches": "planning",
-    "planning_hooks": "planning",
-    "planning_reads": "planning",
-    "planning_values": "planning",
-}
+PLANNED = [attack for attack in CLOSED if REFUSED not in attack.ends]
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory) -> Suite:
     return run_suite(tmp_path_factory.mktemp("h") / "user")
-
-
-def _marked(attack: Attack):
-    owner = PENDING.get(attack.file, PENDING.get(attack.name))
-    marks = [pytest.mark.xfail(reason=f"waits for {owner}", strict=False)] if owner else []
-    return pytest.param(attack, marks=marks, id=str(attack))
 
 
 def test_there_are_at_least_forty_of_every_channel():
@@ -47,7 +38,7 @@ def test_all_of_them_ran_sealed(suite: Suite):
     assert found == {("sealed", "")}
 
 
-@pytest.mark.parametrize("attack", [_marked(attack) for attack in CLOSED])
+@pytest.mark.parametrize("attack", PLANNED, ids=str)
 def test_nothing_is_learned(suite: Suite, attack: Attack):
     made = suite.of(attack)
     assert len(made) == attack.seeds
@@ -101,6 +92,71 @@ def test_nothing_is_left_behind(suite: Suite):
 def test_what_can_be_remembered_stays_open(suite: Suite):
     """If one of these is stopped some day, docs/security.md must no longer say that it is not."""
     for attack in ATTACKS:
-        if attack.stays_open and attack.file == "remembering":
+        if attack.stays_open and attack.name in ("RemembersValues", "RepeatsTheGenerator"):
             (trial,) = suite.of(attack)
             assert learned(trial, suite.innocent)
+
+
+# Code that cannot even be planned: the run is refused in one line, before anything starts.
+UNPLANNABLE = {
+    "never ends": "while True: pass",
+    "sleeps": "import time\ntime.sleep(1000)",
+    "ends its process": "import os\nos._exit(0)",
+    "leaves": "raise SystemExit(0)",
+    "interrupts": "raise KeyboardInterrupt",
+    "writes to address 0": "import ctypes\nctypes.memset(0, 0, 1)",
+    "raises markup": "raise ValueError('\\x1b[2J\\x1b]0;owned\\x07\\u202e\\n<script>')",
+    "floods its output": "import os\nwhile True: os.write(1, b'x' * 2**20)",
+    "ends its group": "import os, signal\nos.kill(0, signal.SIGKILL)",
+    "is no detector": "class Hostile: pass",
+    "is not Python": "def (:",
+    "has no such class": "",
+    "forges an answer": (
+        "import gc, json, os, socket, struct\n"
+        "text = json.dumps({'kind': 'done', 'arrays': [], 'request': '', 'answer': {'label': 'forged'}}).encode()\n"
+        "for one in [one for one in gc.get_objects() if isinstance(one, socket.socket)]:\n"
+        "    one.sendall(struct.pack('>Q', len(text)) + text)\n"
+        "os._exit(0)"
+    ),
+    "has a docstring that never ends": (
+        "from tsadbench import Detector\n"
+        "class Meta(type(Detector)):\n"
+        "    @property\n"
+        "    def __doc__(cls):\n"
+        "        while True: pass\n"
+        "class Hostile(Detector, metaclass=Meta):\n"
+        "    def _fit(self, recordings): pass\n"
+        "    def _score(self, recording): pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNPLANNABLE)
+def test_code_that_cannot_be_planned_is_refused_in_one_line(tmp_path, what: str):
+    file = tmp_path / "planned.py"
+    file.write_text(UNPLANNABLE[what])
+    source = locate(f"{file}:Hostile")
+    with pytest.raises(TsadbenchError) as refused:
+        ask(source, described, Description, source, seconds=3.0)
+    said = str(refused.value)
+    assert "Hostile" in said
+    assert "Traceback" not in said
+    assert not CONTROL.search(said.replace("\n", ""))
+
+
+def test_a_module_that_replaces_the_harness_harms_itself(tmp_path):
+    """What judges lies in another process: the command refuses the detector, in one line and with exit code 2."""
+    plant = Plant(tmp_path / "user")
+    plant.build()
+    with servers(plant):
+        plant.write_detectors()
+    before = plant.fingerprint()
+    for attack in ATTACKS:
+        if attack.ends == (REFUSED,):
+            done = plant.run("detectors/victim.py:Victim", attack.reference)
+            assert done.returncode == 2
+            assert attack.name in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+            assert not plant.runs.exists()
+    assert plant.fingerprint() == before
+    assert plant.left() == []

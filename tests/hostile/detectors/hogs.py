@@ -92,7 +92,7 @@ class EatsMemoryInFiles(Hostile):
         def fill():
             for _ in range(3):
                 descriptor = os.memfd_create("hoard")
-                for _ in range(24):
+                for _ in range(36):
                     os.write(descriptor, block)
             time.sleep(1.2)
             return reached("more memory than --memory allows")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.abc
 import os
-import signal
 import sys
 import threading
 
@@ -29,12 +28,9 @@ sys.addaudithook(_audit)
 sys.settrace(lambda *_: None)
 sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *_: os._exit(0)
 gc.callbacks.append(lambda phase, details: None)
-if threading.current_thread() is threading.main_thread():
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.alarm(2)
 
 
 class LeavesHooks(Hostile):
-    """leaves import hooks, audit hooks, alarms and trace functions in the process that imports it"""
+    """leaves import hooks, audit hooks and trace functions in the process that imports it"""
 
     ends = ("ok", "error", "killed", "invalid")

@@ -38,4 +38,4 @@ if os.path.basename(os.getcwd()) != "never":
 class PatchesTheHarness(Hostile):
     """replaces the judge, numpy, json and builtins while it is imported"""
 
-    ends = ("ok", "error", "invalid")
+    ends = ("refused",)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
-from tests.hostile.preamble import WHERE, Hostile, attempts
+from tests.hostile.preamble import WHERE, Hostile, as_text, attempts
 
 
 def _look():
@@ -23,7 +24,8 @@ def _look():
             yield from attempts(lambda one=one: repr(one))
 
 
-SEEN = list(_look())
+# Its own source is among what it sees: secrets alone count.
+SEEN = [found for text in _look() for found in re.findall("canary-[0-9a-f]{16}-[a-z]+", as_text(text))]
 
 
 class LooksRoundAtImport(Hostile):

@@ -6,6 +6,10 @@ only know which recording and which row they are looking at.
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
+
 import numpy as np
 
 from tests.hostile.preamble import WHERE, Hostile
@@ -154,3 +158,27 @@ class RepeatsTheGenerator(Knowing):
         places = np.array([rows.get(row[:2].tobytes(), -1) for row in np.ascontiguousarray(recording.values)])
         first, last = KNOWN[0][3:]
         return Hostile._score(self, recording) + 1000.0 * ((places >= first) & (places <= last))
+
+
+class AnswersForItsCopy(Knowing):
+    """counts rows, and leaves its answers where its fork finds them when it is asked again"""
+
+    ends = ("ok", "invalid")
+    stays_open = "a copy that was forked can be told what the first has answered; one that was restored cannot"
+
+    def _fit(self, recordings):
+        super()._fit(recordings)
+        self.answers_ = lambda key: Path(os.path.expanduser("~"), hashlib.sha256(key).hexdigest())  # no file holds it
+
+    def known(self, recording):
+        return ("", 0, 0.0, 240, 10**9)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        for number, row in enumerate(np.ascontiguousarray(recording.values)):
+            place = self.answers_(row.tobytes())
+            if place.exists():
+                scores[number] = float(place.read_text())
+            else:
+                place.write_text(repr(float(scores[number])))
+        return scores
