@@ -22,13 +22,13 @@ def check(
     form: Annotated[Literal["table", "json"], format_option] = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
-    from tsadbench.cli.actions.check import show, subject_of, to_json
+    from tsadbench.cli.actions.check import show, to_json
     from tsadbench.execution.plan import refuse_unsealed
-    from tsadbench.testing import run_checks
+    from tsadbench.testing import check_named
 
     if require_seal:
         refuse_unsealed()
-    results = run_checks(subject_of(detector, full=full), only=only or ())
+    results = check_named(detector, full=full, only=only or ())
     if form == "json":
         content = {"schema": 1, "detector": detector, "checks": [to_json(result) for result in results]}
         typer.echo(json.dumps(content, indent=1))

@@ -31,11 +31,14 @@ class Construction:
         Values of its constructor's parameters as a user writes them.
     arguments
         Values from Python, which win over texts.
+    cheap
+        Whether the class's `test_params` stand in for the defaults.
     """
 
     source: Source
     texts: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, object] = field(default_factory=dict)
+    cheap: bool = False
 
     @classmethod
     def of(cls, detector: type[Detector], arguments: Mapping[str, object] | None = None) -> Construction:
@@ -54,7 +57,8 @@ class Construction:
 
     def values(self, detector: type[Detector]) -> dict[str, object]:
         """Return the constructor's arguments; errors as for `parse_arguments`."""
-        return {**parse_arguments(detector, self.texts, self.source.target), **self.arguments}
+        cheap = detector.test_params() if self.cheap else {}
+        return {**cheap, **parse_arguments(detector, self.texts, self.source.target), **self.arguments}
 
     def construct(self) -> Detector:
         """Return the detector, importing its module: for the inside of a box."""
@@ -69,7 +73,8 @@ class Construction:
         UsageError
             If an argument cannot be sent to another process.
         """
-        return pickled((self.source, dict(self.texts), dict(self.arguments)), f"the arguments of {self.source.target}")
+        parts = self.source, dict(self.texts), dict(self.arguments), self.cheap
+        return pickled(parts, f"the arguments of {self.source.target}")
 
     @classmethod
     def loads(cls, data: bytes) -> Construction:

@@ -125,7 +125,9 @@ def _asked(
     # What a machine has may change from one hour to the next.
     if not construction.on_gpu:
         with contextlib.suppress(ValueError):  # an argument that JSON does not know
-            key = _key(source, [question.__name__, construction.texts, construction.arguments, *asked])
+            key = _key(
+                source, [question.__name__, construction.texts, construction.arguments, construction.cheap, *asked]
+            )
     found = None if key is None else _remembered(returns, key)
     if found is None:
         with _or_new(interview) as interview:

@@ -12,7 +12,7 @@ from tsadbench.testing.detector_contract import (
     parametrize_with_checks,
 )
 from tsadbench.testing.detector_under_test import DetectorUnderTest
-from tsadbench.testing.suite import all_checks, run_checks
+from tsadbench.testing.suite import all_checks, check_named, run_checks
 from tsadbench.testing.synthetic import normal, with_fault
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "DetectorUnderTest",
     "all_checks",
     "check_detector",
+    "check_named",
     "normal",
     "parametrize_with_checks",
     "run_checks",

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tsadbench.base.agreement import difference
-from tsadbench.testing.detector_under_test import DetectorUnderTest
+from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
 CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure"]
+Compared: TypeAlias = Literal["nothing", "scores", "fits"]
 Evidence: TypeAlias = dict[str, JsonValue]
 
 
@@ -60,18 +61,21 @@ class Check:
     sentence
         What passing shows.
     run
-        Raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too.
+        Raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. None if it is run by ``boxed``.
     compares
         What it compares: scores, or fits as well. If those do not even repeat, it is skipped.
+    boxed
+        The same as ``run`` for a check that needs the boxes of trials, and runs where no code of the detector does.
     """
 
     id: str
     group: str
     sentence: str
-    run: Callable[[DetectorUnderTest], None]
-    compares: Literal["nothing", "scores", "fits"] = "nothing"
+    run: Callable[[DetectorUnderTest], None] | None
+    compares: Compared = "nothing"
+    boxed: Callable[[BoxedSubject], None] | None = None
 
-    def require_repetition(self, subject: DetectorUnderTest) -> None:
+    def require_repetition(self, subject: DetectorUnderTest | BoxedSubject) -> None:
         """Raise `Skipped` if what it compares does not even repeat."""
         if self.compares != "nothing" and not subject.repeats_scores:
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
@@ -125,12 +129,26 @@ class Group:
         self,
         id: str,  # noqa: A002 - the check's field
         sentence: str,
-        compares: Literal["nothing", "scores", "fits"] = "nothing",
+        compares: Compared = "nothing",
     ) -> Callable[[Callable[[DetectorUnderTest], None]], Callable[[DetectorUnderTest], None]]:
         """Make a function a check of this group."""
 
         def register(run: Callable[[DetectorUnderTest], None]) -> Callable[[DetectorUnderTest], None]:
             self.checks.append(Check(id, self.name, sentence, run, compares))
+            return run
+
+        return register
+
+    def boxed_check(
+        self,
+        id: str,  # noqa: A002 - the check's field
+        sentence: str,
+        compares: Compared = "nothing",
+    ) -> Callable[[Callable[[BoxedSubject], None]], Callable[[BoxedSubject], None]]:
+        """Make a function a check of this group that needs the boxes of trials."""
+
+        def register(run: Callable[[BoxedSubject], None]) -> Callable[[BoxedSubject], None]:
+            self.checks.append(Check(id, self.name, sentence, None, compares, run))
             return run
 
         return register

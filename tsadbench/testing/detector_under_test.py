@@ -6,6 +6,7 @@ import copy
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +22,23 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
 
 
-class DetectorUnderTest:
+class _Subject:
+    """What is checked, and the data that it is checked on."""
+
+    def __init__(self, *, full: bool) -> None:
+        self.full = full
+        self._n_rows = 2000 if full else 300
+
+    def train(self, seed: int = 1) -> tuple[Recording, Recording]:
+        """Return two normal recordings, new copies at each call."""
+        return synthetic.normal(self._n_rows, seed), synthetic.normal(self._n_rows, seed + 100)
+
+    def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
+        """Return a normal recording that no fit has seen, a new copy at each call."""
+        return synthetic.normal(n_rows, seed + 1000)
+
+
+class DetectorUnderTest(_Subject):
     """A detector class with parameters, and the data that it is checked on.
 
     Parameters
@@ -44,13 +61,13 @@ class DetectorUnderTest:
         full: bool = False,
         own: Mapping[str, object] | None = None,
     ) -> None:
+        super().__init__(full=full)
         self.cls = cls
         self.parameters = dict(parameters)
         self.own = dict(parameters if own is None else own)
         for arguments in (self.parameters, self.own):
             if cls.traits.needs_prior and arguments.get("prior") is None:
                 arguments["prior"] = synthetic.PRIOR
-        self._n_rows = 2000 if full else 300
 
     @property
     def traits(self) -> Traits:
@@ -61,14 +78,6 @@ class DetectorUnderTest:
     def takes_seed(self) -> bool:
         """Whether its constructor has a parameter ``seed``."""
         return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
-
-    def train(self, seed: int = 1) -> tuple[Recording, Recording]:
-        """Return two normal recordings, new copies at each call."""
-        return synthetic.normal(self._n_rows, seed), synthetic.normal(self._n_rows, seed + 100)
-
-    def test(self, seed: int = 2, n_rows: int = 240) -> Recording:
-        """Return a normal recording that no fit has seen, a new copy at each call."""
-        return synthetic.normal(n_rows, seed + 1000)
 
     def make(self, **changes: object) -> Detector:
         """Return a new detector."""
@@ -102,23 +111,6 @@ class DetectorUnderTest:
         return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
 
     @cached_property
-    def boxed_scores(self) -> FloatArray:
-        """Scores of `test` from a real box, in which the folders that hold data sets are forbidden.
-
-        Raises
-        ------
-        BoxFailure
-            If the detector opens something in one of them, or fails.
-        """
-        with tempfile.TemporaryDirectory() as decoy:
-            (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
-            forbidden = _data_folders(decoy)
-            construction = Construction.of(self.cls, self.parameters)
-            with Box(construction, threads=1, crossing=Crossing(synthetic.SENSORS), forbidden=forbidden) as box:
-                box.fit(self.train())
-                return box.score(self.test())
-
-    @cached_property
     def warm_up(self) -> int:
         """Number of rows at a recording's start without a score."""
         return int(np.isnan(self.score(self.test())).cumprod().sum())
@@ -135,6 +127,94 @@ class DetectorUnderTest:
         scores = self.score(faulty)
         present = scores[np.isfinite(scores)]
         return len(present) == 0 or bool(np.ptp(present) == 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a detector is and gives outside of the boxes of trials.
+
+    Parameters
+    ----------
+    traits, own_traits
+        As it declares them with the parameters of tests, and with those of its runs.
+    same_parameters
+        Whether these are the same.
+    scores
+        Of the recording `test`; None if it fails.
+    repeats_scores, repeats_fits
+        As `DetectorUnderTest`'s.
+    fault
+        Why it fails, if it does.
+    """
+
+    traits: Traits
+    own_traits: Traits
+    same_parameters: bool
+    scores: list[float] | None = None
+    repeats_scores: bool = False
+    repeats_fits: bool = False
+    fault: str = ""
+
+    @classmethod
+    def of(cls, subject: DetectorUnderTest) -> Outside:
+        """Fit and score in this process."""
+        # Values may not compare as equal or unequal: arrays, priors.
+        same = repr(subject.own) == repr(subject.parameters)
+        facts = subject.traits, subject.cls(**subject.own).declared_traits(), same
+        try:
+            scores = subject.score(subject.test()).tolist()
+            return cls(*facts, scores, subject.repeats_scores, subject.repeats_fits)
+        except Exception as error:  # other checks say so
+            return cls(*facts, fault=f"{type(error).__name__}: {error}")
+
+
+class BoxedSubject(_Subject):
+    """A detector as the boxes of trials hold it, for checks that this process runs without its code.
+
+    Parameters
+    ----------
+    construction, own
+        How to construct it with the parameters of tests, and with those of its runs.
+    outside
+        What it is elsewhere.
+    full
+        Whether to use more rows.
+    """
+
+    def __init__(self, construction: Construction, own: Construction, outside: Outside, *, full: bool) -> None:
+        super().__init__(full=full)
+        self.construction, self.own, self.outside = construction, own, outside
+
+    @property
+    def repeats_scores(self) -> bool:
+        """Whether it gives the same scores twice."""
+        return self._works() and self.outside.repeats_scores
+
+    @property
+    def repeats_fits(self) -> bool:
+        """Whether two fits give the same scores."""
+        return self._works() and self.outside.repeats_fits
+
+    @cached_property
+    def boxed_scores(self) -> FloatArray:
+        """Scores of `test` from a real box, in which the folders that hold data sets are forbidden.
+
+        Raises
+        ------
+        BoxFailure
+            If the detector opens something in one of them, or fails.
+        """
+        with tempfile.TemporaryDirectory() as decoy:
+            (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
+            crossing, forbidden = Crossing(synthetic.SENSORS), _data_folders(decoy)
+            with Box(self.construction, threads=1, crossing=crossing, forbidden=forbidden) as box:
+                box.fit(self.train())
+                return box.score(self.test())
+
+    def _works(self) -> bool:
+        if self.outside.fault:
+            raise RuntimeError(self.outside.fault)
+        return True
 
 
 def _data_folders(decoy: str) -> list[Path]:

@@ -17,7 +17,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.sandbox import BoxFailure
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, require_equal
-from tsadbench.testing.detector_under_test import DetectorUnderTest
+from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 group = Group("leakage")
@@ -189,20 +189,22 @@ def _score_beside(labels: BoolArray, subject: DetectorUnderTest, faulty: Recordi
         del alive
 
 
-@group.check("same-in-box", "In the box, where trials run, it gives the same scores as outside, to the bit.", "fits")
-def same_in_box(subject: DetectorUnderTest) -> None:
-    """Fit and score in a real box; compare with a fit in this process."""
+@group.boxed_check(
+    "same-in-box", "In the box, where trials run, it gives the same scores as outside, to the bit.", "fits"
+)
+def same_in_box(subject: BoxedSubject) -> None:
+    """Fit and score in a real box; compare with a fit elsewhere."""
     try:
         boxed = subject.boxed_scores
     except BoxFailure as failure:
         if _REACHED in failure.reason:
             raise Skipped("the check `files` reports why it fails in the box") from failure
         raise
-    require_equal(boxed, subject.score(subject.test()), "scores in the box differ from those outside")
+    require_equal(boxed, np.asarray(subject.outside.scores), "scores in the box differ from those outside")
 
 
-@group.check("files", "It opens nothing in the folders that hold data sets, labels among them.")
-def files(subject: DetectorUnderTest) -> None:
+@group.boxed_check("files", "It opens nothing in the folders that hold data sets, labels among them.")
+def files(subject: BoxedSubject) -> None:
     """Fit and score in a real box, which ends at the first such attempt."""
     try:
         _ = subject.boxed_scores

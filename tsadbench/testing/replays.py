@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
+from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.replay import MIN_CORRELATION, Replay
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing
 from tsadbench.sandbox.replay import Audit, Copies, may_fork
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Group, Skipped, Warned
-from tsadbench.testing.detector_under_test import DetectorUnderTest
+from tsadbench.testing.detector_under_test import BoxedSubject
 
 group = Group("replay")
 
@@ -20,16 +20,19 @@ _SECRET = "0123456789abcdef" * 2
 _LONG, _SHORT = 2000, 240
 
 
-@group.check("replays", "Parts of test recordings, renamed and at another time, are scored as the whole was.", "scores")
-def replays(subject: DetectorUnderTest) -> None:
+@group.boxed_check(
+    "replays", "Parts of test recordings, renamed and at another time, are scored as the whole was.", "scores"
+)
+def replays(subject: BoxedSubject) -> None:
     """Replay a trial of 2,000 and of 240 rows, with the cheap parameters and with those of its runs."""
-    cheap = _replay(subject, subject.parameters, "")
-    # Their values may not compare as equal or unequal: arrays, priors.
-    own = cheap if repr(subject.own) == repr(subject.parameters) else _replay(subject, subject.own, "in its runs, ")
-    if subject.traits.floor:
+    outside = subject.outside
+    own = cheap = _replay(subject, subject.construction, outside.traits, "")
+    if not outside.same_parameters:
+        own = _replay(subject, subject.own, outside.own_traits, "in its runs, ")
+    if outside.traits.floor:
         return
     for replay in (cheap, own):
-        if not replay.forgets and not subject.traits.adaptive:
+        if not replay.forgets and not outside.traits.adaptive:
             raise Failed(
                 f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
                 f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory",
@@ -44,9 +47,8 @@ def replays(subject: DetectorUnderTest) -> None:
             )
 
 
-def _replay(subject: DetectorUnderTest, parameters: Mapping[str, object], when: str) -> Replay:
+def _replay(subject: BoxedSubject, construction: Construction, traits: Traits, when: str) -> Replay:
     """Return the replay audit of a trial on simulated recordings."""
-    construction, traits = Construction.of(subject.cls, parameters), subject.cls(**parameters).declared_traits()
     crossing = Crossing(synthetic.SENSORS, _SECRET)
     train = subject.train()
     faulty, _ = synthetic.with_fault(synthetic.normal(_LONG, 1004, "long"), 1500, 1600)

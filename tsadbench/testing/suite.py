@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from tsadbench.errors import UsageError
-from tsadbench.sandbox import default_launcher
-from tsadbench.testing import contract, leakage, learning, position, replays, reproducibility, robustness
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.registry import locate
+from tsadbench.sandbox import Construction, Interview, default_launcher
+from tsadbench.sandbox.describing import configure, describe, with_files_read
+from tsadbench.testing import contract, leakage, learning, position, replays, reproducibility, robustness, synthetic
 from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped, Warned
-from tsadbench.testing.detector_under_test import DetectorUnderTest
-from tsadbench.utils.parameters import nearest
+from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest, Outside
+from tsadbench.utils.parameters import nearest, parse_label
 from tsadbench.utils.threads import limit_threads
 
 # Leakage and replays last: they run boxes, whose server imports in the meantime.
 _MODULES = (contract, reproducibility, robustness, learning, position, leakage, replays)
+# Networks at their real size take hours.
+_SECONDS = 24 * 3600.0
 
 
 def all_checks() -> tuple[Check, ...]:
@@ -42,31 +50,141 @@ def run_checks(
     UsageError
         If there is no check of an id.
     """
-    checks = {check.id: check for check in all_checks()}
     declared = subject.make().expected_check_failures()
-    for name in (*only, *declared, *(expected_failures or {})):
-        if name not in checks:
-            raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
-    # A leak is a leak: only floors, which every table marks as such, may declare one away.
-    excused = {
-        id_: reason
-        for id_, reason in declared.items()
-        if subject.traits.floor or checks[id_].group not in ("leakage", "replay")
-    }
-    expected = {**excused, **(expected_failures or {})}
+    checks = _asked_for(only, declared, expected_failures or {})
+    expected = {**_excused(declared, subject.traits), **(expected_failures or {})}
     limit_threads(1)
     default_launcher().warm()
-    return [_run(check, subject, expected.get(check.id)) for check in checks.values() if not only or check.id in only]
+    of = functools.partial(Construction.of, subject.cls)
+    boxed: BoxedSubject | None = None
+    results = []
+    for check in checks:
+        if check.boxed is not None and boxed is None:
+            full = subject.full
+            boxed = BoxedSubject(of(subject.parameters), of(subject.own), Outside.of(subject), full=full)
+        results.append(_run(check, subject, boxed, expected.get(check.id)))
+    return results
 
 
-def _run(check: Check, subject: DetectorUnderTest, expected: str | None) -> CheckResult:
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a box that holds a detector alone tells of it.
+
+    Parameters
+    ----------
+    results
+        Of the checks that need no boxes of trials.
+    declared
+        Reasons of failures that the detector expects, by check.
+    outside
+        What it is outside of the boxes of trials; None if no check needs it.
+    without_prior
+        Whether it needs a prior and has none with the parameters of tests, and with those of its runs.
+    """
+
+    results: list[CheckResult]
+    declared: dict[str, str]
+    outside: Outside | None
+    without_prior: tuple[bool, bool]
+
+
+def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Run checks on a detector without running any of its code in this process.
+
+    Parameters
+    ----------
+    detector
+        Its label.
+    full, only
+        As for `check_detector`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such detector or check, or a parameter is out of range: that is wrong usage, not a failed check.
+    PluginError
+        If it cannot be loaded, or ends or blocks the process in which it is checked.
+    """
+    checks = _asked_for(only, (), ())
+    label = parse_label(detector)
+    source = locate(label.target)
+    with Interview() as interview:
+        description = describe(source, interview)
+        own = with_files_read(Construction(source, label.arguments), description)
+        cheap = own if full else replace(own, cheap=True)
+        prior = synthetic.PRIOR if description.traits.needs_prior else None
+        configure(cheap, description, prior=prior, sensors=synthetic.SENSORS, interview=interview)
+        inside = interview.ask(source, checked_inside, Inside, cheap, own, full, tuple(only), seconds=_SECONDS)
+    expected = _excused(inside.declared, description.traits)
+    found = {result.id: result for result in inside.results}
+    boxed: BoxedSubject | None = None
+    if inside.outside is not None:
+        constructions = [
+            replace(one, arguments={**one.arguments, "prior": prior}) if missing else one
+            for one, missing in zip((cheap, own), inside.without_prior, strict=True)
+        ]
+        boxed = BoxedSubject(constructions[0], constructions[1], inside.outside, full=full)
+    results = []
+    for check in checks:
+        if check.boxed is not None:
+            results.append(_run(check, None, boxed, expected.get(check.id)))
+        elif check.id in found:
+            results.append(replace(found[check.id], group=check.group, sentence=check.sentence))
+        else:
+            raise PluginError(f"{detector} cannot be checked: its box gave no result of {check.id!r}")
+    return results
+
+
+def checked_inside(cheap: Construction, own: Construction, full: bool, only: tuple[str, ...]) -> Inside:
+    """Run the checks that need no boxes of trials beside the detector's code, with one thread."""
+    cls = cheap.source.load()
+    parameters, of_runs = cheap.values(cls), own.values(cls)
+    subject = DetectorUnderTest(cls, parameters, full=full, own=of_runs)
+    declared = dict(subject.make().expected_check_failures())
+    checks = _asked_for(only, declared, ())
+    expected = _excused(declared, subject.traits)
+    limit_threads(1)
+    return Inside(
+        results=[_run(check, subject, None, expected.get(check.id)) for check in checks if check.boxed is None],
+        declared=declared,
+        outside=Outside.of(subject) if any(check.boxed for check in checks) else None,
+        without_prior=(_lacks_prior(cls, parameters), _lacks_prior(cls, of_runs)),
+    )
+
+
+def _lacks_prior(cls: type[Detector], arguments: Mapping[str, object]) -> bool:
+    return cls.traits.needs_prior and arguments.get("prior") is None
+
+
+def _asked_for(only: Sequence[str], *others: Iterable[str]) -> list[Check]:
+    """Return the checks to be run; a UsageError if one that is named does not exist."""
+    checks = {check.id: check for check in all_checks()}
+    for name in (*only, *itertools.chain(*others)):
+        if name not in checks:
+            raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
+    return [check for check in checks.values() if not only or check.id in only]
+
+
+def _excused(declared: Mapping[str, str], traits: Traits) -> dict[str, str]:
+    """Return the failures that a detector may declare; a leak is a leak, but for floors, which every table marks."""
+    groups = {check.id: check.group for check in all_checks()}
+    return {id_: reason for id_, reason in declared.items() if traits.floor or groups[id_] not in ("leakage", "replay")}
+
+
+def _run(
+    check: Check, subject: DetectorUnderTest | None, boxed: BoxedSubject | None, expected: str | None
+) -> CheckResult:
     def result(status: CheckStatus, reason: str, evidence: dict[str, object] | None = None) -> CheckResult:
         return CheckResult(check.id, check.group, check.sentence, status, reason, evidence or {})  # type: ignore[arg-type]
 
     failed: CheckStatus = "fail" if expected is None else "expected-failure"
     try:
-        check.require_repetition(subject)
-        check.run(subject)
+        if check.run is not None and subject is not None:
+            check.require_repetition(subject)
+            check.run(subject)
+        elif check.boxed is not None and boxed is not None:
+            check.require_repetition(boxed)
+            check.boxed(boxed)
     except Skipped as skipped:
         return result("skip", str(skipped))
     except Failed as failure:

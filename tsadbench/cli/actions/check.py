@@ -1,4 +1,4 @@
-"""The detector that `tsadbench check` examines, and its results as text."""
+"""Results of `tsadbench check` as JSON and as text."""
 
 from __future__ import annotations
 
@@ -6,28 +6,9 @@ from collections import Counter
 
 import typer
 
-from tsadbench.registry import load_detector
-from tsadbench.testing import CheckResult, synthetic
-from tsadbench.testing.detector_under_test import DetectorUnderTest
-from tsadbench.utils.parameters import parse_arguments, parse_label
+from tsadbench.testing import CheckResult
 
 _STATUSES = ("pass", "warn", "fail", "skip", "expected-failure")
-
-
-def subject_of(detector: str, *, full: bool) -> DetectorUnderTest:
-    """Return a detector under test; ``full`` takes its own parameters instead of its cheap ones.
-
-    Raises
-    ------
-    UsageError
-        If the detector does not exist, or a parameter is out of range: that is wrong usage, not a failed check.
-    """
-    request = parse_label(detector)
-    cls = load_detector(request.target)
-    own = parse_arguments(cls, request.arguments, request.target)
-    subject = DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full, own=own)
-    subject.make().check(synthetic.SENSORS)
-    return subject
 
 
 def to_json(result: CheckResult) -> dict[str, object]:

@@ -1,0 +1,122 @@
+"""No command that asks about a detector, or runs one, lets its code into this process."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.packages import write_package
+from tests.helpers.plans import make_plan
+from tests.helpers.tiny import Distance
+from tsadbench.execution.trial import IMPORTED, run_trial
+
+HOSTILE = """
+import builtins, os, sys
+print("noise on standard output")
+print("noise on standard error", file=sys.stderr)
+builtins.hostile_was_here = True
+for name in ("/tmp", os.path.expanduser("~"), {folder!r}):
+    try:
+        open(os.path.join(name, "hostile-was-here"), "w").write("x")
+    except OSError:
+        pass
+import tsadbench.base.detector, tsadbench.sandbox.questions, tsadbench.utils.parameters
+tsadbench.sandbox.questions.ask = tsadbench.utils.parameters.parse_label = None
+
+import numpy as np
+from tsadbench import Detector, Traits
+
+class Mine(Detector):
+    '''What a box tells.'''
+
+    traits = Traits(family="hostile")
+
+    def __init__(self, *, power: float = 2.0) -> None:
+        self.power = power
+
+    def _check(self, sensors):
+        if self.power < 0:
+            raise KeyError("not a message for users")
+
+    def _fit(self, recordings):
+        self.mean_ = recordings[0].values.mean(axis=0)
+
+    def _score(self, recording):
+        return (np.abs(recording.values - self.mean_) ** self.power).max(axis=1)
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch) -> Path:
+    """Registers the detector ``hostile``, and returns its file."""
+    folder = tmp_path / "plugin"
+    text = HOSTILE.format(folder=str(tmp_path))
+    write_package(folder, "hostile_pkg", "[tsadbench.detectors]\nhostile = hostile_pkg:Mine\n", text)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder / "hostile_pkg.py"
+
+
+def require_nothing_left(tmp_path: Path) -> None:
+    assert not [name for name in sys.modules if "hostile" in name and not name.startswith("tests")]
+    assert not hasattr(builtins, "hostile_was_here")
+    assert not [folder for folder in (Path("/tmp"), Path.home(), tmp_path) if (folder / "hostile-was-here").exists()]
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_run_info_list_and_check(tsadbench, tmp_path, hostile, by_file):
+    name = f"{hostile}:Mine" if by_file else "hostile"
+    run = tsadbench("run", "-d", f"{name}[power=3]", "--dataset", "pumploop", "--no-floors", "--format", "json",
+                    "--out", tmp_path / "runs")  # fmt: skip
+    assert run.code == 0, run.err
+    (row,) = json.loads(run.out)["rows"][:1]
+    assert (row["label"], row["family"], row["status"]) == (f"{name}[power=3.0]", "hostile", "ok")
+    info = tsadbench("info", name)
+    assert (info.code, "What a box tells." in info.out, "power=2.0" in info.out) == (0, True, True)
+    check = tsadbench("check", name, "--only", "repeat", "--only", "same-in-box", "--only", "pickle")
+    assert (check.code, "no check 'pickle'" in check.err) == (2, True)
+    check = tsadbench("check", name, "--only", "repeat", "--only", "same-in-box", "--format", "json")
+    assert [one["status"] for one in json.loads(check.out)["checks"]] == ["pass", "pass"], check.out
+    if not by_file:
+        assert "hostile" in tsadbench("list", "--family", "hostile").out
+        assert "hostile" in tsadbench("list", "--load").out
+    for done in (run, info, check):
+        assert "noise" not in done.out + done.err
+    require_nothing_left(tmp_path)
+
+
+def test_an_error_of_its_own_check_is_one_line(tsadbench, tmp_path, hostile):
+    done = tsadbench("run", "-d", "hostile[power=-1]", "--dataset", "pumploop", "--out", tmp_path / "runs")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines() == ["tsadbench: hostile cannot be used: KeyError: 'not a message for users'"]
+    assert not (tmp_path / "runs").exists()
+    require_nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["run", "info", "check"])
+def test_a_module_that_ends_its_process_is_one_line(tsadbench, tmp_path, hostile, command):
+    hostile.write_text("import os\nos._exit(7)\n")
+    options = {"run": ["-d", "hostile", "--dataset", "pumploop", "--out", tmp_path / "runs"]}.get(command, ["hostile"])
+    done = tsadbench(command, *options)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "tsadbench: hostile cannot be used: its process ended itself with exit code 7\n"
+
+
+class Own(Distance):
+    """A class of the calling program."""
+
+
+def test_what_the_caller_has_imported_is_guarded_and_says_why(small_data):
+    for detector in (Own, Own(power=3.0)):
+        plan = make_plan([detector], dataset=small_data, floors=False)
+        record = run_trial(plan.trials[0], plan).record
+        assert (record.status, record.seal, record.seal_reason) == ("ok", "guarded", IMPORTED)
+
+
+def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tiny_plugin):
+    plan = make_plan(["distance"], dataset=small_data, floors=False)
+    assert run_trial(plan.trials[0], plan).record.seal_reason != IMPORTED
