@@ -30,7 +30,7 @@ def small_data() -> LabelledDataset:
 
 @pytest.fixture
 def tiny_plugin(tmp_path_factory, monkeypatch) -> None:
-    """Registers the detectors of `tests.helpers.tiny`: ``distance``, ``noisy`` and the floor ``largest``."""
+    """Registers what `tests.helpers.tiny` holds: ``distance``, ``noisy``, ``everything`` and the floor ``largest``."""
     folder = tmp_path_factory.mktemp("tiny_plugin")
     write_package(folder, "tiny_plugin", tiny.ENTRY_POINTS, "")
     monkeypatch.syspath_prepend(folder)

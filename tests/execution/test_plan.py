@@ -7,6 +7,7 @@ from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
+from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import floor_labels
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -164,3 +165,39 @@ def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_dat
     (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
     with pytest.raises(PluginError, match=r"own-floor: .* must declare it"):
         make_plan(["distance"], dataset=small_data)
+
+
+CLAIMS = """\
+from tsadbench import Detector, Traits
+
+class Floor(Detector):
+    traits = Traits(floor=True, fixed_threshold=0.5)
+    def _fit(self, recordings): pass
+    def _score(self, recording): return recording.values[:, 0]
+
+class Whisperer(Detector):
+    def __init__(self, *, yes: int = 0, no: int = 0):
+        self.yes, self.no = yes, no
+    def _check(self, sensors): self.known_ = "Voltage" in sensors
+    def declared_traits(self):
+        return Traits(scoring_parameters=("yes",) if getattr(self, "known_", False) else ("no",))
+    def _fit(self, recordings): pass
+    def _score(self, recording): return recording.values[:, 0]
+
+class Novelist(Floor):
+    traits = Traits(family="family" * 100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Floor", "only a detector that an installed package registers may be a floor"),
+        ("Whisperer", r"declared_traits\(\) changes scoring_parameters, \[\], to \['no'\]"),
+        ("Novelist", "traits.family is longer than 300 characters"),
+    ],
+)
+def test_what_a_detector_says_of_itself_earns_it_nothing(small_data, tmp_path, name, message):
+    (tmp_path / "claims.py").write_text(CLAIMS)
+    with pytest.raises(TsadbenchError, match=message):
+        make_plan([f"{tmp_path / 'claims.py'}:{name}"], dataset=small_data, floors=False)

@@ -1,7 +1,7 @@
 """A plugin of the tests' own: small detectors, so that tests of the core need none of those that ship.
 
 Name them ``tests.helpers.tiny:Distance``, or take the fixture `tiny_plugin`, which registers them as ``distance``,
-``noisy`` and, among the floors, ``largest``.
+``noisy``, ``everything`` and, among the floors, ``largest``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ENTRY_POINTS = """
 [tsadbench.detectors]
 distance = tests.helpers.tiny:Distance
 noisy = tests.helpers.tiny:Noisy
+everything = tests.helpers.tiny:Everything
 
 [tsadbench.floors]
 largest = tests.helpers.tiny:Largest

@@ -163,16 +163,14 @@ def test_the_command_line_has_latex_and_html(tmp_path, tsadbench):
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
 
-    run_plan(
-        make_plan(["tests.helpers.tiny:Everything"], dataset="pumploop", floors=False), Store.create(tmp_path / "runs")
-    )
+    run_plan(make_plan(["everything"], dataset="pumploop", floors=False), Store.create(tmp_path / "runs"))
     found = tsadbench("leaderboard", tmp_path / "runs", "--split", "overall", "--format", "latex")
     assert found.code == 0, found.err
     check(found.out)
-    assert r"\texttt{tests.helpers.tiny:Everything}" in found.out
+    assert r"\texttt{everything}" in found.out
     assert "<table>" in tsadbench("leaderboard", tmp_path / "runs", "--format", "html").out
     same = tsadbench(
-        "run", "-d", "tests.helpers.tiny:Everything", "--no-floors", "--dataset", "pumploop", "--split", "overall",
+        "run", "-d", "everything", "--no-floors", "--dataset", "pumploop", "--split", "overall",
         "--format", "latex", "--out", tmp_path / "runs",
     )  # fmt: skip
     assert same.out == found.out

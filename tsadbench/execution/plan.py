@@ -20,7 +20,7 @@ from tsadbench.datasets.loading import load_dataset, require_distinct_names
 from tsadbench.errors import DataError, PluginError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
-from tsadbench.registry import floors, load_protocol, locate
+from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Interview, seal_status
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
 from tsadbench.sandbox.description import Description
@@ -234,6 +234,7 @@ def _plans(
                 contenders = [
                     _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
                 ]
+                _refuse_false_floors(contenders)
             except UsageError as error:
                 if len(datasets) == len(protocols) == 1:
                     raise
@@ -454,6 +455,12 @@ def _contender(
         raise UsageError(
             f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
         )
+    # The box that checks parameters is told the sensors' names: it must not choose what the box that fits is told.
+    if traits.scoring_parameters != description.traits.scoring_parameters:
+        raise UsageError(
+            f"{name}: declared_traits() changes scoring_parameters, {list(description.traits.scoring_parameters)}, to "
+            f"{list(traits.scoring_parameters)}; they must be the same whatever the parameters"
+        )
     for parameter in traits.scoring_parameters:
         if parameter not in description.defaults:
             raise UsageError(
@@ -470,6 +477,17 @@ def _contender(
         traits,
         fit_label=str(Label(name, fitted)),
     )
+
+
+def _refuse_false_floors(contenders: Iterable[Contender]) -> None:
+    """Refuse what calls itself a floor and is not registered: it would be compared with no floor, nor be marked."""
+    for contender in contenders:
+        source = contender.construction.source
+        if contender.floor and not (is_registered(source.target) or source.imported):
+            raise UsageError(
+                f"{contender.name}: only a detector that an installed package registers may be a floor; leave "
+                "traits.floor and traits.fixed_threshold out, or register it (entry points tsadbench.floors)"
+            )
 
 
 def contender_from_label(label: str, dataset: Dataset, interview: Interview | None = None) -> Contender:

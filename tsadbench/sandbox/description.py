@@ -11,9 +11,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Annotated, Literal, TypeAlias, cast, get_args
 
-from pydantic import FiniteFloat
+from pydantic import AfterValidator, FiniteFloat
 
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
@@ -35,6 +35,21 @@ from tsadbench.utils.parameters import (
 
 # What a parameter's text names: nothing but its value, a file that holds a prior, or a path.
 Names: TypeAlias = Literal["value", "prior", "path"]
+
+
+# Records and tables show them.
+_LONGEST_TRAIT = 300
+
+
+def _short(traits: Traits) -> Traits:
+    """Return traits whose texts are no longer than anybody reads; ValueError otherwise."""
+    for name in ("family", "paper", "leaky", "extra"):
+        if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
+            raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
+    return traits
+
+
+ShortTraits: TypeAlias = Annotated[Traits, AfterValidator(_short)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +118,7 @@ class Description:
     class_name: str
     doc: str
     parameters: tuple[DescribedParameter, ...]
-    traits: Traits
+    traits: ShortTraits
     offers_contributions: bool
     offers_held_out_loss: bool
     offers_sensor_graph: bool
@@ -145,7 +160,7 @@ class Configured:
 
     changed: dict[str, str]
     parameters: dict[str, JsonValue]
-    traits: Traits
+    traits: ShortTraits
 
 
 @dataclass(frozen=True, slots=True)

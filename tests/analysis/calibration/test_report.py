@@ -86,13 +86,13 @@ def test_the_verdict_compares_q_with_the_interval(n_rows, n_clusters, verdict):
 
 
 def test_training_rows_are_called_so_and_few_excesses_are_marked(tmp_path, small_data):
-    report = report_on(small_data, tmp_path, "distance", "tests.helpers.tiny:Everything")
+    report = report_on(small_data, tmp_path, "distance", "everything")
     (row,) = report.rows
     assert row.trials[0].calibration == "training"
     assert (row.verdict, row.interval) == ("too few", None)
     assert row.excesses >= 30
     (line,) = report.left_out
-    assert line.startswith("small, strict 2, tests.helpers.tiny:Everything: its threshold is fixed")
+    assert line.startswith("small, strict 2, everything: its threshold is fixed")
 
 
 def test_seeds_of_a_row_share_their_rows(tmp_path):
