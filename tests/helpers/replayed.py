@@ -50,6 +50,12 @@ class AddsUnboundedly(Adds):
     traits = Traits()
 
 
+class AddsWithinItsMemory(Adds):
+    """The same, and declares more rows than there are."""
+
+    traits = Traits(memory=10**6, look_ahead=10**6)
+
+
 class Slightly(Honest):
     """Scores are a thousandth larger in long recordings."""
 

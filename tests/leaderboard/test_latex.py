@@ -163,14 +163,14 @@ def test_the_command_line_has_latex_and_html(tmp_path, tsadbench):
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
 
-    run_plan(make_plan(["everything"], dataset="pumploop", floors=False), Store.create(tmp_path / "runs"))
+    run_plan(make_plan(["all-positive"], dataset="pumploop", floors=False), Store.create(tmp_path / "runs"))
     found = tsadbench("leaderboard", tmp_path / "runs", "--split", "overall", "--format", "latex")
     assert found.code == 0, found.err
     check(found.out)
-    assert r"\texttt{everything}" in found.out
+    assert r"\texttt{all-positive}" in found.out
     assert "<table>" in tsadbench("leaderboard", tmp_path / "runs", "--format", "html").out
     same = tsadbench(
-        "run", "-d", "everything", "--no-floors", "--dataset", "pumploop", "--split", "overall",
+        "run", "-d", "all-positive", "--no-floors", "--dataset", "pumploop", "--split", "overall",
         "--format", "latex", "--out", tmp_path / "runs",
     )  # fmt: skip
     assert same.out == found.out

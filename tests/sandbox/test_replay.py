@@ -52,6 +52,13 @@ def test_whatever_else_decides_a_score_that_declares_nothing_is_found_or_marked(
         assert "under another id and clock" in record.reason
 
 
+@pytest.mark.parametrize("what", sorted(ONLY_RANKS))
+def test_a_memory_of_more_rows_than_there_are_is_none(data, what):
+    record = record_of(replayed.AddsWithinItsMemory(what=what), data)
+    assert record.status == "ok", record.reason
+    assert record.replay.marks == ("unforgetting",)
+
+
 @pytest.mark.parametrize("cls", cheats.HONEST)
 def test_honest_detectors_pass(data, cls):
     record = record_of(cls(), data)

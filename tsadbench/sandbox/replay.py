@@ -9,6 +9,8 @@ declares (`Traits`):
 * unbounded memory: recordings from their start up to a random row must be scored as the whole was; else the trial is
   invalid. Besides, random parts of them are scored behind normal rows, of which there is a random number; ranks of the
   rows after 500 are correlated, each part by itself and all together, and the smallest correlation is recorded.
+* bounded ``memory`` and ``look_ahead`` of more than half of the longest recording: both, for crops would mostly begin
+  where the recording does.
 * ``adaptive``: no two scorings need be equal; the correlation alone.
 
 Every one of them crosses under another id and another clock, in another order, to a copy that has seen no test row
@@ -68,6 +70,8 @@ MIN_ROWS = 200
 _SHARE_OF_TIME = 0.1
 # Lengths of crops, from a short and a long range by turns; on a logarithmic scale.
 _LENGTHS = ((20, 140), (140, 1000))
+# Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
+_REACHES_FAR = 0.5
 # Rows that a score is given to forget how its recording began; then at least so many whose ranks are compared.
 _SETTLING, _RANKED = 500, 50
 # Every second pair of crops holds one of the recording's highest scores: what a cheat gains lies there, or beside it.
@@ -248,11 +252,19 @@ class Audit:
             everything = np.concatenate(self.scored.test)
             if self.traits.memory is not None and (ranks := _same_ranks(found, expected, everything)) < _SAME_RANKS:
                 correlation = ranks
-        if self.traits.adaptive or self.traits.memory is None:
-            ranked, correlation = self._behind_other_beginnings(test, episode.train)
+        if self.traits.adaptive or self._reaches_far(episode.test):
+            ranked, behind = self._behind_other_beginnings(test, episode.train)
+            correlation = min((one for one in (correlation, behind) if one is not None), default=None)
             rows += ranked
         median, tail = ratios or (None, None)
         return Replay(copy=self.how, rows=rows, correlation=correlation, median_ratio=median, tail_ratio=tail)
+
+    def _reaches_far(self, recordings: Sequence[Recording]) -> bool:
+        """Whether a score depends, as declared, on so many rows that most crops are whole beginnings of recordings."""
+        if self.traits.memory is None:
+            return True
+        reach = self.traits.memory + self.traits.look_ahead
+        return reach > _REACHES_FAR * max(recording.n_rows for recording in recordings)
 
     def _training(self, train: _Series) -> tuple[FloatArray, FloatArray] | None:
         """Return training scores and fresh ones of the same rows, if they need not be equal."""
