@@ -25,6 +25,7 @@ Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 
 # The group of the detectors that every run adds; they are detectors like any other.
 _FLOORS = "tsadbench.floors"
+_OWN_DISTRIBUTION = "tsadbench"
 _SINGULAR: dict[Kind, str] = {
     "detectors": "detector", "families": "family", "protocols": "protocol", "datasets": "data set",
 }  # fmt: skip
@@ -77,6 +78,16 @@ class Source:
     def class_name(self) -> str:
         """The class's name, without those of classes around it."""
         return self.reference.rpartition(":")[2].rpartition(".")[2]
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether code of its owner runs in this process: imported by the calling program, or as a protocol is."""
+        if self.imported or self.owner.partition(",")[0] == _OWN_DISTRIBUTION:
+            return self.imported
+        place = self.reference.rpartition(":")[0]
+        if self.text is not None:
+            return any(getattr(module, "__file__", None) == place for module in tuple(sys.modules.values()))
+        return place.partition(".")[0] in sys.modules
 
     def load(self) -> type[Detector]:
         """Return the class, importing its module; errors as for `load_detector`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -110,13 +111,31 @@ class Own(Distance):
     """A class of the calling program."""
 
 
-def test_what_the_caller_has_imported_is_guarded_and_says_why(small_data):
-    for detector in (Own, Own(power=3.0)):
+OWN = """
+from tsadbench import Detector, Traits
+
+class Own(Detector):
+    traits = Traits(memory=0)
+    def _fit(self, recordings): pass
+    def _score(self, recording): return recording.values[:, 0]
+"""
+
+
+def test_what_the_caller_has_imported_is_guarded_and_says_why(small_data, tiny_plugin, tmp_path, monkeypatch):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("own")
+    # What is named is no better if the program has imported it: the tests have imported "distance".
+    for detector in (Own, Own(power=3.0), "distance", "tests.helpers.tiny:Distance", "own:Own", f"{file}:Own"):
         plan = make_plan([detector], dataset=small_data, floors=False)
         record = run_trial(plan.trials[0], plan).record
         assert (record.status, record.seal, record.seal_reason) == ("ok", "guarded", IMPORTED)
+    monkeypatch.delitem(sys.modules, "own")
 
 
-def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tiny_plugin):
-    plan = make_plan(["distance"], dataset=small_data, floors=False)
-    assert run_trial(plan.trials[0], plan).record.seal_reason != IMPORTED
+def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    plan = make_plan(["max-z", f"{file}:Own"], dataset=small_data, floors=False)
+    assert [run_trial(trial, plan).record.seal_reason == IMPORTED for trial in plan.trials] == [False, False]

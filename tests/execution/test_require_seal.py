@@ -62,20 +62,20 @@ def test_a_machine_that_cannot_seal_is_refused_before_anything_starts(
 
 
 def test_code_that_the_caller_imported_is_refused_by_name(guarded_boxes):
-    for detector in (Distance, Distance(power=3.0)):
-        with pytest.raises(UsageError, match=r"has imported the code of Distance.*path/file\.py:Class"):
+    for detector in (Distance, Distance(power=3.0), "tests.helpers.tiny:Distance"):
+        with pytest.raises(UsageError, match=r"has imported the code of .*Distance.*path/file\.py:Class"):
             package.run(detector, make_data(), require_seal=True)
 
 
 def test_a_cluster_answers_for_its_own_machines(unsealed_machine, monkeypatch):
-    plan = make_plan(["distance"], dataset="pumploop", cluster="tcp://127.0.0.1:1", require_seal=True)
+    plan = make_plan(["max-z"], dataset="pumploop", floors=False, cluster="tcp://127.0.0.1:1", require_seal=True)
     assert plan.require_seal
     with pytest.raises(UsageError, match="no Landlock"):
-        make_plan(["distance"], dataset="pumploop", cluster="local:2", require_seal=True)
+        make_plan(["max-z"], dataset="pumploop", floors=False, cluster="local:2", require_seal=True)
 
 
 def test_a_guarded_box_fails_its_trial_and_says_why(guarded_boxes, small_data, tmp_path):
-    plan = make_plan(["distance"], dataset=small_data, floors=False, require_seal=True)
+    plan = make_plan(["max-z"], dataset=small_data, floors=False, require_seal=True)
     (record,) = run_plan(plan, Store.create(tmp_path / "runs"))
     assert (record.status, record.splits) == ("error", {})
     assert "would be guarded, not sealed (--require-seal)" in str(record.reason)
@@ -90,7 +90,7 @@ def test_a_guarded_box_ends_before_a_detector_is_in_it():
 
 def test_kept_trials_that_are_guarded_do_not_count(guarded_boxes, small_data, tmp_path):
     store = Store.create(tmp_path / "runs")
-    plan = make_plan(["distance"], dataset=small_data, floors=False)
+    plan = make_plan(["max-z"], dataset=small_data, floors=False)
     required = replace(plan, require_seal=True)
     (guarded,) = run_plan(plan, store)
     assert (guarded.status, guarded.seal) == ("ok", "guarded")

@@ -49,6 +49,8 @@ class Contender:
     fit_label
         The label without the parameters that training does not depend on (`Traits.scoring_parameters`): contenders of
         one such label, class and prior are the same until they score.
+    imported
+        Whether the process that plans runs code of its owner (`Source.runs_here`): no box can seal it then.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Contender:
     parameters: Mapping[str, JsonValue]
     traits: Traits
     fit_label: str
+    imported: bool = False
 
     @property
     def floor(self) -> bool:
@@ -235,6 +238,8 @@ def _plans(
                     _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
                 ]
                 _refuse_false_floors(contenders)
+                if request.require_seal:
+                    _refuse_imported([contender.name for contender in contenders if contender.imported])
             except UsageError as error:
                 if len(datasets) == len(protocols) == 1:
                     raise
@@ -276,18 +281,21 @@ def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool =
     UsageError
         If the kernel of this machine seals no box, or the calling program has imported a detector's code.
     """
-    for detector in detectors:
-        if not isinstance(detector, str | Construction):
-            cls = detector if isinstance(detector, type) else type(detector)
-            raise UsageError(
-                f"--require-seal: the calling program has imported the code of {cls.__name__}, so that it could reach "
-                "labels; name it instead, package.module:Class or path/file.py:Class"
-            )
+    objects = [detector for detector in detectors if not isinstance(detector, str | Construction)]
+    _refuse_imported([(one if isinstance(one, type) else type(one)).__name__ for one in objects])
     status = seal_status()
     if status.seal != "sealed" and not elsewhere:
         raise UsageError(
             f"--require-seal: boxes of this machine are {status.seal}: {status.reason}; run it on another one, or "
             "without --require-seal (`tsadbench doctor` says what is missing)"
+        )
+
+
+def _refuse_imported(names: Sequence[str]) -> None:
+    if names:
+        raise UsageError(
+            f"--require-seal: the calling program has imported the code of {names[0]}, so that it could reach labels; "
+            "name it instead, package.module:Class or path/file.py:Class, and import nothing of its package"
         )
 
 
@@ -476,6 +484,7 @@ def _contender(
         configured.parameters,
         traits,
         fit_label=str(Label(name, fitted)),
+        imported=construction.source.runs_here,
     )
 
 

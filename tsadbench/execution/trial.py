@@ -290,7 +290,7 @@ def _record(
     trial = progress.trial
     contender = trial.contender
     seal, seal_reason = progress.seal
-    if contender.construction.source.imported:
+    if contender.imported:
         seal, seal_reason = "guarded", IMPORTED
     record = Record(
         schema=SCHEMA,
