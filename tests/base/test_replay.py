@@ -25,6 +25,8 @@ REPLAYS = st.builds(
         ({}, ()),
         ({"correlation": 0.9, "median_ratio": 10.0, "tail_ratio": 0.1}, ()),
         ({"correlation": 0.899}, ("unforgetting",)),
+        ({"unbounded": True}, ("unforgetting",)),
+        ({"unbounded": True, "correlation": 0.9}, ()),
         ({"correlation": float("nan")}, ("unforgetting",)),
         ({"median_ratio": 10.01}, ("uncalibrated",)),
         ({"tail_ratio": 0.0999}, ("uncalibrated",)),

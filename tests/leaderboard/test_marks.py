@@ -58,7 +58,7 @@ def test_json_has_the_seal_of_the_weakest_trial_and_the_replay():
     assert (rows["whole"]["seal"], rows["whole"]["seal_reasons"]) == ("sealed", [])
     assert rows["whole"]["replay"] == {
         "copy": "same process", "rows": 200, "correlation": 0.42, "median_ratio": 2.0, "tail_ratio": 0.5,
-        "marks": ["unforgetting"],
+        "unbounded": False, "marks": ["unforgetting"],
     }  # fmt: skip
     assert (rows["mixed"]["seal"], rows["mixed"]["seal_reasons"]) == ("guarded", ["no user namespaces here"])
     assert (rows["old"]["seal"], rows["old"]["seal_reasons"], rows["old"]["replay"]) == ("guarded", [], None)

@@ -29,6 +29,9 @@ class Replay:
     correlation
         For unbounded or adaptive memory: the smallest rank correlation of scores behind other beginnings, after 500
         rows; None if memory is bounded or no recording was long enough.
+    unbounded
+        Whether memory is unbounded, adaptive, or declared to reach so far that crops bind nothing: the correlation
+        alone shows then that no row's place in its recording counts.
     median_ratio, tail_ratio
         If the detector scores its training rows by a rule of its own: the ratio of the medians and of the 99 %
         quantiles of those scores to fresh scores of the same rows; None otherwise.
@@ -39,11 +42,12 @@ class Replay:
     correlation: float | None = None
     median_ratio: float | None = None
     tail_ratio: float | None = None
+    unbounded: bool = False
 
     @property
     def forgets(self) -> bool:
-        """Whether the scores do not hang on how a recording began, as far as that was tried."""
-        return self.correlation is None or self.correlation >= MIN_CORRELATION
+        """Whether the scores were shown not to hang on how a recording began."""
+        return not self.unbounded if self.correlation is None else self.correlation >= MIN_CORRELATION
 
     @property
     def calibrated(self) -> bool:
@@ -77,6 +81,7 @@ class Replay:
             correlation=min(correlations, default=None),
             median_ratio=_most_extreme(replay.median_ratio for replay in audited),
             tail_ratio=_most_extreme(replay.tail_ratio for replay in audited),
+            unbounded=any(replay.unbounded for replay in audited),
         )
 
 

@@ -22,7 +22,9 @@ _INCOMPLETE = (
 )
 _UNFORGETTING = (
     f"{UNFORGETTING} does not forget, and has no place: scored again, 500 rows behind another beginning of a recording "
-    f"or in a part of it, rows have a rank correlation below {number(MIN_CORRELATION, 1)} with their first scores."
+    f"or in a part of it, rows have a rank correlation below {number(MIN_CORRELATION, 1)} with their first scores; or "
+    "no recording was long enough to try that. A detector that declares how many rows it remembers (traits.memory) is "
+    "compared row by row instead."
 )
 _UNCALIBRATED = (
     f"{UNCALIBRATED} calibrated on scores of another size: its own scores of the training rows and fresh scores of the "

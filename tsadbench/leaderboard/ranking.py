@@ -153,7 +153,7 @@ class Row:
 
     @property
     def forgets(self) -> bool:
-        """Whether its scores do not hang on how a recording began, as far as that was tried."""
+        """Whether its scores were shown not to hang on how a recording began, or were never tried."""
         return self.replay is None or self.replay.forgets
 
     @property

@@ -252,12 +252,19 @@ class Audit:
             everything = np.concatenate(self.scored.test)
             if self.traits.memory is not None and (ranks := _same_ranks(found, expected, everything)) < _SAME_RANKS:
                 correlation = ranks
-        if self.traits.adaptive or self._reaches_far(episode.test):
+        if unbounded := self.traits.adaptive or self._reaches_far(episode.test):
             ranked, behind = self._behind_other_beginnings(test, episode.train)
             correlation = min((one for one in (correlation, behind) if one is not None), default=None)
             rows += ranked
         median, tail = ratios or (None, None)
-        return Replay(copy=self.how, rows=rows, correlation=correlation, median_ratio=median, tail_ratio=tail)
+        return Replay(
+            copy=self.how,
+            rows=rows,
+            correlation=correlation,
+            median_ratio=median,
+            tail_ratio=tail,
+            unbounded=unbounded,
+        )
 
     def _reaches_far(self, recordings: Sequence[Recording]) -> bool:
         """Whether a score depends, as declared, on so many rows that most crops are whole beginnings of recordings."""
