@@ -364,6 +364,13 @@ def test_without_namespaces_landlock_and_the_filter_close_the_same(secret):
         other.communicate()
 
 
+def test_without_namespaces_a_daemon_ends_with_its_box():
+    name = f"alone-{os.getpid()}"
+    ((seal, _, log),) = in_a_process([("leaves_a_daemon", name)], before=without_namespaces())
+    assert (seal, log) == ("sealed", "got 'daemon'")
+    assert not [one for one in psutil.process_iter(["name"]) if one.info["name"] == name and is_alive(one)]
+
+
 def test_without_namespaces_rights_and_times_of_files_stay(secret):
     before = secret.stat()
     attempts = [(one, str(secret)) for one in ("changes_rights", "changes_times")]

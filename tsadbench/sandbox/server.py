@@ -17,12 +17,14 @@ import socket
 import time
 import warnings
 
+import psutil
+
 from tsadbench.sandbox import child
 from tsadbench.sandbox.closing import close_box, opened_box
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.walls import Walls
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
-from tsadbench.utils.linux.kernel import PR_SET_PDEATHSIG, prctl
+from tsadbench.utils.linux.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
 from tsadbench.utils.linux.namespaces import Keeper, Keepers, children_enter
 from tsadbench.utils.threads import limit_threads
 
@@ -47,6 +49,9 @@ class _Server:
         self._sealed = sealed
         self._keepers = keepers
         self._living: dict[int, Keeper | None] = {}
+        self._adopts = sealed and isinstance(keepers, str)
+        if self._adopts:
+            prctl(PR_SET_CHILD_SUBREAPER, 1)  # what outlives its box becomes a child of this process
 
     def serve(self) -> None:
         """Answer the parent until the socket closes, then end all boxes."""
@@ -62,6 +67,8 @@ class _Server:
                     send(self._control, self._fork(request[1], header) if request[1] else self._end(header["pid"]))
         for pid in self._living:
             kill_process_tree(pid)
+        self._living.clear()
+        self._end_orphans()
 
     def _fork(self, fds: list[int], header: Header) -> Header:
         server = os.getpid()
@@ -113,7 +120,21 @@ class _Server:
             time.sleep(0.002)
         if keeper is not None:
             keeper.end()
+        else:
+            self._end_orphans()
         return {"exit": os.waitstatus_to_exitcode(status)}
+
+    def _end_orphans(self) -> None:
+        """Kill all children of this process that are no boxes. Without namespaces, nobody can tell whose they were."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._adopts and time.monotonic() < deadline:
+            orphans = [one.pid for one in psutil.Process().children() if one.pid not in self._living]
+            if not orphans:
+                break
+            for pid in orphans:
+                kill_process_tree(pid)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
 
 def main(fd: int, keepers: Keepers | str) -> None:
