@@ -7,9 +7,10 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.helpers.broken_store import DATASET, RECORDING, SOUND, BrokenStore, broken_store, sound_store
+from tests.helpers.broken_store import DATASET, RECORDING, SOUND, BrokenStore, arrays, broken_store, sound_store
 from tests.helpers.trials import DISTANCE
 from tsadbench.execution.run_store import Store
 
@@ -86,6 +87,22 @@ def test_comparisons_and_figures_leave_out_what_is_broken(broken, tmp_path, tsad
     assert "can be read: run them again" in explained.err
     good = tsadbench("explain", broken.path, "max-z", "--recording", RECORDING)
     assert (good.code, "max-z" in good.out) == (1, True)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1.7e308])
+def test_scores_that_no_judge_lets_pass_are_broken(sound, tmp_path, tsadbench, value):
+    runs = tmp_path / "runs"
+    shutil.copytree(sound.path, runs)
+    trial = next(record.trial for record in sound.records() if record.label == "max-z")
+    arrays(lambda stored: {name: np.full_like(scores, value) for name, scores in stored.items()})(runs / trial)
+    for command in (
+        ["report", runs, "--out", tmp_path],
+        ["leaderboard", runs, "--calibration"],
+        ["plot", "threshold", runs, "--out", tmp_path / "a.svg", "-d", "max-z", "-d", "l2-z"],
+        ["compare", runs, "max-z", "l2-z", DISTANCE],
+    ):
+        found = tsadbench(*command)
+        assert (found.code, found.err.count(f"broken: trial {trial}")) == (1, 1), (command, found.err)
 
 
 def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):

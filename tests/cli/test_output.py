@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -39,6 +41,29 @@ def test_the_log_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_
     store.add(Outcome(kept, {}, log="epoch 1\n\x1b[31mred\x9b2J\r\n"))
     shown = tsadbench("runs", "show", tmp_path / "runs", kept.trial)
     assert shown.err.splitlines()[:2] == ["epoch 1", r"\x1b[31mred\x9b2J"]
+
+
+def test_the_record_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_path):
+    evil = "a\x1b[2J\u202e\x9bb \u00b0C"
+    store = Store.create(tmp_path / "runs")
+    kept = record("broken", status="error", reason="no")
+    kept = replace(kept, manifest={**kept.manifest, "started": evil})
+    store.add(Outcome(kept, {}))
+    shown = tsadbench("runs", "show", tmp_path / "runs", kept.trial)
+    assert json.loads(shown.out)["manifest"]["started"] == evil
+    listed = tsadbench("runs", "list", tmp_path / "runs")
+    assert r"a\x1b[2J\u202e\x9bb" in listed.out
+    for printed in (shown.out, listed.out):
+        assert all(line.isprintable() for line in printed.splitlines())
+
+
+def test_folders_in_a_store_forge_no_lines(tsadbench, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    (store.path / "a\n9 trials: 9 as recorded\u202e\x1b[2J").mkdir()
+    for command in ("verify", "judge"):
+        found = tsadbench(command, store.path)
+        assert found.code == 1
+        assert not any(line.startswith("9 trials") or not line.isprintable() for line in found.out.splitlines())
 
 
 def test_what_a_model_file_says_is_printed_so_too(capsys):

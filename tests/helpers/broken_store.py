@@ -134,6 +134,9 @@ RECORD_DAMAGES: dict[str, Callable[[Path], None]] = {
     "infinite metrics": metric("Infinity"),
     "endless metrics": metric("1e999"),
     "unknown status": edited(status="[red]fine"),
+    "vast counts": edited(rows_scored=10**400),
+    "counts below zero": edited(look_ahead=-1),
+    "no time at all": edited(score_seconds=1e-320),
     "no splits": edited(splits={}),
     "no thresholds": edited(thresholds=[]),
     "another schema": edited(schema=7),
@@ -141,6 +144,8 @@ RECORD_DAMAGES: dict[str, Callable[[Path], None]] = {
     "path as data set": edited(dataset="../../x"),
     "path as protocol": edited(protocol="../x"),
     "escapes in the label": edited(label="\x1b[2Jwiped"),
+    "half a label": edited(label="max-z["),
+    "half a protocol": edited(protocol="strict["),
     "no object": written(b"[]"),
 }
 

@@ -20,14 +20,15 @@ def judge(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = No
     from tsadbench.cli.output import in_words
     from tsadbench.execution.run_store import Store
     from tsadbench.results.judging import judge_store
+    from tsadbench.utils.text import one_line
 
     counts: Counter[str] = Counter()
     with progress_bar("Judging", time_left=True):
         for judged in judge_store(Store.open(runs), loader(dataset or [], data)):
             counts[judged.verdict] += 1
             if judged.verdict != "same":
-                reason = f": {judged.reason}" if judged.reason else ""
-                typer.echo(f"{judged.verdict}: {judged.trial}{in_words(judged.record)}{reason}")
+                reason = f": {one_line(judged.reason)}" if judged.reason else ""
+                typer.echo(f"{judged.verdict}: {one_line(judged.trial)}{in_words(judged.record)}{reason}")
     typer.echo(
         f"{sum(counts.values())} trials: {counts['same']} as recorded, {counts['changed']} changed, "
         f"{counts['cannot be judged']} cannot be judged"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from tsadbench.execution.store_index import Listed
 
 app = typer.Typer(help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
+
+# In JSON: line feeds are its layout there.
+_UNPRINTABLE = re.compile(r"[^ -~\n]+")
 
 _Trials: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[TRIAL]...", help="Beginnings of trials' names.")
@@ -62,10 +66,14 @@ def show(
     store = Store.open(runs)
     (one,) = _chosen(store, [trial], None, None, only_one=True)
     record = store.record(one.trial)
-    typer.echo(record.to_json(), nl=False)
+    typer.echo(_UNPRINTABLE.sub(_escaped, record.to_json()), nl=False)
     log = store.log(record.trial)
     if log:
         typer.echo(log, err=True)
+
+
+def _escaped(characters: re.Match[str]) -> str:
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in characters[0])
 
 
 @app.command()

@@ -14,9 +14,9 @@ from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
-from tsadbench.errors import BrokenTrialError
+from tsadbench.errors import BrokenTrialError, UsageError
 from tsadbench.utils.names import label_fault, name_fault
-from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ _FOUND_ANEW = {
     *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
     *("thresholds", "rows_scored", "status", "reason", "smoothing"),
 }
+# No clock of a program tells shorter times apart; more rows, years or MiB than the other nobody has.
+_SMALLEST, _LARGEST = 1e-12, 1e15
+_COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "rows_scored")
+_MEASURED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
 _FOUND_ANEW_IN_MANIFEST = {
     *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "carried_over_from"),
 }
@@ -230,10 +234,39 @@ def _faults(record: Record) -> Iterator[str]:
         yield from (f"{field}: {fault}" for text in texts if (fault := name_fault(text)))
     for field, texts in labels.items():
         yield from (f"{field}: {fault}" for text in texts if (fault := label_fault(text)))
+    for field, text in (("label", record.label), ("protocol", record.protocol)):
+        try:
+            parse_label(text)
+        except UsageError as error:
+            yield f"{field}: {error}"
+    yield from _impossible_numbers(record)
     if record.dataset.endswith(CARD_ENDING):
         yield "dataset: it is the path of a card"
     if record.status == "ok" and not (record.splits and record.thresholds):
         yield f"its status is ok, yet it has no {'thresholds' if record.splits else 'splits'}"
+
+
+def _impossible_numbers(record: Record) -> Iterator[str]:
+    """Yield which numbers nobody can have counted or measured; they would end a sum or a division."""
+    splits, thresholds = record.splits.values(), [entry.threshold for entry in record.thresholds]
+    counts: dict[str, Iterable[int | None]] = {
+        **{name: (getattr(record, name),) for name in _COUNTS},
+        "n_rows": [split.n_rows for split in splits],
+        "n_anomalous": [split.n_anomalous for split in splits],
+        "n": [threshold.n for threshold in thresholds],
+        "excesses": [threshold.excesses for threshold in thresholds],
+    }
+    for name, found in counts.items():
+        if any(count is not None and not 0 <= count <= _LARGEST for count in found):
+            yield f"{name}: expected a number from 0 to {_LARGEST:g}"
+    for name in _MEASURED:
+        value = getattr(record, name)
+        if value and not _SMALLEST <= value <= _LARGEST:
+            yield f"{name}: {value:g}, expected 0, or {_SMALLEST:g} to {_LARGEST:g}"
+    if any(not 0.0 <= split.coverage <= 1.0 for split in splits):
+        yield "coverage: expected a share from 0 to 1"
+    if any(value is not None and abs(value) > _LARGEST for split in splits for value in split.metrics.values()):
+        yield f"metrics: expected at most {_LARGEST:g}"
 
 
 def _shown(record: Record) -> Record:

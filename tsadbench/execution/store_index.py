@@ -22,6 +22,7 @@ from tsadbench.errors import BrokenTrialError
 from tsadbench.execution.record import Record
 from tsadbench.execution.stored_files import open_regular
 from tsadbench.utils.collector import collector_paused
+from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -58,7 +59,7 @@ class Listed(NamedTuple):
         """Return what lists show of a record."""
         fields = {name: getattr(record, name) for name in cls._fields if name != "started"}
         started = record.manifest.get("started")
-        return cls(started=None if started is None else str(started), **fields)
+        return cls(started=None if started is None else one_line(str(started)), **fields)
 
 
 # Inode, size, time of content and time of any change: no program can set the last.

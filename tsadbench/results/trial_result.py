@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -20,6 +20,9 @@ from tsadbench.execution.score_arrays import contribution_name, contribution_sha
 from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
+
+# The spread of larger ones is infinite: no threshold can be found, no histogram drawn.
+_LARGEST_SCORE = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +103,10 @@ class TrialResult:
             episodes = tuple(self.protocol.episodes(data.dataset))
         arrays = store.scores(record.trial, score_shapes(episodes))
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
+        if fault := next(_impossible(self.scored), None):
+            raise BrokenTrialError(f"trial {record.trial} ({record.label}): its status is ok, yet {fault}")
+        if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
+            raise BrokenTrialError(f"trial {record.trial} ({record.label}): its thresholds are not of its episodes")
         self._contributions = store.contributions(record.trial, contribution_shapes(episodes))
 
     @cached_property
@@ -179,6 +186,16 @@ def readable_result(
     except BrokenTrialError as error:
         store.pass_over(record.trial, error)
         return None
+
+
+def _impossible(scored: Sequence[Scored]) -> Iterator[str]:
+    """Yield what no judge would have let pass."""
+    for role in ("train", "test"):
+        values = np.concatenate([scores for one in scored for scores in getattr(one, role)])
+        if np.isnan(values).all():
+            yield f"none of its {role} scores is a number"
+        elif not np.nanmax(np.abs(values)) <= _LARGEST_SCORE:
+            yield f"some of its {role} scores are infinite, or beyond {_LARGEST_SCORE:g}"
 
 
 def protocol_of(record: Record) -> Protocol:

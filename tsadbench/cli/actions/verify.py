@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -15,6 +15,9 @@ from tsadbench.results.repetition import drawn, repeat
 from tsadbench.results.verification import verify
 from tsadbench.utils.text import one_line
 
+# Of one trial.
+_MOST_FAULTS = 20
+
 
 def print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> bool:
     """Print what checking every trial finds; return whether all are as recorded."""
@@ -24,8 +27,8 @@ def print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_co
         for checked in verify(store, load, trust_code=trust_code):
             counts[checked.verdict] += 1
             remarks.update(checked.remarks)
-            for fault in checked.faults:
-                typer.echo(f"{checked.verdict}: {checked.trial}{in_words(checked.record)}: {one_line(fault)}")
+            for fault in _first(checked.faults):
+                typer.echo(f"{checked.verdict}: {one_line(checked.trial)}{in_words(checked.record)}: {fault}")
     for remark, count in remarks.items():
         typer.echo(f"note: {one_line(remark)} ({count} trials)")
     total = sum(counts.values())
@@ -35,9 +38,16 @@ def print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_co
     )
     typer.echo(
         "verified: records against their checksums and identities, thresholds and metrics against scores and labels; "
-        f"not verifiable without running: that the detectors made these scores (tsadbench verify {store.path} --redo N)"
+        "not verifiable at all: seconds, memory and seal; not verifiable without running: that the detectors made "
+        f"these scores (tsadbench verify {store.path} --redo N)"
     )
     return counts["same"] == total
+
+
+def _first(faults: Sequence[str]) -> list[str]:
+    """Return the faults to print: scores that are others change every metric of every split."""
+    left = len(faults) - _MOST_FAULTS
+    return [one_line(fault) for fault in faults[:_MOST_FAULTS]] + ([f"and {left} more"] if left > 0 else [])
 
 
 def print_redone(
@@ -63,8 +73,8 @@ def print_redone(
             size = "" if not one.difference else f", largest difference {one.difference:.2g} of their range"
             if one.verdict in ("to the bit", "within tolerance"):
                 typer.echo(f"repeats {one.verdict}{size}: {about}")
-            for fault in one.faults:
-                typer.echo(f"{one.verdict}: {about}: {one_line(fault)}")
+            for fault in _first(one.faults):
+                typer.echo(f"{one.verdict}: {about}: {fault}")
             for remark in one.remarks if one.verdict != "to the bit" else ():
                 typer.echo(f"  possible cause: {one_line(remark)}")
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
