@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from pathlib import Path
 
 import pytest
 
 import tsadbench
+from tests.helpers import tunable
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
@@ -72,7 +74,7 @@ def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench
 
 
 def test_files_are_named_from_the_root_for_a_configurations_paths_are_relative_to_it(tmp_path, monkeypatch):
-    (tmp_path / "own.py").write_text("from tests.helpers.tunable import Guess\nclass Own(Guess): pass\n")
+    (tmp_path / "own.py").write_text(Path(tunable.__file__).read_text().replace("Guess", "Own"))
     (tmp_path / "prior.json").write_text('[{"source": "a", "target": "b"}]')
     monkeypatch.chdir(tmp_path)
     point = Point(0, "complete", {"guess": 0.1}, 0.4, {})
