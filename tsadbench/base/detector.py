@@ -1,8 +1,8 @@
 """The detector's contract: learn from recordings, give every row of a recording a score, nothing else.
 
-Planning constructs the detector and calls `check`; the box constructs it again in its own process and calls `fit`
-with the training recordings, then `training_scores`, then, one recording at a time, `score` (and `contributions`).
-Thresholds are the protocol's business, so there is no ``predict``.
+Planning constructs the detector in a box without data and calls `check`; another box constructs it again and calls
+`fit` with the training recordings, then `training_scores`, then, one recording at a time, `score` (and
+`contributions`). Thresholds are the protocol's business, so there is no ``predict``.
 """
 
 from __future__ import annotations
