@@ -75,7 +75,7 @@ def reached(what: str) -> str:
 def is_harness(pid: int) -> bool:
     """Say whether a process is the harness or one of its servers and boxes: nobody else is to be harmed."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return (pid > 1 and any(one.startswith(b"tsadbench.sandbox") for one in words)) or b"tsadbench" in words[1:4]
+    return pid > 1 and (any(b"tsadbench.sandbox" in one for one in words) or b"tsadbench" in words[1:4])
 
 
 def siblings() -> list[int]:

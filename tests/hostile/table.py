@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEADER = ("hostile detector", "what it tries", "sealed", "guarded")
 _VICTIM = "detectors/victim.py:Victim[number=1]"
 # They end or halt whatever runs beside them.
-_ALONE = ("EndsTheHarness", "StopsTheServer", "EndsOtherBoxes", "PatchesTheHarness", "LeavesHooks")
+_ALONE = ("EndsTheHarness", "StopsTheServer", "EndsOtherBoxes")
 _LIMITS = ("--jobs", "2", "--memory", "1500", "--timeout", "10")
 _LOOT = re.compile(r"^LOOT (.+)$", re.M)
 
@@ -135,9 +135,9 @@ def _end_below(plant: Plant) -> None:
 
 
 def _groups() -> list[list[Attack]]:
-    together = [attack for attack in attacks() if attack.name not in _ALONE]
-    groups = [list(group) for _, group in groupby(together, key=lambda attack: attack.file)]
-    return [*groups, *([attack] for attack in attacks() if attack.name in _ALONE)]
+    alone = [attack for attack in attacks() if attack.name in _ALONE or REFUSED in attack.ends]
+    together = [attack for attack in attacks() if attack not in alone]
+    return [*(list(group) for _, group in groupby(together, key=lambda attack: attack.file)), *([one] for one in alone)]
 
 
 def main() -> None:
