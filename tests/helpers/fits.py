@@ -10,12 +10,12 @@ from tsadbench.sandbox import Box
 class NotingBox(Box):
     """Notes every fit of a detector that has a parameter ``diary`` in the file of that name.
 
-    Put it in the place of `tsadbench.execution.trial.Box`.
+    Put it in the place of `tsadbench.execution.trial.Box` or `tsadbench.tuning.objective.Box`.
     """
 
     def __init__(self, construction, **settings) -> None:
         super().__init__(construction, **settings)
-        self.diary = construction.arguments.get("diary")
+        self.diary = construction.given.get("diary")
 
     def fit(self, recordings):
         if self.diary:

@@ -14,6 +14,12 @@ def is_alive(process: psutil.Process | int) -> bool:
         return False
 
 
+def boxes(of: int | None = None) -> list[psutil.Process]:
+    """Return the boxes below a process: they watch for their end in a thread, as no other child of the server does."""
+    this = psutil.Process(of).pid
+    return [process for process in children(of) if process.ppid() != this and process.num_threads() > 1]
+
+
 def children(of: int | None = None, holding: str = "") -> list[psutil.Process]:
     """Return the processes below one (this one), at any depth, that run and whose command line holds a text."""
     found = []

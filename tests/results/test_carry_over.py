@@ -39,7 +39,7 @@ def made(tmp_path_factory):
     """A store, and the lines of its records as today's code writes them."""
     store = Store.create(tmp_path_factory.mktemp("made") / "runs")
     plan = make_plan(
-        ["tests.helpers.tiny:Distance", "tests.helpers.tiny:Noisy", "tests.helpers.tiny:Largest"],
+        ["tests.helpers.tiny:Distance", "tests.helpers.tiny:Noisy", "max-z"],
         dataset="pumploop",
         floors=False,
         seeds=2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -14,7 +13,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
-from tests.helpers.processes import children
+from tests.helpers.fits import NotingBox, fits
+from tests.helpers.processes import boxes
 from tests.tuning.conftest import Listens
 from tsadbench import UsageError
 from tsadbench.tuning.storage import open_storage
@@ -84,26 +84,29 @@ def test_what_does_not_keeps_it(task, what):
 def test_what_is_set_is_not_searched(task):
     found = task("Guess[memory=3]")
     assert set(found.space) == {"guess", "sign"}
-    assert found.at({"guess": 0.9}).arguments == {"memory": 3, "guess": 0.9, "seed": 0}
+    assert found.at({"guess": 0.9}).given == {"memory": "3", "guess": 0.9, "seed": 0}
 
 
-def test_a_point_is_measured_once(task, storage, tmp_path):
-    folder = tmp_path / "fits"
-    folder.mkdir()
-    found = run_study(task(f"Counts[folder={folder}]", trials=6, objective="heldout"), storage, Listens())
+def test_a_point_is_measured_once(task, storage, tmp_path, monkeypatch):
+    monkeypatch.setattr("tsadbench.tuning.objective.Box", NotingBox)
+    diary = tmp_path / "diary"
+    found = run_study(task(f"Counts[diary={diary}]", trials=6, objective="heldout"), storage, Listens())
     assert len(found.points) == 6
     assert {point.parameters["guess"] for point in found.points} == {0.5, -0.5}
-    assert len(list(folder.iterdir())) == 2 * 2  # points by folds
+    assert fits(diary) == 2 * 2  # points by folds
     assert len({point.value for point in found.points if point.parameters["guess"] == 0.5}) == 1
 
 
-def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, storage, tmp_path):
-    file = tmp_path / "begun"
-    tuned = task(f"Waits[file={file}]", trials=3, jobs=2)
+def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, storage, tmp_path, monkeypatch):
+    monkeypatch.setattr("tsadbench.tuning.objective.Box", NotingBox)
+    diary = tmp_path / "diary"
+    seen = []
+    tuned = task(f"Waits[diary={diary}]", trials=3, jobs=2)
 
     def interrupt():
-        while not file.exists():
+        while not diary.exists():
             time.sleep(0.05)
+        seen.extend(boxes())
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
@@ -112,7 +115,8 @@ def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, st
     study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
     assert 1 <= len(study.trials) <= 2
     assert all(trial.state is TrialState.FAIL and "status" not in trial.user_attrs for trial in study.trials)
-    assert not [process for process in children() if process.ppid() != os.getpid()], "a box is left"
+    assert seen, "no box had been open"
+    assert not boxes(), "a box is left"
 
 
 def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):

@@ -167,9 +167,7 @@ class Record:
         content = json.loads(self.to_json())
         manifest = {name: value for name, value in content["manifest"].items() if name not in _FOUND_ANEW_IN_MANIFEST}
         made = {name: value for name, value in content.items() if name not in _FOUND_ANEW} | {"manifest": manifest}
-        # Fields that records did not have yet are empty in those.
-        known = {name: value for name, value in made.items() if value not in (None, "", [], {})}
-        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:24]
+        return hashlib.sha256(json.dumps(_known(made), sort_keys=True).encode()).hexdigest()[:24]
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
@@ -281,6 +279,14 @@ def _shown(record: Record) -> Record:
         note=printable(record.note),
         seal_reason=printable(record.seal_reason),
     )
+
+
+def _known(value: JsonValue) -> JsonValue:
+    """Return a value without fields that are empty or False, at any depth: records from before a field was added."""
+    if not isinstance(value, dict):
+        return value
+    known = {name: _known(item) for name, item in value.items()}
+    return {name: item for name, item in known.items() if item not in (None, "", [], {}) and item is not False}
 
 
 @cache

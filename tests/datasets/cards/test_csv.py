@@ -101,7 +101,7 @@ class TestFilesThatCannotBeRead:
     def test_folder(self, path: Path) -> None:
         path.mkdir()
         path.with_name("card.toml").write_text(CARD + PUMP)
-        with pytest.raises(DataError, match=r"files 'pump\.csv': there is no such file"):
+        with pytest.raises(DataError, match=r"files 'pump\.csv': is a folder; expected a file"):
             load_card(path.with_name("card.toml"))
 
     @pytest.mark.parametrize("content", ["", "\n\n"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -276,18 +277,12 @@ def test_a_package_that_only_one_class_needs_is_named(monkeypatch):
 
 @pytest.mark.parametrize("arguments", [["info", "pyod:KNN"], ["list", "--family", "pyod"]], ids=lambda one: one[0])
 def test_without_the_library_one_line_names_the_command(arguments, tmp_path):
-    """In a process whose import path finds no PyOD."""
-    code = f"""
-import sys
-from pathlib import Path
-from importlib.machinery import PathFinder
-find = PathFinder.find_spec
-PathFinder.find_spec = classmethod(lambda cls, name, *rest: None if name == "pyod" else find(name, *rest))
-from tsadbench.cli import main
-sys.argv = ["tsadbench", *{arguments!r}]
-main()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    """In processes, the boxes' among them, that can import no PyOD."""
+    (tmp_path / "pyod").mkdir()
+    (tmp_path / "pyod" / "__init__.py").write_text("raise ModuleNotFoundError('No module named pyod', name='pyod')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "tsadbench", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         "tsadbench: the family 'pyod' needs packages that are not installed: run  pip install 'tsadbench[pyod]'"
