@@ -104,6 +104,15 @@ class TestVerify:
             (lambda record: record["splits"]["leak"].update(n_rows=1), "n_rows on leak: recorded 1, found"),
             (lambda record: record["splits"].pop("valve1"), "split valve1: not recorded"),
             (lambda record: record["thresholds"][0]["threshold"].update(value=9.0), "threshold of all: recorded 9.0"),
+            (lambda record: record["thresholds"][0]["threshold"].update(t=None), "threshold of all, t: recorded None"),
+            (
+                lambda record: record["thresholds"][0]["threshold"].update(status="clamped"),
+                "threshold of all, status: recorded clamped",
+            ),
+            (
+                lambda record: record["thresholds"][0]["threshold"].update(gamma=9.0),
+                "threshold of all, gamma: recorded 9.0",
+            ),
             (lambda record: record["manifest"].update(data_hash="0" * 64), "the data here are not those"),
             (lambda record: record["manifest"].update(labels_hash="0" * 64), "the labels here are not those"),
             (lambda record: record.update(status="timeout"), "its status is timeout, yet it has metrics"),

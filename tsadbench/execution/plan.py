@@ -491,8 +491,7 @@ def _contender(
 def _refuse_false_floors(contenders: Iterable[Contender]) -> None:
     """Refuse what calls itself a floor and is not registered: it would be compared with no floor, nor be marked."""
     for contender in contenders:
-        source = contender.construction.source
-        if contender.floor and not (is_registered(source.target) or source.imported):
+        if contender.floor and not (is_registered(contender.construction.source.target) or contender.imported):
             raise UsageError(
                 f"{contender.name}: only a detector that an installed package registers may be a floor; leave "
                 "traits.floor and traits.fixed_threshold out, or register it (entry points tsadbench.floors)"
