@@ -17,17 +17,31 @@ from markdown_it.token import Token
 
 from tests.helpers.hostile import TEXTS
 from tests.helpers.records import record
+from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import Cell, to_junit
 from tsadbench.leaderboard.regression import to_markdown as regression_markdown
 from tsadbench.utils.markdown import plain, plain_table
+from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import csv_text, printable
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 # Of our own markup.
 OURS = {"<u>", "</u>"}
-LABELS = [f"d{number} {printable(text)}" for number, text in enumerate(TEXTS)] + [printable(text) for text in TEXTS]
+
+
+def label(text: str) -> str:
+    """Return a text as a label that can be read: with brackets for parameters alone, or none."""
+    shown = printable(text)
+    try:
+        parse_label(shown)
+    except UsageError:
+        return shown.replace("[", "(")
+    return shown
+
+
+LABELS = [label(f"d{number} {text}") for number, text in enumerate(TEXTS)] + [label(text) for text in TEXTS]
 
 
 def read(one: Record, **texts: object) -> Record:

@@ -14,7 +14,7 @@ import pytest
 import tsadbench as package
 from tests.helpers.plans import make_plan
 from tests.helpers.trials import make_plant
-from tsadbench import Dataset, Detector, Labels, Recording, UsageError
+from tsadbench import Dataset, Detector, Labels, Recording, Traits, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
@@ -26,6 +26,8 @@ HERE = "tests.analysis.significance.test_rank"
 
 class Sensor(Detector):
     """One of the sensors is the score."""
+
+    traits = Traits(memory=0)
 
     def __init__(self, *, column: int = 0) -> None:
         self.column = column
