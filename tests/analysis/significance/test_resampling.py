@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
-from tsadbench import Dataset, Detector, Labels, Recording
+from tsadbench import Dataset, Detector, Labels, Recording, Traits
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
@@ -26,15 +26,20 @@ class Silent(Detector):
         self.first = first
         self.last = last
 
+    def declared_traits(self):
+        return Traits(memory=self.first, look_ahead=self.last)
+
     def _fit(self, recordings):
-        self.lengths_ = {recording.n_rows for recording in recordings}
+        pass
 
     def _score(self, recording):
-        scores = np.round(recording.values[:, 0], 1)
-        if recording.n_rows not in self.lengths_:
-            scores[: self.first] = np.nan
-            scores[len(scores) - self.last :] = np.nan
+        (scores,) = self._training_scores([recording])
+        scores[: self.first] = np.nan
+        scores[len(scores) - self.last :] = np.nan
         return scores
+
+    def _training_scores(self, recordings):
+        return [np.round(recording.values[:, 0], 1) for recording in recordings]
 
 
 def plant() -> LabelledDataset:
