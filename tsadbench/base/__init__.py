@@ -4,7 +4,7 @@ Errors and `progress` come from `tsadbench` itself. Everything here is imported 
 of imports; the command line keeps this package out of ``--help`` and ``list``.
 """
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels, Loader
+from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior
@@ -38,6 +38,7 @@ __all__ = [
     "STILL_FALLING",
     "AdaptedDetector",
     "BoolArray",
+    "Cause",
     "Choice",
     "DataOptions",
     "Dataset",

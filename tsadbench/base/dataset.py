@@ -47,8 +47,10 @@ class Dataset:
     sessions, entities
         The stretch of operation and the machine that each recording belongs to, training recordings included: id to
         name. Empty if undeclared (`tsadbench.base.sessions.sessions_of` infers sessions then). Statistics take the
-        session as the independent unit; detectors see neither, and neither is part of `content_hash`: no score depends
-        on them.
+        session as the independent unit; protocols may fit one model an entity; detectors see neither, and neither is
+        part of `content_hash`.
+    version
+        Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class Dataset:
     layout: FileFormat = field(default_factory=FileFormat)
     sessions: Mapping[str, str] = field(default_factory=dict)
     entities: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
 
     def __post_init__(self) -> None:
         if not self.train or not self.test:
@@ -109,6 +112,23 @@ class Dataset:
         return digest.hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Which sensors an event of a test recording began with or shows in, as far as the data's authors know.
+
+    Parameters
+    ----------
+    start, stop
+        Its rows, ``start`` to ``stop - 1``.
+    sensors
+        The sensors that are to blame, in no order.
+    """
+
+    start: int
+    stop: int
+    sensors: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
     """The truth about the test recordings: which rows are anomalous.
@@ -119,10 +139,14 @@ class Labels:
         For each test recording's id, in the data set's order: [n_rows], True where anomalous.
     splits
         Named groups of test recordings, by id: the groups that are judged.
+    causes
+        For some test recordings' ids, the events whose sensors are known. No metric depends on them, so they are not
+        part of `content_hash`.
     """
 
     rows: Mapping[str, BoolArray]
     splits: Mapping[str, tuple[str, ...]]
+    causes: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
     _hash: str = field(default="", init=False, repr=False)  # slots leave cached_property no room
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from tsadbench.base.dataset import Dataset, Labels
@@ -139,12 +139,16 @@ class SplitJudgement:
         Number of evaluated rows, and of the anomalous ones among them.
     coverage
         Share of the evaluated rows that the detector scored.
+    entities
+        The same metrics of each entity, by its name, if one model was fitted for each: ``metrics`` are then their means
+        over the entities for which they are defined. Empty if one model scored all rows.
     """
 
     metrics: Mapping[str, float | None]
     n_rows: int
     n_anomalous: int
     coverage: float
+    entities: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

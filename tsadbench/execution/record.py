@@ -33,7 +33,7 @@ _FOUND_ANEW = {
 }
 # No clock of a program tells shorter times apart; more rows, years or MiB than the other nobody has.
 _SMALLEST, _LARGEST = 1e-12, 1e15
-_COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "rows_scored")
+_COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "dataset_version", "rows_scored")
 _MEASURED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
 _FOUND_ANEW_IN_MANIFEST = {
     *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "carried_over_from"),
@@ -97,6 +97,11 @@ class Record:
         guarded it ("guarded"), and why the latter. Records from before boxes were sealed are "guarded".
     replay
         What scoring again in other circumstances found; None if the trial is not ok, and in older records.
+    dataset_version
+        Version of the data set; records from before versions were kept are of the first.
+    stands_for
+        The label that the user asked for, if planning replaced it by ``label``: a detector that takes the data set's
+        prior runs on its correlations where there is none. Empty if they are the same.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -138,6 +143,8 @@ class Record:
     seal: Seal = "guarded"
     seal_reason: str = ""
     replay: Replay | None = None
+    dataset_version: int = 1
+    stands_for: str = ""
 
     @property
     def rules(self) -> str:
@@ -156,10 +163,14 @@ class Record:
         unknown |= set() if self.training else {"training"}
         unknown |= {"smoothing"} if self.smoothing == 1 else set()
         unknown |= {"protocol_version"} if self.protocol_version == 1 else set()
+        unknown |= {"dataset_version"} if self.dataset_version == 1 else set()
+        unknown |= set() if self.stands_for else {"stands_for"}
         unknown |= {"seal", "seal_reason"} if (self.seal, self.seal_reason) == ("guarded", "") else set()
         unknown |= {"replay"} if self.replay is None else set()
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
-        return _adapter().dump_json(self, indent=indent, exclude=unknown).decode() + ("" if indent is None else "\n")
+        one_model = {name: {"entities"} for name, split in self.splits.items() if not split.entities}
+        left_out: dict[str, bool | dict[str, set[str]]] = {**dict.fromkeys(unknown, True), "splits": one_model}
+        return _adapter().dump_json(self, indent=indent, exclude=left_out).decode() + ("" if indent is None else "\n")
 
     @property
     def checksum(self) -> str:
@@ -221,10 +232,11 @@ def _faults(record: Record) -> Iterator[str]:
     }
     labels: dict[str, Iterable[str]] = {
         "detector": (record.detector,),
-        "label": (record.label,),
+        "label": (record.label, *([record.stands_for] if record.stands_for else [])),
         "protocol": (record.protocol,),
         "splits": record.splits,
         "metrics": {name for split in record.splits.values() for name in split.metrics},
+        "entities": {name for split in record.splits.values() for name in split.entities},
         "thresholds": (entry.episode for entry in record.thresholds),
         "training": (entry.episode for entry in record.training),
     }
@@ -263,7 +275,8 @@ def _impossible_numbers(record: Record) -> Iterator[str]:
             yield f"{name}: {value:g}, expected 0, or {_SMALLEST:g} to {_LARGEST:g}"
     if any(not 0.0 <= split.coverage <= 1.0 for split in splits):
         yield "coverage: expected a share from 0 to 1"
-    if any(value is not None and abs(value) > _LARGEST for split in splits for value in split.metrics.values()):
+    values = [value for split in splits for one in (split.metrics, *split.entities.values()) for value in one.values()]
+    if any(value is not None and abs(value) > _LARGEST for value in values):
         yield f"metrics: expected at most {_LARGEST:g}"
 
 

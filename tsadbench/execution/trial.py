@@ -320,5 +320,7 @@ def _record(
         replay=combined(progress.replays) if failure is None else None,
         seal=seal,
         seal_reason=seal_reason,
+        dataset_version=plan.data.dataset.version,
+        stands_for=contender.stands_for,
     )
     return replace(record, manifest={**manifest, CHECKSUM: record.checksum})
