@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
+from tsadbench.base import Edge, Prior
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import floor_labels
 
@@ -143,6 +146,33 @@ def test_splits_are_chosen_in_order(small_data):
 def test_whatever_is_wrong_ends_in_planning(small_data, arguments, message):
     with pytest.raises(UsageError, match=message):
         make_plan(**{"detectors": ["distance"], "dataset": small_data, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("asked", "label", "stands_for"),
+    [
+        ("dprgm", "dprgm[graph=correlation]", "dprgm"),
+        ("dprgm[node_weights=off]", "dprgm[graph=correlation,node_weights=off]", "dprgm[node_weights=off]"),
+        ("untrained", "untrained[graph=correlation]", "untrained"),
+        ("dprgm[graph=none]", "dprgm[graph=none]", ""),
+    ],
+)
+def test_without_a_prior_the_graph_is_that_of_correlations_and_the_label_says_so(small_data, asked, label, stands_for):
+    plan = make_plan([asked], dataset=small_data, floors=False, seeds=1)
+    (trial,) = plan.trials
+    assert (trial.contender.label, trial.contender.stands_for) == (label, stands_for)
+    assert plan.named == {label}
+    # With a prior, the detector is the one that was asked for.
+    sensors = small_data.dataset.sensors
+    prior = Prior(edges=(Edge(sensors[0], sensors[1]),))
+    whole = small_data._replace(dataset=replace(small_data.dataset, prior=prior))
+    (trial,) = make_plan([asked], dataset=whole, floors=False, seeds=1).trials
+    assert (trial.contender.label, trial.contender.stands_for) == (asked, "")
+
+
+def test_a_graph_that_needs_a_prior_is_refused_if_correlations_cannot_take_its_place(small_data):
+    with pytest.raises(UsageError, match="expected a Prior for graph 'random'"):
+        make_plan(["dprgm[graph=random]"], dataset=small_data)
 
 
 def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_data, tmp_path, monkeypatch):

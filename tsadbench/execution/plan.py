@@ -454,8 +454,8 @@ def _contender(
     elsewhere: bool,
 ) -> Contender:
     prior = dataset.prior if description.traits.needs_prior else None
-    asked = construction
-    construction = _without_prior(construction, description, dataset, interview)
+    asked, construction = construction, _without_prior(construction, description, dataset, interview)
+    replaced = construction is not asked
     configured = configure(
         construction, description, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere, interview=interview
     )
@@ -492,7 +492,7 @@ def _contender(
         traits,
         fit_label=str(Label(name, fitted)),
         imported=construction.source.runs_here,
-        stands_for="" if construction is asked else str(Label(name, {k: v for k, v in changed.items() if k != _GRAPH})),
+        stands_for=str(Label(name, {key: text for key, text in changed.items() if key != _GRAPH})) if replaced else "",
     )
 
 
