@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,12 +21,10 @@ from tsadbench.datasets.reading.cells import (
 )
 from tsadbench.datasets.reading.csv import CsvFile
 from tsadbench.datasets.reading.missing import CarryForward
-from tsadbench.datasets.reading.parquet import ParquetFile
+from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.issues import SHOWN, Issue
-
-Table: TypeAlias = CsvFile | ParquetFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

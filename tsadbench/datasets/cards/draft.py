@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.contents import Table
 from tsadbench.datasets.cards.files import File, as_counted
 from tsadbench.datasets.cards.schema import NAME, canonical
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.datasets.reading.csv import CsvFile, open_csv
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
+from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError, first_lines, names_in
 from tsadbench.datasets.reading.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError

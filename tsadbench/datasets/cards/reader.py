@@ -13,12 +13,13 @@ from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.contents import Contents, Table, read_contents
+from tsadbench.datasets.cards.contents import Contents, read_contents
 from tsadbench.datasets.cards.files import File, find_file, find_files
 from tsadbench.datasets.cards.schema import Card, Columns, Part, Single, read_card
 from tsadbench.datasets.reading.csv import encoding_issue, open_csv
 from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, matching, no_header
 from tsadbench.datasets.reading.parquet import open_parquet
+from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError, first_lines
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
