@@ -42,6 +42,13 @@ class FileFormat:
         The longest run of missing values of a sensor that may be filled, in rows; None for any.
     missing
         Texts that mean a missing value, in addition to the empty cell, NaN, NA, NULL and the like.
+    long
+        The columns with a sensor's name and with its value, if each row of the file holds one value of one sensor.
+    resample_every, resample_by
+        Seconds from row to row of the regular grid that rows are laid on, None for none; what becomes of the values
+        between two rows of it.
+    states
+        Names or patterns of sensors whose cells may hold texts, each with the numbers that stand for the texts.
     """
 
     separator: str = ","
@@ -56,6 +63,10 @@ class FileFormat:
     fill: Literal["error", "forward-fill"] = "error"
     fill_at_most: int | None = None
     missing: tuple[str, ...] = ()
+    long: tuple[str, str] | None = None
+    resample_every: float | None = None
+    resample_by: Literal["median", "mean", "last"] = "median"
+    states: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise a UsageError if no file can be written so: whoever reads one by it may have it from a stranger."""
@@ -69,6 +80,9 @@ class FileFormat:
             ("period", self.period is None or 0.0 < self.period < math.inf, "seconds above 0"),
             ("fill_at_most", self.fill_at_most is None or self.fill_at_most >= 1, "a number of rows from 1"),
             ("time_formats", bool(self.time_formats), "at least one"),
+            ("resample_every", self.resample_every is None or 0.0 < self.resample_every < math.inf, "seconds above 0"),
+            ("long", self.long is None or self.resample_every is not None, "resample_every beside it"),
+            ("states", all(math.isfinite(code) for _, codes in self.states for _, code in codes), "finite numbers"),
         ):
             if not holds:
                 raise UsageError(f"{key}: expected {expected}, found {getattr(self, key)!r}")

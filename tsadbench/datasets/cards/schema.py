@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,6 +17,10 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 _Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
 _Value: TypeAlias = bool | int | float | str
+_Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})", re.ASCII)
 
 
 class _Table(BaseModel):
@@ -111,6 +116,10 @@ class Columns(_Table):
         Name of the column that marks anomalous rows.
     anomalous, normal
         The values it has in anomalous and in normal rows.
+    constant
+        What becomes of sensors that are constant over all training rows: "keep" them, or "leave out".
+    optional
+        Names or patterns of sensors that some files may lack: those that every file has are kept.
     """
 
     sensors: _Texts = ["*"]
@@ -121,6 +130,8 @@ class Columns(_Table):
     label: str
     anomalous: Annotated[list[_Value], Field(min_length=1)] = [1]
     normal: Annotated[list[_Value], Field(min_length=1)] = [0]
+    constant: Literal["keep", "leave out"] = "keep"
+    optional: list[str] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> Columns:
@@ -166,6 +177,54 @@ class Missing(_Table):
     values: list[str] = []
 
 
+class Long(_Table):
+    """The columns of files whose rows each hold one value of one sensor: a sample, or a change of the value.
+
+    Parameters
+    ----------
+    time
+        Name of the column with the times, or of several whose texts make up a time.
+    name
+        Name of the column with the sensor's name.
+    value
+        Name of the column with its value.
+    """
+
+    time: str | _Texts
+    name: str
+    value: str
+
+
+class Resample(_Table):
+    """The regular grid that the rows of a file are laid on. It begins at the file's first time.
+
+    Parameters
+    ----------
+    every
+        From row to row: a number with one of the units ms, s, min, h and d, as in "10s".
+    by
+        What stands for the values from one row of the grid up to the next: their "median", their "mean", or the "last"
+        of them, which holds until there is another. A row is anomalous if any of those that it stands for is.
+    """
+
+    every: str
+    by: Literal["median", "mean", "last"] = "median"
+
+    @field_validator("every")
+    @classmethod
+    def _lasts(cls, every: str) -> str:
+        if _seconds(every) == 0.0:
+            raise ValueError(
+                f"expected a number above 0 and a unit ({', '.join(_UNITS)}), as in '10s', found {every!r}"
+            )
+        return every
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from row to row."""
+        return _seconds(self.every)
+
+
 class Card(_Table):
     """What a folder's files hold.
 
@@ -183,6 +242,10 @@ class Card(_Table):
         Files that hold both, instead of the two.
     columns, missing
         What the columns are; what to do about missing values.
+    long, resample
+        The columns of files in long format; the regular grid that rows are laid on.
+    states
+        By name or pattern of sensors: the numbers that stand for texts in their cells.
     splits
         Named groups of test recordings: patterns of their ids. ``overall`` always holds all.
     sessions, entities
@@ -202,6 +265,9 @@ class Card(_Table):
     single: Single | None = None
     columns: Columns
     missing: Missing = Missing()
+    long: Long | None = None
+    resample: Resample | None = None
+    states: dict[str, Annotated[dict[str, _Number], Field(min_length=1)]] = {}
     splits: dict[str, _Texts] = {}
     sessions: dict[str, _Texts] = {}
     entities: dict[str, _Texts] = {}
@@ -219,6 +285,23 @@ class Card(_Table):
             raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
         return self
 
+    @model_validator(mode="after")
+    def _regular(self) -> Card:
+        if self.long is not None and self.resample is None:
+            raise ValueError('[long] needs [resample], for instance every = "1s" and by = "last": rows become regular')
+        if self.long is not None and (self.columns.time is not None or self.columns.period is not None):
+            raise ValueError("[long] names the column with the times: take columns.time and columns.period out")
+        if self.resample is not None and not self.times and self.columns.period is None:
+            raise ValueError("[resample] needs times: give columns.time or columns.period")
+        return self
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns whose texts make up a row's time."""
+        if self.long is None:
+            return self.columns.times
+        return (self.long.time,) if isinstance(self.long.time, str) else tuple(self.long.time)
+
     def file_format(self, part: WrittenAs | None = None) -> FileFormat:
         """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults.
 
@@ -230,13 +313,17 @@ class Card(_Table):
         part = part or self.test or self.single or self.files
         own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
         return FileFormat(
-            time=self.columns.times,
+            time=self.times,
             time_formats=self.columns.time_formats,
             period=self.columns.period,
             unused=(self.columns.label, *self.columns.ignore),
             fill=self.missing.policy,
             fill_at_most=self.missing.at_most,
             missing=tuple(self.missing.values),
+            long=None if self.long is None else (self.long.name, self.long.value),
+            resample_every=None if self.resample is None else self.resample.seconds,
+            resample_by="median" if self.resample is None else self.resample.by,
+            states=tuple((pattern, tuple(codes.items())) for pattern, codes in self.states.items()),
             **self.files.model_dump(exclude_none=True) | own,
         )
 
@@ -244,6 +331,12 @@ class Card(_Table):
 def read_card(path: Path) -> tuple[Card | None, str, list[Issue]]:
     """Return the card in a file, None if it cannot be used at all; the file's text; and what is wrong with it."""
     return read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")
+
+
+def _seconds(duration: str) -> float:
+    """Return the seconds of a duration; 0 for a text that is none."""
+    found = _DURATION.fullmatch(duration.strip())
+    return 0.0 if found is None else float(found[1]) * _UNITS[found[2]]
 
 
 def canonical(value: object) -> str:
