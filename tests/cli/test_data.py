@@ -115,7 +115,7 @@ class TestPath:
 def test_unknown_data_set(command: str) -> None:
     result = call(command, "swat")
     assert isinstance(result.exception, UsageError)
-    assert "these are: ['skab', 'tep']" in str(result.exception)
+    assert "these are: ['asd', 'causrca', 'cranfield', 'gecco2018', 'skab', 'smd', 'tep']" in str(result.exception)
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -14,7 +14,8 @@ from tsadbench.errors import DataError, DataNotFoundError
 
 WAYS_OUT = (
     "give --data DIR, set TSADBENCH_DATA=DIR (a folder that holds skab/), "
-    "or run  tsadbench data fetch skab  on a machine with network"
+    "or run  tsadbench data fetch skab  on a machine with network (0.0 MB, GPL-3.0, published at "
+    "http://127.0.0.1:1/nowhere)"
 )
 
 
@@ -55,7 +56,7 @@ class TestOrder:
         self, source: Source, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TSADBENCH_DATA", "")
-        assert location.find(source.name, None) == folders["cache"]
+        assert location.find(source, None) == folders["cache"]
 
     def test_then_a_download_into_the_cache(self, source: Source, cache: Path, published: Path, server: Server) -> None:
         assert location.find_or_download(source, None) == cache
@@ -67,9 +68,9 @@ class TestOrder:
         self, source: Source, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert location.find(source.name, Path("~/option")) == folders["option"]
+        assert location.find(source, Path("~/option")) == folders["option"]
         monkeypatch.setenv("TSADBENCH_DATA", "~/variable")
-        assert location.find(source.name, None) == folders["variable"]
+        assert location.find(source, None) == folders["variable"]
 
 
 class TestNamedFolderWithoutTheDataSet:
@@ -84,7 +85,7 @@ class TestNamedFolderWithoutTheDataSet:
         server: Server,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
-        search: Callable[[object, Path | None], Path],
+        search: Callable[[Source, Path | None], Path],
         named: str,
     ) -> None:
         empty = tmp_path / "empty"
@@ -92,26 +93,27 @@ class TestNamedFolderWithoutTheDataSet:
         how = "--data" if named == "option" else "TSADBENCH_DATA"
         monkeypatch.setenv("TSADBENCH_DATA", str(folders["variable"].parent if named == "option" else empty))
         with pytest.raises(DataNotFoundError) as caught:
-            search(source if search is location.find_or_download else source.name, empty if named == "option" else None)
+            search(source, empty if named == "option" else None)
         assert str(caught.value) == (
             f"{how} {empty}: expected a folder that holds skab/, found none; "
-            f"name another one, or run  tsadbench data fetch skab --data {empty}"
+            f"name another one, or run  tsadbench data fetch skab --data {empty}  "
+            "(0.0 MB, GPL-3.0, published at http://127.0.0.1:1/nowhere)"
         )
         assert server.fetched == []
 
     def test_that_does_not_exist(self, source: Source, tmp_path: Path) -> None:
         with pytest.raises(DataNotFoundError, match="expected a folder that holds skab/, found none"):
-            location.find(source.name, tmp_path / "nowhere")
+            location.find(source, tmp_path / "nowhere")
 
     def test_the_folder_of_the_data_set_itself(self, source: Source, published: Path) -> None:
         with pytest.raises(DataNotFoundError, match="it seems to be that folder itself: name its parent"):
-            location.find(source.name, published)
+            location.find(source, published)
 
 
 class TestNowhere:
     def test_find_never_downloads(self, source: Source, cache: Path, server: Server) -> None:
         with pytest.raises(DataNotFoundError) as caught:
-            location.find(source.name, None)
+            location.find(source, None)
         assert str(caught.value) == f"skab: not found in the cache {cache}; {WAYS_OUT}"
         assert server.fetched == []
         assert not cache.exists()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.loopback import FILES
 from tsadbench.datasets.source import Source, listed
+from tsadbench.datasets.source import published as published_names
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
 
@@ -24,6 +26,63 @@ def test_addresses_are_pinned_to_one_commit(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
+# Of each data set: how many files, and where one of them lies at its source. A repository's folders need not be ours.
+RAW = "https://raw.githubusercontent.com"
+INTERFUSION = f"{RAW}/zhhlee/InterFusion/8c85d511c1f070669ba8c5cf097b8fa4a202d15b"
+CRANFIELD = f"{RAW}/tabbycat01/s2s-fdd/8d03333c6bddf7d6f63956d42214e8214574cf5e/CVACaseStudy"
+CAUSRCA = f"{RAW}/causalgraph/causRCA/7135767669374d5948f3da7e0a408ad2862afd47"
+ADDRESSES = [
+    ("asd", 49, "omi-1_train.pkl", f"{INTERFUSION}/data/processed/omi-1_train.pkl"),
+    ("asd", 49, "interpretation_label/omi-1.txt", f"{INTERFUSION}/data/interpretation_label/omi-1.txt"),
+    ("asd", 49, "LICENSE", f"{INTERFUSION}/LICENSE"),
+    ("smd", 33, "machine-3-4_test_label.pkl", f"{INTERFUSION}/data/processed/machine-3-4_test_label.pkl"),
+    ("smd", 33, "LICENSE", f"{INTERFUSION}/LICENSE"),
+    ("cranfield", 7, "FaultyCase6.mat", f"{CRANFIELD}/CVACaseStudy/FaultyCase6.mat"),
+    ("cranfield", 7, "license.txt", f"{CRANFIELD}/license.txt"),
+    ("causrca", 393, "real_op/dataset_real_op_72825.csv", f"{CAUSRCA}/data/real_op/dataset_real_op_72825.csv"),
+    ("causrca", 393, "LICENSE.md", f"{CAUSRCA}/LICENSE.md"),
+    (
+        "gecco2018",
+        2,
+        "geccoIC2018Test.rda",
+        f"{RAW}/cran/EventDetectR/309146433401ea25a21369dbce04b19a3cccea9b/data/geccoIC2018Test.rda",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "n_files", "file", "address"), ADDRESSES)
+def test_a_files_path_at_the_source_need_not_be_its_path_here(
+    monkeypatch: pytest.MonkeyPatch, name: str, n_files: int, file: str, address: str
+) -> None:
+    monkeypatch.delenv(f"TSADBENCH_{name.upper()}_URL", raising=False)
+    source = Source.load(name)
+    assert (source.address(file), len(source.sha256)) == (address, n_files)
+
+
+def test_a_mirror_is_a_copy_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSADBENCH_GECCO2018_URL", "http://mirror/gecco2018")
+    monkeypatch.setenv("TSADBENCH_ASD_URL", "http://mirror/asd/")
+    assert Source.load("gecco2018").address("geccoIC2018Train.rda") == "http://mirror/gecco2018/geccoIC2018Train.rda"
+    assert Source.load("asd").address("omi-1_train.pkl") == "http://mirror/asd/omi-1_train.pkl"
+
+
+@pytest.mark.skipif("TSADBENCH_DATA" not in os.environ, reason="needs the data sets' files (TSADBENCH_DATA)")
+@pytest.mark.parametrize("name", published_names())
+def test_sources_agree_with_the_files_that_are_here(name: str) -> None:
+    folder = Path(os.environ["TSADBENCH_DATA"], name)
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    source = Source.load(name)
+    assert source.notes(folder, allow_changed=False) == ()
+    assert sum((folder / file).stat().st_size for file in source.sha256) == source.n_bytes
+
+
+def test_where_the_files_come_from_in_words() -> None:
+    assert Source.load("asd").origin == (
+        "12.1 MB, MIT, published at https://github.com/zhhlee/InterFusion/tree/8c85d511c1f070669ba8c5cf097b8fa4a202d15b"
+    )
+
+
 @pytest.mark.parametrize("mirror", ["http://mirror/skab", "http://mirror/skab/"])
 def test_a_mirror_takes_the_place_of_the_address(monkeypatch: pytest.MonkeyPatch, mirror: str) -> None:
     monkeypatch.setenv("TSADBENCH_SKAB_URL", mirror)
@@ -32,7 +91,9 @@ def test_a_mirror_takes_the_place_of_the_address(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["swat", "", "../skab"])
 def test_unknown_name(name: str) -> None:
-    with pytest.raises(UsageError, match=r"expected one whose files are published, these are: \['skab', 'tep'\]"):
+    with pytest.raises(
+        UsageError, match=r"expected one whose files are published, these are: \['asd', 'causrca', .*, 'tep'\]"
+    ):
         Source.load(name)
 
 
@@ -64,7 +125,8 @@ def test_missing_files_are_named_with_the_way_out(published: Path) -> None:
         source.require(published)
     assert str(caught.value) == (
         f"skab: 7 of 35 files are missing in {published}: valve1/0.csv, valve1/1.csv, valve1/2.csv, valve1/3.csv, "
-        f"valve1/4.csv and 2 more; run  tsadbench data fetch skab --data {published.parent}"
+        f"valve1/4.csv and 2 more; run  tsadbench data fetch skab --data {published.parent}  "
+        "(0.0 MB, GPL-3.0, published at http://127.0.0.1:1/nowhere)"
     )
 
 

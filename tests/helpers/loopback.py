@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,11 +36,25 @@ def write_skab(above: Path) -> Path:
     return above / "skab"
 
 
-def write_catalogue(catalogue: Path, folder: Path, url: str = "http://127.0.0.1:1/nowhere") -> None:
-    """Write the source file of a data set `skab` that holds the folder's files."""
-    sha256 = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in FILES}
+def write_catalogue(
+    catalogue: Path,
+    folder: Path,
+    url: str = "http://127.0.0.1:1/nowhere",
+    *,
+    files: Iterable[str] = FILES,
+    paths: Mapping[str, str] | None = None,
+) -> None:
+    """Write the source file of a data set called as the folder, which holds its files; `paths` as in `Source`."""
+    content = {file: (folder / file).read_bytes() for file in files}
+    source = {
+        "url": url,
+        "licence": "GPL-3.0",
+        "n_bytes": sum(map(len, content.values())),
+        "paths": paths or {},
+        "sha256": {file: hashlib.sha256(one).hexdigest() for file, one in content.items()},
+    }
     catalogue.mkdir(exist_ok=True)
-    (catalogue / "skab.source.json").write_text(json.dumps({"url": url, "sha256": sha256}), encoding="utf-8")
+    (catalogue / f"{folder.name}.source.json").write_text(json.dumps(source), encoding="utf-8")
 
 
 @dataclass

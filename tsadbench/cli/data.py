@@ -47,7 +47,7 @@ def verify(name: _Name = "skab", data: DataOption = None) -> None:
     from tsadbench.datasets.source import Source
 
     source = Source.load(name)
-    folder = find(source.name, data)
+    folder = find(source, data)
     states = {file: source.state(folder, file) for file in source.sha256}
     wrong = {file: state for file, state in states.items() if state != "as published"}
     for file, state in wrong.items():
@@ -64,7 +64,7 @@ def path(name: _Name = "skab", data: DataOption = None) -> None:
     from tsadbench.datasets.location import find
     from tsadbench.datasets.source import Source
 
-    typer.echo(find(Source.load(name).name, data))
+    typer.echo(find(Source.load(name), data))
 
 
 @app.command()

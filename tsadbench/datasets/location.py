@@ -28,12 +28,14 @@ def place(name: str, directory: Path | None) -> Path:
     return (pooch.os_cache("tsadbench") if named is None else named[1]) / name
 
 
-def find(name: str, directory: Path | None) -> Path:
+def find(source: Source, directory: Path | None) -> Path:
     """Return the folder that holds a data set's files; never download.
 
     Parameters
     ----------
-    name, directory
+    source
+        The data set's source.
+    directory
         As for `place`.
 
     Raises
@@ -41,17 +43,17 @@ def find(name: str, directory: Path | None) -> Path:
     DataNotFoundError
         If there is no such folder. If the user has named a folder that lacks the data set, the search ends there.
     """
-    folder = place(name, directory)
+    folder = place(source.name, directory)
     if folder.is_dir():
         return folder
     named = _named(directory)
     if named is None:
-        raise _not_found(name, f"not found in the cache {folder}")
+        raise _not_found(source, f"not found in the cache {folder}")
     option, above = named
-    hint = "; it seems to be that folder itself: name its parent" if above.name == name else ""
+    hint = "; it seems to be that folder itself: name its parent" if above.name == source.name else ""
     raise DataNotFoundError(
-        f"{option} {above}: expected a folder that holds {name}/, found none{hint}; "
-        f"name another one, or run  tsadbench data fetch {name} --data {above}"
+        f"{option} {above}: expected a folder that holds {source.name}/, found none{hint}; "
+        f"name another one, or run  tsadbench data fetch {source.name} --data {above}  ({source.origin})"
     )
 
 
@@ -72,7 +74,7 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
         it is raised within seconds.
     """
     if _named(directory) is not None:
-        folder = find(source.name, directory)
+        folder = find(source, directory)
         source.require(folder)
         return folder
     folder = place(source.name, None)
@@ -82,7 +84,7 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
             download(source, folder)
         except DataError as error:
             reason = f"not in the cache {folder} and cannot be downloaded ({error})"
-            raise _not_found(source.name, reason) from error
+            raise _not_found(source, reason) from error
     return folder
 
 
@@ -118,8 +120,8 @@ def _named(directory: Path | None) -> tuple[str, Path] | None:
     return (VARIABLE, Path(variable).expanduser()) if variable else None
 
 
-def _not_found(name: str, reason: str) -> DataNotFoundError:
+def _not_found(source: Source, reason: str) -> DataNotFoundError:
     return DataNotFoundError(
-        f"{name}: {reason}; give --data DIR, set {VARIABLE}=DIR (a folder that holds {name}/), "
-        f"or run  tsadbench data fetch {name}  on a machine with network"
+        f"{source.name}: {reason}; give --data DIR, set {VARIABLE}=DIR (a folder that holds {source.name}/), "
+        f"or run  tsadbench data fetch {source.name}  on a machine with network ({source.origin})"
     )

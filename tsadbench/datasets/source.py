@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -16,6 +17,8 @@ from tsadbench.errors import DataError, DataNotFoundError, UsageError
 CATALOGUE = Path(__file__).parent
 _SUFFIX = ".source.json"
 _SHOWN = 5
+# The address of a file's content, and that of a page which shows it.
+_RAW = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/")
 
 FileState: TypeAlias = Literal["as published", "missing", "differs"]
 
@@ -29,14 +32,24 @@ class Source:
     name
         The data set's name, and that of the folder with its files.
     url
-        The address of the folder; the environment variable `url_variable` overrides it.
+        The address of the folder at the source.
+    licence
+        The licence of the files.
+    n_bytes
+        The size of all files together.
     sha256
         The checksum of each file, by its path in the folder.
+    paths
+        Where files lie at the source, if not at the same path: the beginning of a path in the folder, and what replaces
+        it there. The longest beginning that fits counts; the empty one fits every path.
     """
 
     name: str
     url: str
+    licence: str
+    n_bytes: int
     sha256: Mapping[str, str]
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str) -> Source:
@@ -51,17 +64,26 @@ class Source:
         if name not in names:
             raise UsageError(f"data set {name!r}: expected one whose files are published, these are: {names}")
         content = json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
-        return cls(name=name, url=content["url"], sha256=content["sha256"])
+        return cls(name=name, **content)
 
     @property
     def url_variable(self) -> str:
-        """The environment variable that names a mirror, for instance TSADBENCH_SKAB_URL."""
+        """The environment variable that names a mirror: a copy of the data set's folder, say TSADBENCH_SKAB_URL."""
         return f"TSADBENCH_{self.name.upper()}_URL"
 
     def address(self, file: str) -> str:
-        """Return the address of a file."""
-        base = os.environ.get(self.url_variable) or self.url
-        return f"{base.rstrip('/')}/{file}"
+        """Return the address of a file: at the mirror if there is one, otherwise at the source."""
+        mirror = os.environ.get(self.url_variable)
+        if mirror:
+            return f"{mirror.rstrip('/')}/{file}"
+        beginning = max((one for one in self.paths if file.startswith(one)), key=len, default="")
+        return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
+
+    @property
+    def origin(self) -> str:
+        """Where the files are published, how large they are and under which licence, for people."""
+        page = _RAW.sub(r"https://github.com/\1/tree/", self.url)
+        return f"{megabytes(self.n_bytes)} MB, {self.licence}, published at {page}"
 
     def missing(self, folder: Path) -> list[str]:
         """Return the files that the folder lacks."""
@@ -73,7 +95,7 @@ class Source:
         if missing:
             raise DataNotFoundError(
                 f"{self.name}: {len(missing)} of {len(self.sha256)} files are missing in {folder}: {listed(missing)}; "
-                f"run  tsadbench data fetch {self.name} --data {folder.parent}"
+                f"run  tsadbench data fetch {self.name} --data {folder.parent}  ({self.origin})"
             )
 
     def notes(self, folder: Path, *, allow_changed: bool) -> tuple[str, ...]:
@@ -118,6 +140,17 @@ class Source:
 def published() -> list[str]:
     """Return the names of the data sets whose files are published."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
+
+
+def megabytes(n_bytes: int) -> str:
+    """Return a size in megabytes, which are millions of bytes.
+
+    Examples
+    --------
+    >>> megabytes(12_141_006), megabytes(924_488)
+    ('12.1', '0.9')
+    """
+    return f"{n_bytes / 1e6:.1f}"
 
 
 def listed(files: Sequence[str]) -> str:

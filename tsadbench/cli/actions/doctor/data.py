@@ -51,7 +51,7 @@ def _dataset(entry: Entry, directory: Path | None) -> Finding:
 def _published(source: Source, directory: Path | None) -> Finding:
     folder = place(source.name, directory)
     if not folder.is_dir():
-        find(source.name, directory)  # raises, and says where it looked and how to get the files
+        find(source, directory)  # raises, and says where it looked and how to get the files
     missing = source.missing(folder)
     n_files = len(source.sha256)
     if not missing:
