@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tsadbench.execution.plan import make_plan
+from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -31,8 +31,9 @@ def run(
     require_seal: bool = False,
     against: str | None = None,
     cluster: str | None = None,
+    suite: str | None = None,
 ) -> Leaderboard:
-    """Run detectors on a data set under a protocol and rank them, the floors beside them.
+    """Run detectors on a data set, or all of a suite, under a protocol and rank them, the floors beside them.
 
     `RunRequest` (`tsadbench.execution.request`) documents the settings that are not explained here.
 
@@ -50,6 +51,8 @@ def run(
         ``memory`` of a `RunRequest`.
     against
         As in a `RunRequest`; it is used instead of ``protocol``.
+    suite
+        Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def run(
     """
     request = RunRequest(
         detectors=[detectors] if isinstance(detectors, str) or not isinstance(detectors, Sequence) else list(detectors),
-        datasets=[dataset],
+        **({"datasets": [dataset]} if suite is None else {"suite": suite}),
         protocols=[against or protocol],
         against=against,
         splits=list(splits),
@@ -99,8 +102,14 @@ def run(
         data=None if data is None else Path(data),
         settings=list(settings),
     )
-    plan = make_plan(request)
+    plans = make_plans(request)
     store = None if out is None else Store.create(Path(out))
-    stored = () if against is None else stored_beside(plan)
-    records = run_plan(plan, store, jobs=request.jobs, cluster=request.cluster)
-    return Leaderboard.from_records(records, plan.splits, stored=stored)
+    stored = [() if against is None else stored_beside(plan) for plan in plans]
+    return Leaderboard.joined(
+        [
+            Leaderboard.from_records(
+                run_plan(plan, store, jobs=request.jobs, cluster=request.cluster), plan.splits, stored=beside
+            )
+            for plan, beside in zip(plans, stored, strict=True)
+        ]
+    )

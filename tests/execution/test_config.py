@@ -83,6 +83,7 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
     assert request.model_dump() == {
         "detectors": ["distance[power=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
         "datasets": ["pumploop", str(here / "card.toml")],
+        "suite": None,
         "protocols": ["strict", "published"],
         "against": None,
         "splits": ["overall"],

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
 from tsadbench.registry import Entry, Kind, entries
 from tsadbench.utils.parameters import nearest
@@ -24,7 +25,7 @@ def list_all(
         str | None, typer.Option(help="Only detectors of this family, or of this other library; imports them.")
     ] = None,
 ) -> None:
-    """List detectors, families of them, protocols and data sets; without imports, unless options need them."""
+    """List detectors, families of them, protocols, data sets and suites; imports nothing, unless options need it."""
     origins = {kind: _origins(kind) for kind in _KINDS}
     if family is not None:
         from tsadbench.cli.actions.catalogue import list_family, list_members
@@ -45,6 +46,9 @@ def list_all(
         for name, origin in origins[kind]:
             text = f"{loaded[kind, name]:<28} " if load else ""
             typer.echo(f"  {name:<{width}} {text}{origin}")
+    typer.echo("suites:")
+    for name, suite in SUITES.items():
+        typer.echo(f"  {name:<{width}} version {suite.version}: {', '.join(suite.datasets)}")
 
 
 def info(

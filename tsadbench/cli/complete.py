@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from tsadbench.datasets.loading import CARD_ENDING
+from tsadbench.datasets.suites import SUITES
 from tsadbench.registry import Kind, entries
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
@@ -25,6 +26,11 @@ def detectors(incomplete: str) -> _Offers:
 def datasets(incomplete: str) -> _Offers:
     """Return the registered data sets that complete a word; none for a path, which the shell itself completes."""
     return _registered("datasets", incomplete)
+
+
+def suites(incomplete: str) -> _Offers:
+    """Return the suites that complete a word, each with its data sets."""
+    return [(name, ", ".join(suite.datasets)) for name, suite in SUITES.items() if name.startswith(incomplete)]
 
 
 def protocols(incomplete: str) -> _Offers:

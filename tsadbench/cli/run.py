@@ -55,6 +55,13 @@ def run(
             autocompletion=complete.datasets,
         ),
     ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            help="All data sets of this suite, instead of --dataset: plants, servers or all.",
+            autocompletion=complete.suites,
+        ),
+    ] = None,
     protocol: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,6 +140,7 @@ def run(
     options = {
         "detectors": detector,
         "datasets": dataset,
+        "suite": suite,
         "protocols": protocol,
         "against": against,
         "splits": split,

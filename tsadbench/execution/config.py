@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.request import RunRequest, RunSettings
 from tsadbench.registry import floors, load_protocol, locate
@@ -94,11 +95,19 @@ class _Reader:
         """Return the values of the file's keys that no option overrides, settings of detectors and protocols aside."""
         readers = {"detectors": self._detector, "datasets": self._dataset, "protocols": self._protocol}
         values: dict[str, Any] = {}
+        # Which data sets are run: two keys, and an option overrides both.
+        chosen = {"datasets", "suite"} & file.model_fields_set
+        overridden = options.keys() | (chosen if options.keys() & {"datasets", "suite"} else set())
+        if len(chosen - overridden) > 1:
+            self._note(("suite",), "a suite says which data sets are run: expected either suite or datasets")
         # In the order of the fields, so that issues are listed in that order.
         for key in RunSettings.model_fields:
-            if key not in file.model_fields_set or key in options:
+            if key not in file.model_fields_set or key in overridden:
                 continue
             value = getattr(file, key)
+            if key == "suite":
+                with self._noting((key,)):
+                    suite_named(value)
             if isinstance(value, Path):
                 value = Path(self._from_here(str(value)))
             elif key in readers:

@@ -17,7 +17,8 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import load_dataset, require_distinct_names
-from tsadbench.errors import DataError, PluginError, UsageError
+from tsadbench.datasets.suites import suite_named
+from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.registry import floors, is_registered, load_protocol, locate
@@ -130,6 +131,8 @@ class Plan:
         Where results are kept, if anywhere: a detector must not see earlier ones.
     config_hash, tuning
         SHA-256 of the configuration file, if any, and how ``tsadbench tune`` came to its settings; records keep both.
+    suite
+        Name and version of the suite that the data set is run as a part of, if any; records keep it.
     """
 
     data: LabelledDataset
@@ -147,6 +150,7 @@ class Plan:
     store: Path | None = None
     config_hash: str | None = None
     tuning: Mapping[str, JsonValue] = field(default_factory=dict)
+    suite: str = ""
 
     @cached_property
     def episodes_hash(self) -> str:
@@ -206,7 +210,7 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
     UsageError
         If a name, a parameter or a split does not exist, a value is out of range, or two data sets have one name.
     DataError
-        If a data set cannot be found or read.
+        If data sets cannot be found, all of which are named, or one cannot be read.
     PluginError, MissingExtraError
         If a detector, a protocol or a loader cannot be imported.
     """
@@ -266,6 +270,7 @@ def _plans(
                     source=(dataset, request.data_options) if dataset in request.datasets else None,
                     config_hash=request.config_hash,
                     tuning=to_jsonable_python(request.tuned),
+                    suite="" if request.suite is None else str(suite_named(request.suite)),
                 )
             )
     return tuple(plans)
@@ -412,7 +417,17 @@ def _protocol_names(request: RunRequest) -> tuple[str, ...]:
 def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
     """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
-    loaded = [(name, load_dataset(name)(request.data_options)) for name in named]
+    loaded, missing = [], []
+    for name, load in [(name, load_dataset(name)) for name in named]:
+        try:
+            loaded.append((name, load(request.data_options)))
+        except DataNotFoundError as error:
+            missing.append(error)
+    if len(missing) == 1:
+        raise missing[0]
+    if missing:
+        lines = (f"\n  {error}" for error in missing)
+        raise DataNotFoundError(f"the files of {len(missing)} data sets are missing:{''.join(lines)}")
     loaded += [(data.dataset.name, data) for data in request.datasets if not isinstance(data, str)]
     for _, data in loaded:
         check_labels(data)

@@ -192,9 +192,13 @@ def manifest(
     }
 
 
+# What records keep of the run that made them, none of it part of their identity.
+ASKED_BY = ("config_hash", "tuning", "suite")
+
+
 def asked_by(plan: Plan) -> dict[str, JsonValue]:
-    """Return the hash of the configuration that a plan comes from and how its settings were tuned, if there are any."""
-    entries: dict[str, JsonValue] = {"config_hash": plan.config_hash, "tuning": dict(plan.tuning)}
+    """Return the suite and the hash of the configuration that a plan comes from, and how its settings were tuned."""
+    entries = dict(zip(ASKED_BY, (plan.config_hash, dict(plan.tuning), plan.suite), strict=True))
     return {key: value for key, value in entries.items() if value}
 
 

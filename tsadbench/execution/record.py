@@ -36,7 +36,7 @@ _SMALLEST, _LARGEST = 1e-12, 1e15
 _COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "dataset_version", "rows_scored")
 _MEASURED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
 _FOUND_ANEW_IN_MANIFEST = {
-    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "carried_over_from"),
+    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "suite", "carried_over_from"),
 }
 
 

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
+from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError
 from tsadbench.sandbox import Construction
 from tsadbench.utils.toml import TABLE, dotted, fault_text
@@ -61,6 +62,8 @@ class RunSettings(BaseModel):
         or detectors.
     datasets
         Names, paths of cards, or the data themselves.
+    suite
+        Name of a suite, to be used instead of ``datasets``: these are then its data sets.
     protocols
         Names.
     against
@@ -102,6 +105,7 @@ class RunSettings(BaseModel):
 
     detectors: Annotated[list[_Detector], _Several] = []
     datasets: _Datasets = ["skab"]
+    suite: str | None = None
     protocols: _Protocols = [DEFAULT_PROTOCOL]
     against: str | None = None
     splits: _Texts = []
@@ -144,7 +148,8 @@ class RunRequest(RunSettings):
     Raises
     ------
     UsageError
-        If a setting is of a wrong type or out of range; the message names it.
+        If a setting is of a wrong type or out of range; the message names it. If there is no such suite, or data sets
+        are given beside it.
     """
 
     # No detector: the floors alone, which Python callers may ask for.
@@ -155,6 +160,10 @@ class RunRequest(RunSettings):
     if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
 
         def __init__(self, **settings: Any) -> None:
+            if isinstance(settings.get("suite"), str):
+                if settings.get("datasets"):
+                    raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
+                settings["datasets"] = suite_named(settings["suite"]).datasets
             try:
                 super().__init__(**settings)
             except ValidationError as error:

@@ -14,7 +14,7 @@ from tsadbench.errors import BrokenTrialError, StoreError, UsageError
 from tsadbench.execution.dask_backend import run_on_cluster
 from tsadbench.execution.observer import Observer, Silent
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.provenance import Identity, asked_by, identity
+from tsadbench.execution.provenance import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
@@ -201,7 +201,7 @@ class _Held:
         fixed_threshold = trial.contender.traits.fixed_threshold
         judged = judged_again(renamed, self._store, plan.protocol, plan.episodes, plan.data.labels, fixed_threshold)
         if record.trial != names.trial:
-            manifest = {key: value for key, value in judged.manifest.items() if key not in ("config_hash", "tuning")}
+            manifest = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
             judged = replace(judged, trial=names.trial, manifest={**manifest, **asked_by(plan)})
         self._store.replace_record(judged, record.trial)
         return judged

@@ -1,0 +1,44 @@
+"""Suites: data sets that are run and ranked together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tsadbench.errors import UsageError
+from tsadbench.utils.parameters import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Data sets that are run by one name, and ranked over all of them.
+
+    Parameters
+    ----------
+    name
+        As the command line knows it.
+    version
+        Raised when a data set joins or leaves: ranks over two versions are not compared.
+    datasets
+        Names of registered data sets, in the order of tables.
+    """
+
+    name: str
+    version: int
+    datasets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+_PLANTS = Suite("plants", 1, ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca"))
+_SERVERS = Suite("servers", 1, ("asd", "smd"))
+_ALL = Suite("all", 1, (*_PLANTS.datasets, *_SERVERS.datasets))
+SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_PLANTS, _SERVERS, _ALL)}
+
+
+def suite_named(name: str) -> Suite:
+    """Return the suite of this name; a UsageError if there is none."""
+    if name not in SUITES:
+        raise UsageError(f"there is no suite {name!r}{nearest(name, SUITES)}")
+    return SUITES[name]
