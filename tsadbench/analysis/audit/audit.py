@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from tsadbench.analysis.audit.facts import (
     RecordingFacts,
@@ -16,12 +15,11 @@ from tsadbench.analysis.audit.facts import (
     recordings_sharing_rows,
     shifts,
 )
+from tsadbench.analysis.audit.findings import Finding, Grade
 from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, predictors
 from tsadbench.analysis.label_changes import LabelChange, label_changes
 from tsadbench.analysis.label_noise import LabelNoise, of_scores
 from tsadbench.base.dataset import LabelledDataset
-
-Grade: TypeAlias = Literal["good", "note", "fault"]
 
 SCHEMA = 1
 # An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.
@@ -30,25 +28,6 @@ _WEAK, _STRONG = 0.55, 0.75
 _FEW_ANOMALIES, _MANY_ANOMALIES = 0.01, 0.4
 # Distances from the training mean, in standard deviations.
 _SHIFTED, _FAR = 3.0, 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One verdict.
-
-    Parameters
-    ----------
-    about
-        A stable name, for scripts.
-    grade
-        "good"; "note": to be known; "fault": it makes tables over the data set worth less.
-    sentence
-        The result, with its number.
-    """
-
-    about: str
-    grade: Grade
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +109,13 @@ def _about_anomalies(recordings: tuple[RecordingFacts, ...]) -> Finding:
     f1 = 2 * share / (1 + share)
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous: flagging every row has F1 {f1:.3f}."
     if share == 0:
-        return Finding("anomalies", "note", "No test row is anomalous: no ranking metric is defined.")
+        return Finding("anomalies", "note", "No test row is anomalous: no ranking metric is defined.", "no anomaly")
     if share > _MANY_ANOMALIES:
-        return Finding("anomalies", "fault", f"{sentence} Faults are no exception here.")
+        brief = f"{share:.1%} of the test rows are anomalous"
+        return Finding("anomalies", "fault", f"{sentence} Faults are no exception here.", brief)
     if share < _FEW_ANOMALIES:
-        return Finding("anomalies", "note", f"{sentence} A few rows decide every figure.")
+        brief = f"{share:.2%} of the test rows are anomalous"
+        return Finding("anomalies", "note", f"{sentence} A few rows decide every figure.", brief)
     return Finding("anomalies", "good", sentence)
 
 
@@ -143,6 +124,8 @@ def _about_predictors(predictors: tuple[Predictor, ...]) -> Iterator[Finding]:
         "position": "A row's place in its recording, data unseen",
         "time": "The time since its recording began, data unseen",
     }
+    # Of the one-liners, summaries name the strongest alone.
+    strongest = max((one.auroc or 0.0 for one in predictors if one.name not in meaning), default=0.0)
     for predictor in predictors:
         name, auroc = predictor.name, predictor.auroc
         if auroc is None:
@@ -155,19 +138,26 @@ def _about_predictors(predictors: tuple[Predictor, ...]) -> Iterator[Finding]:
         limit = _WEAK if blind else _STRONG
         verdict = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
         grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
-        yield Finding(name, grade, f"{subject} {verdict}: AUROC {auroc:.3f}.")
+        brief = f"{name} alone has AUROC {auroc:.3f}" if strength > limit and (blind or auroc == strongest) else ""
+        yield Finding(name, grade, f"{subject} {verdict}: AUROC {auroc:.3f}.", brief)
 
 
 def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
-    for roles, what in (
-        ("train and test", "training rows stand in test recordings too: a detector is tested on what it has learned"),
-        ("test and test", "rows stand in two test recordings: they count twice"),
+    for roles, what, brief in (
+        (
+            "train and test",
+            "training rows stand in test recordings too: a detector is tested on what it has learned",
+            "training rows stand in the test too",
+        ),
+        ("test and test", "rows stand in two test recordings: they count twice", "test rows count twice"),
     ):
         pairs = [pair for pair in shared if pair.roles == roles]
         n_rows = sum(pair.n_rows for pair in pairs)
         about = "shared-" + roles.replace(" and ", "-")
         if n_rows:
-            yield Finding(about, "fault", f"{n_rows:,} {what} (pairs of recordings: {len(pairs)}).")
+            yield Finding(
+                about, "fault", f"{n_rows:,} {what} (pairs of recordings: {len(pairs)}).", f"{n_rows:,} {brief}"
+            )
         else:
             yield Finding(about, "good", f"No row stands in both, {roles}.")
     contradicting = sum(pair.n_contradicting or 0 for pair in shared)
@@ -175,7 +165,7 @@ def _about_shared(shared: tuple[SharedRows, ...]) -> Iterator[Finding]:
         sentence = (
             f"{contradicting:,} of the rows that test recordings share are anomalous in one and normal in the other."
         )
-        yield Finding("contradicting-labels", "fault", sentence)
+        yield Finding("contradicting-labels", "fault", sentence, f"{contradicting:,} test rows have two labels")
     else:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
@@ -192,7 +182,8 @@ def _about_shift(shifts: tuple[Shift, ...]) -> Finding:
         f"{worst.split}: median {worst.test_median:.4g} against {worst.train_median:.4g} in training, "
         f"{distance:.0f} standard deviations off."
     )
-    return Finding("shift", "fault" if distance > _FAR else "note", sentence)
+    brief = f"normal test rows lie up to {distance:.0f} standard deviations off the training rows"
+    return Finding("shift", "fault" if distance > _FAR else "note", sentence, brief)
 
 
 def _about_gaps(recordings: tuple[RecordingFacts, ...]) -> Finding:
@@ -200,21 +191,23 @@ def _about_gaps(recordings: tuple[RecordingFacts, ...]) -> Finding:
     if not gaps:
         return Finding("gaps", "good", "Time runs without gaps, or there is none.")
     longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for seconds, recording, row in gaps[:6])
-    return Finding("gaps", "note", f"{len(gaps)} gaps in time; the longest: {longest}.")
+    return Finding("gaps", "note", f"{len(gaps)} gaps in time; the longest: {longest}.", f"{len(gaps)} gaps in time")
 
 
 def _about_duplicates(recordings: tuple[RecordingFacts, ...]) -> Finding:
     count = sum(facts.duplicates for facts in recordings)
     if not count:
         return Finding("duplicates", "good", "No row repeats the one before it.")
-    return Finding("duplicates", "note", f"{count:,} rows repeat the row before them in every sensor.")
+    brief = f"{count:,} rows repeat the row before"
+    return Finding("duplicates", "note", f"{count:,} rows repeat the row before them in every sensor.", brief)
 
 
 def _about_constant(recordings: tuple[RecordingFacts, ...], n_sensors: int) -> Finding:
     still = [f"{sensor} in {facts.id}" for facts in recordings for sensor in facts.constant]
     if not still:
         return Finding("constant", "good", f"Each of the {n_sensors} sensors moves in every recording.")
-    return Finding("constant", "note", f"{len(still)} sensors never move in a recording: {', '.join(still[:5])}.")
+    sentence = f"{len(still)} sensors never move in a recording: {', '.join(still[:5])}."
+    return Finding("constant", "note", sentence, f"{len(still)} sensors never move in a recording")
 
 
 def _about_label_noise(noise: LabelNoise) -> Finding:
@@ -228,6 +221,5 @@ def _about_label_noise(noise: LabelNoise) -> Finding:
         return Finding("label-noise", "good", f"{sentence}; no two rows change places.{missing}")
     most = max(moved, key=lambda one: len(one.change_places))
     how_often = f"{len(moved)} of {len(noise.moved) - 1} changes let rows change places"
-    return Finding(
-        "label-noise", "note", f"{sentence}; {how_often}, {most.change} the most: {most.in_words()}.{missing}"
-    )
+    sentence = f"{sentence}; {how_often}, {most.change} the most: {most.in_words()}.{missing}"
+    return Finding("label-noise", "note", sentence, "labels shifted by a few rows let rows change places")
