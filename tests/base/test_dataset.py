@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tsadbench import DataError, Dataset, Labels, Recording
-from tsadbench.base.dataset import LabelledDataset, check_labels
+from tsadbench.base.dataset import Cause, LabelledDataset, check_labels
 
 
 def recording(name: str, value: float = 1.0) -> Recording:
@@ -103,6 +103,25 @@ def test_labels_must_be_in_the_order_of_the_recordings():
     two = dataset(test=(recording("f"), recording("g")), splits={})
     with pytest.raises(DataError, match="in their order"):
         check_labels(LabelledDataset(two, Labels({name: np.zeros(3, dtype=bool) for name in "gf"}, {})))
+
+
+@pytest.mark.parametrize(
+    ("causes", "message"),
+    [
+        ({"f": (Cause(0, 4, ("a",)),)}, r"rows 0 to 3 of 'f': expected rows of a test recording, which has 3"),
+        ({"f": (Cause(2, 2, ("a",)),)}, "expected rows of a test recording"),
+        ({"f": (Cause(-1, 2, ("a",)),)}, "expected rows of a test recording"),
+        ({"t": (Cause(0, 1, ("a",)),)}, "'t': expected rows of a test recording, which has none"),
+        ({"f": (Cause(0, 1, ()),)}, "expected sensors of the data set, found none"),
+        ({"f": (Cause(0, 3, ("a",)), Cause(0, 1, ("a", "z")))}, "expected sensors of the data set, found z"),
+    ],
+)
+def test_causes_must_lie_in_test_recordings_and_name_their_sensors(causes, message):
+    data = dataset()
+    rows = {"f": np.zeros(3, dtype=bool)}
+    check_labels(LabelledDataset(data, Labels(rows, data.splits, {"f": (Cause(1, 3, data.sensors),)})))
+    with pytest.raises(DataError, match=message):
+        check_labels(LabelledDataset(data, Labels(rows, data.splits, causes)))
 
 
 def test_the_hash_of_labels_is_computed_once_and_they_stay_frozen_and_travel():

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.page_tables import tables
 from tests.helpers.scripts import load_script
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
@@ -263,6 +264,32 @@ class TestLabels:
         assert (np.abs(np.array(values) - expected[0]) < NOISE).all()
 
 
+class TestCauses:
+    def test_each_event_has_the_sensors_of_its_fault(self, data, courses):
+        assert list(data.labels.causes) == [course.id for course in courses]
+        for course in courses:
+            (cause,) = data.labels.causes[course.id]
+            rows = np.flatnonzero(data.labels.rows[course.id])
+            assert (cause.start, cause.stop) == (rows[0], rows[-1] + 1)
+            assert cause.sensors == plan.FIRST_SENSORS[course.fault]
+
+    @pytest.mark.parametrize("opening", [0.45, 0.8])
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault, opening):
+        sound, faulty = Loop(200.0, opening, AIR), Loop(200.0, opening, AIR)
+        for _ in range(2_000):
+            sound.step(200.0, opening, AIR, SOUND)
+            faulty.step(200.0, opening, AIR, SOUND)
+        amount = Fault(**{fault: FAULTS[fault][-1]})
+        before, after = sound.step(200.0, opening, AIR, SOUND), faulty.step(200.0, opening, AIR, amount)
+        moved = {sensor: abs(after[i] - before[i]) / NOISE[i] for i, sensor in enumerate(SENSORS)}
+        first = plan.FIRST_SENSORS[fault]
+        assert all(moved[sensor] > 0.02 for sensor in first)
+        assert max(moved, key=moved.__getitem__) in first
+        if fault in ("unbalance", "leak", "winding", "fouling"):  # the others reach more at once, through flow or slip
+            assert {sensor for sensor, distance in moved.items() if distance} == set(first)
+
+
 def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
     found = audit(data)
     assert {finding.grade for finding in found.findings} == {"good"}, found.findings
@@ -281,6 +308,11 @@ class TestPage:
         script = load_script(ROOT / "docs/systems/pumploop.py")
         text = (ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8")
         assert script.filled(text) == text
+
+    def test_its_first_sensors_are_the_causes(self):
+        table = tables((ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8"))[-1]
+        shown = {row["fault"]: tuple(row["first sensors"].split(", ")) for row in table}
+        assert shown == plan.FIRST_SENSORS
 
     def test_its_distance_is_the_mean_distance_from_the_twin_run(self, data, courses, twins):
         """One fault and size, computed another way."""

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.page_tables import tables
 from tests.helpers.plans import make_plan
 from tsadbench import DataError
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import tep
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataNotFoundError
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skab  # its files lie beside SKAB's
 
@@ -44,6 +47,34 @@ def test_recordings_and_labels(data: LabelledDataset) -> None:
     assert not data.labels.rows["d00"].any()
     for fault in range(1, 22):
         np.testing.assert_array_equal(np.flatnonzero(data.labels.rows[f"d{fault:02}"]), np.arange(160, 960))
+
+
+def test_causes_are_those_of_the_page_and_follow_the_rule(data: LabelledDataset) -> None:
+    """Disturbances by the part of the plant that they act on, and the loops of its control."""
+    (table,) = tables((ROOT / "docs/systems/tep.md").read_text(encoding="utf-8"))
+    shown = {f"d{int(row['fault']):02}": tuple(row["first sensors"].split(", ")) for row in table}
+    assert list(shown) == [f"d{fault:02}" for fault in range(1, 22)]
+    assert {name for name, sensors in shown.items() if sensors == ("-",)} == {"d13", *(f"d{i}" for i in range(16, 21))}
+    assert {name: causes[0].sensors for name, causes in data.labels.causes.items()} == {
+        name: sensors for name, sensors in shown.items() if sensors != ("-",)
+    }
+    assert {(cause.start, cause.stop) for causes in data.labels.causes.values() for cause in causes} == {(160, 960)}
+    reactor_cooling, condenser_cooling = ("d04", "d11", "d14"), ("d05", "d12", "d15")
+    for name in (*reactor_cooling, "d03", "d09"):
+        assert set(shown[name]) == {"XMEAS(9)", "XMEAS(21)", "XMV(10)"}
+    for name in condenser_cooling:
+        assert {"XMEAS(11)", "XMEAS(22)"} <= set(shown[name]) <= {"XMEAS(11)", "XMEAS(22)", "XMV(11)"}
+    # Who measures or holds a loop is in it: its valve is to blame with it.
+    valves = {"XMEAS(1)": "XMV(3)", "XMEAS(4)": "XMV(4)", "XMEAS(19)": "XMV(9)", "XMEAS(21)": "XMV(10)"}
+    cascades = {"XMEAS(23)": "XMEAS(1)", "XMEAS(18)": "XMEAS(19)", "XMEAS(9)": "XMEAS(21)"}
+    for sensors in map(set, shown.values()):
+        for first, then in {**valves, **cascades}.items():
+            assert first not in sensors or then in sensors
+
+
+def test_the_description_does_not_tell_the_faults(data: LabelledDataset) -> None:
+    """A prior that is read from it must not be read from a list of what the test holds."""
+    assert not {"fault", "disturbance", "sticking"} & set(data.dataset.description.lower().split())
 
 
 def test_the_training_file_is_read_the_right_way_round(data: LabelledDataset, folder: Path) -> None:

@@ -182,7 +182,10 @@ class LabelledDataset(NamedTuple):
 
 
 def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless there is one label for each row of each test recording, in the data set's order."""
+    """Raise a DataError unless there is one label for each row of each test recording, in the data set's order.
+
+    Causes must lie in test recordings and name sensors of the data set.
+    """
     expected = {recording.id: recording.n_rows for recording in data.dataset.test}
     found = {name: len(rows) for name, rows in data.labels.rows.items()}
     if list(expected.items()) != list(found.items()):
@@ -193,6 +196,18 @@ def check_labels(data: LabelledDataset) -> None:
         )
     if dict(data.labels.splits) != dict(data.dataset.splits):
         raise DataError(f"data set {data.dataset.name!r}: its splits and those of its labels differ")
+    _check_causes(data)
+
+
+def _check_causes(data: LabelledDataset) -> None:
+    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
+    for name, cause in [(name, cause) for name, causes in data.labels.causes.items() for cause in causes]:
+        where = f"data set {data.dataset.name!r}: the cause in rows {cause.start} to {cause.stop - 1} of {name!r}"
+        if not 0 <= cause.start < cause.stop <= n_rows.get(name, 0):
+            raise DataError(f"{where}: expected rows of a test recording, which has {n_rows.get(name, 'none')}")
+        unknown = sorted(set(cause.sensors).difference(data.dataset.sensors))
+        if unknown or not cause.sensors:
+            raise DataError(f"{where}: expected sensors of the data set, found {', '.join(unknown) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)

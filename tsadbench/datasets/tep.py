@@ -7,11 +7,13 @@ repository camaramm/tennessee-eastman-profBraatz. The files stay out of this pac
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
@@ -84,7 +86,17 @@ def load(options: DataOptions) -> LabelledDataset:
     )
     row = np.arange(_TEST_ROWS)
     labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}
-    return LabelledDataset(dataset, Labels(rows=labels, splits=SPLITS))
+    return LabelledDataset(dataset, Labels(rows=labels, splits=SPLITS, causes=_causes()))
+
+
+def _causes() -> Mapping[str, tuple[Cause, ...]]:
+    """Return the sensors that each fault shows in first, by recording; ``tep.causes.toml`` has the reasons."""
+    faults = tomllib.loads((_HERE / "tep.causes.toml").read_text(encoding="utf-8"))
+    return {
+        f"d{int(number):02}": (Cause(_NORMAL_ROWS, _TEST_ROWS, tuple(fault["sensors"])),)
+        for number, fault in faults.items()
+        if fault["sensors"]
+    }
 
 
 def _recording(name: str, values: FloatArray) -> Recording:

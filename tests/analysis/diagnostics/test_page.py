@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.page_tables import tables
+
 DOCS = Path(__file__).parents[3] / "docs"
-
-
-def tables(text: str) -> list[list[dict[str, str]]]:
-    """Return every Markdown table as rows by header."""
-    found = []
-    for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
-        header, _, *rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines()]
-        found.append([dict(zip(header, row, strict=True)) for row in rows])
-    return found
 
 
 def by_detector(rows: list[dict[str, str]]) -> dict[str, dict[str, str]]:

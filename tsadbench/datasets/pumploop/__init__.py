@@ -16,12 +16,22 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, Labels
+from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.pumploop.loop import NOMINAL_VOLTAGE, SENSORS, Fault, Loop
-from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, WARM_UP, Course, faulty_courses, sound_courses
+from tsadbench.datasets.pumploop.plan import (
+    FAULTS,
+    FIRST_SENSORS,
+    NOISE,
+    SIZES,
+    WARM_UP,
+    Course,
+    faulty_courses,
+    sound_courses,
+)
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.mask_runs import mask_runs
 
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
 TOLERANCE = 3 * NOISE
@@ -53,7 +63,8 @@ def load(options: DataOptions) -> LabelledDataset:  # noqa: ARG001 - it has no f
         citation="Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it.",
         licence="MIT",
     )
-    return LabelledDataset(dataset, Labels(rows=labels, splits=splits))
+    causes = {course.id: _causes(course, labels[course.id]) for course in courses}
+    return LabelledDataset(dataset, Labels(rows=labels, splits=splits, causes=causes))
 
 
 def simulate(courses: Sequence[Course]) -> list[FloatArray]:
@@ -87,6 +98,10 @@ def labels_of(course: Course, values: FloatArray, twin: FloatArray) -> BoolArray
     row = np.arange(course.n_rows)
     away = np.flatnonzero((np.abs(values - twin) > TOLERANCE).any(axis=1) & (row >= course.last))
     return (row >= course.first) & (row < max(course.last, int(away[-1]) + 1 if len(away) else 0))
+
+
+def _causes(course: Course, anomalous: BoolArray) -> tuple[Cause, ...]:
+    return tuple(Cause(start, stop, FIRST_SENSORS[course.fault]) for start, stop in mask_runs(anomalous))
 
 
 def _side_by_side(series: Sequence[FloatArray]) -> FloatArray:

@@ -27,6 +27,18 @@ FAULTS: Mapping[str, tuple[float, float, float]] = {
     "fouling": (0.15, 0.3, 0.6),
     "wear": (0.03, 0.06, 0.12),
 }
+# The sensors that each fault shows in first, by the equations alone (docs/systems/pumploop.md has the reasons).
+FIRST_SENSORS: Mapping[str, tuple[str, ...]] = {
+    "valve1": ("Pressure", "Volume Flow RateRMS"),
+    "valve2": ("Pressure", "Volume Flow RateRMS", "Accelerometer1RMS", "Accelerometer2RMS"),
+    "unbalance": ("Accelerometer1RMS",),
+    "air": ("Pressure", "Volume Flow RateRMS", "Accelerometer1RMS", "Accelerometer2RMS"),
+    "leak": ("Volume Flow RateRMS",),
+    "friction": ("Current", "Temperature"),
+    "winding": ("Current", "Temperature"),
+    "fouling": ("Temperature", "Thermocouple"),
+    "wear": ("Pressure", "Volume Flow RateRMS"),
+}
 WARM_UP = 1800  # seconds before a recording's first row, so that its heat does not give its beginning away
 _TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # from, up to but without
 _LEAST = 60  # rows of the fault that lie inside its recording: no protocol leaves out more at the borders
