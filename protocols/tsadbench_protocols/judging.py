@@ -1,15 +1,18 @@
-"""What the protocols share: the rule for thresholds, and how the scores of one fit are judged."""
+"""What the protocols share: the rule for thresholds, and how the scores of fits are judged."""
 
 from __future__ import annotations
 
+import statistics
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tsadbench import ContractError, DataError, UsageError
 from tsadbench.base import (
+    ALL,
     BoolArray,
     EpisodeThreshold,
     FloatArray,
@@ -80,45 +83,58 @@ class PotProtocol(Protocol):
             raise UsageError(f"{protocol}: {parameter} must be an integer of at least {least}, found {value!r}")
 
 
-class OneFitProtocol(PotProtocol):
-    """A protocol with one episode: one fitted detector, one threshold."""
+class PooledProtocol(PotProtocol):
+    """A protocol whose metrics are over all evaluated rows of one fitted detector; means over entities if several are.
+
+    Each episode is one fit with one threshold.
+    """
 
     metrics = METRICS
 
     @abstractmethod
-    def _check_labels(self, scored: Scored, labels: Labels) -> None:
+    def _check_labels(self, scored: Sequence[Scored], labels: Labels) -> None:
         """Raise a DataError unless there is one label for each scored test row."""
 
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return the threshold, and the metrics of every split.
+        """Return the threshold of each fit, and the metrics of every split.
 
         Raises
         ------
         ContractError
-            If no evaluated row has a score, or too few of the training rows that the threshold needs.
+            If no evaluated row of a fit has a score, or too few of the training rows that its threshold needs.
         DataError
             If the labels are not those of the scored rows, or a split names a recording that was not scored.
         """
         self.check()
-        if len(scored) != 1:
-            raise DataError(f"this protocol has one episode: expected the scores of one, found {len(scored)}")
-        (fit,) = scored
-        require_whole(fit)
-        self._check_labels(fit, labels)
+        copies = max(Counter(fit.episode.id for fit in scored).values(), default=0)
+        if copies != 1:
+            raise DataError(f"an episode is scored once: expected the scores of one, found {copies}")
+        for fit in scored:
+            require_whole(fit)
+        self._check_labels(scored, labels)
+        fits = [self._judged_fit(fit, labels) for fit in scored]
+        splits = {name: _judge_split(name, ids, fits) for name, ids in labels.splits.items()}
+        notes = [
+            f"no row of recording {name!r} ({len(labels.rows[name])} rows) is evaluated: it is too short"
+            for fit in fits
+            for name, rows in fit.evaluated.items()
+            if len(rows.scores) == 0
+        ]
+        return Judgement(
+            thresholds=tuple(EpisodeThreshold(fit.entity, fit.threshold) for fit in fits),
+            splits=splits,
+            notes=(*notes, *_notes_on_means(splits)),
+        )
+
+    def _judged_fit(self, fit: Scored, labels: Labels) -> _Fit:
         evaluated = self._evaluated(fit, labels)
         test_rows = _pooled(rows.scores for rows in evaluated.values())
         if len(test_rows) and np.isnan(test_rows).all():
+            whose = "" if fit.episode.id == ALL else f" of {fit.episode.id!r}"
             raise ContractError(
-                f"not one of the {len(test_rows)} evaluated test rows has a score: there is nothing to judge"
+                f"not one of the {len(test_rows)} evaluated test rows{whose} has a score: there is nothing to judge"
             )
-        threshold = self.threshold(fit)
-        splits = {name: _judge_split(name, ids, evaluated, threshold.value) for name, ids in labels.splits.items()}
-        notes = tuple(
-            f"no row of recording {name!r} ({len(labels.rows[name])} rows) is evaluated: it is too short"
-            for name, rows in evaluated.items()
-            if len(rows.scores) == 0
-        )
-        return Judgement(thresholds=(EpisodeThreshold(fit.episode.id, threshold),), splits=splits, notes=notes)
+        return _Fit(fit.episode.id, evaluated, self.threshold(fit))
 
     def _evaluated(self, fit: Scored, labels: Labels) -> dict[str, Evaluated]:
         """Return the rows of every test recording that count, by its id."""
@@ -171,19 +187,63 @@ def _pooled(scores: Iterable[FloatArray]) -> FloatArray:
     return pooled
 
 
-def _judge_split(
-    split: str, ids: Sequence[str], evaluated: Mapping[str, Evaluated], threshold: float
-) -> SplitJudgement:
-    unknown = sorted(set(ids) - set(evaluated))
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The judgement of one fit: the rows of every test recording that count, by id, and its threshold."""
+
+    entity: str
+    evaluated: Mapping[str, Evaluated]
+    threshold: Threshold
+
+    def judge(self, ids: Iterable[str]) -> SplitJudgement:
+        """Return the metrics over the evaluated rows of those recordings that it scored."""
+        members = [self.evaluated[member] for member in ids if member in self.evaluated]
+        scores = _pooled(rows.scores for rows in members)
+        anomalous = np.concatenate([np.empty(0, dtype=np.bool_), *(rows.anomalous for rows in members)])
+        if len(scores) == 0:
+            return nothing_judged(METRICS)
+        return SplitJudgement(
+            metrics=evaluate(scores, anomalous, self.threshold.value),
+            n_rows=len(scores),
+            n_anomalous=int(np.count_nonzero(anomalous)),
+            coverage=float(np.mean(~np.isnan(scores))),
+        )
+
+
+def _judge_split(split: str, ids: Sequence[str], fits: Sequence[_Fit]) -> SplitJudgement:
+    unknown = sorted(set(ids).difference(*(fit.evaluated for fit in fits)))
     if unknown:
         raise DataError(f"split {split!r} names recordings that were not scored: {unknown}")
-    scores = _pooled(evaluated[member].scores for member in ids)
-    anomalous = np.concatenate([np.empty(0, dtype=np.bool_), *(evaluated[member].anomalous for member in ids)])
-    if len(scores) == 0:
-        return nothing_judged(METRICS)
+    if [fit.entity for fit in fits] == [ALL]:
+        return fits[0].judge(ids)
+    return _mean_over_entities({fit.entity: fit.judge(ids) for fit in fits if not fit.evaluated.keys().isdisjoint(ids)})
+
+
+def _mean_over_entities(judged: Mapping[str, SplitJudgement]) -> SplitJudgement:
+    """Return one judgement of a split whose entities were judged by themselves: means where defined, counts summed."""
+    n_rows = sum(one.n_rows for one in judged.values())
+    n_scored = sum(round(one.coverage * one.n_rows) for one in judged.values())
     return SplitJudgement(
-        metrics=evaluate(scores, anomalous, threshold),
-        n_rows=len(scores),
-        n_anomalous=int(np.count_nonzero(anomalous)),
-        coverage=float(np.mean(~np.isnan(scores))),
+        metrics={metric.name: _mean([one.metrics[metric.name] for one in judged.values()]) for metric in METRICS},
+        n_rows=n_rows,
+        n_anomalous=sum(one.n_anomalous for one in judged.values()),
+        coverage=n_scored / n_rows if n_rows else 0.0,
+        entities={entity: one.metrics for entity, one in judged.items()},
     )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of those that are defined, whatever their order; None if none is."""
+    defined = [value for value in values if value is not None]
+    return statistics.fmean(defined) if defined else None
+
+
+def _notes_on_means(splits: Mapping[str, SplitJudgement]) -> Iterator[str]:
+    """Yield which entities take no part in some of a split's means."""
+    for split, judged in splits.items():
+        left_out = [name for name, metrics in judged.entities.items() if None in metrics.values()]
+        if 0 < len(left_out) < len(judged.entities):
+            yield (
+                f"split {split!r}: the evaluated rows of {', '.join(left_out)} are not of both classes, so means of "
+                f"metrics that need both are over the other {len(judged.entities) - len(left_out)} entities"
+            )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tsadbench import DataError
-from tsadbench.base import Dataset, Episode, Labels, Place, Recording, Scored
-from tsadbench_protocols.judging import OneFitProtocol
+from tsadbench import DataError, UsageError
+from tsadbench.base import ALL, Dataset, Episode, Labels, Place, Recording, Scored
+from tsadbench_protocols.judging import PooledProtocol
 
 
-class Published(OneFitProtocol):
+class Published(PooledProtocol):
     """The paper's protocol (the paper calls it "strict point-wise").
 
     It differs from `strict`, the default, in two things: windows run across the borders of the concatenated test
@@ -53,16 +53,27 @@ class Published(OneFitProtocol):
         super().check()
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
-        """Yield the one fit: all training recordings, and the test recordings as one series without time."""
+        """Yield the one fit: all training recordings, and the test recordings as one series without time.
+
+        Raises
+        ------
+        UsageError
+            If the data set has several entities.
+        """
         self.check()
+        if len(dataset.by_entity) > 1:
+            raise UsageError(
+                f"published fits one model on everything, and data set {dataset.name!r} has {len(dataset.by_entity)} "
+                f"entities: choose strict, which fits one for each"
+            )
         values = np.concatenate([recording.values for recording in dataset.test])
         values.flags.writeable = False
         series = Recording(id="test", values=values, sensors=dataset.sensors)
-        yield Episode(id="all", train=dataset.train, test=(series,))
+        yield Episode(id=ALL, train=dataset.train, test=(series,))
 
-    def _check_labels(self, scored: Scored, labels: Labels) -> None:
+    def _check_labels(self, scored: Sequence[Scored], labels: Labels) -> None:
         # The one series is cut again at the lengths of the labels, which lie in the data set's order.
-        n_scores = [len(rows) for rows in scored.test]
+        n_scores = [len(rows) for fit in scored for rows in fit.test]
         n_labels = sum(len(rows) for rows in labels.rows.values())
         if n_scores != [n_labels]:
             raise DataError(

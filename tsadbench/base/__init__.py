@@ -4,7 +4,7 @@ Errors and `progress` come from `tsadbench` itself. Everything here is imported 
 of imports; the command line keeps this package out of ``--help`` and ``list``.
 """
 
-from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
+from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior
@@ -33,6 +33,7 @@ from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [
+    "ALL",
     "LEVELLED",
     "SHARE_SEEN",
     "STILL_FALLING",

@@ -16,6 +16,10 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording, check_sensors
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.grouping import grouped
+
+# What stands for the one entity of a data set, and for the one fit on it.
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,17 @@ class Dataset:
     def sensors(self) -> tuple[str, ...]:
         """The sensors' names, the same in all recordings."""
         return self.train[0].sensors
+
+    @cached_property
+    def by_entity(self) -> Mapping[str, tuple[tuple[Recording, ...], tuple[Recording, ...]]]:
+        """Training and test recordings of each entity, in the order in which the recordings name them.
+
+        With at most one entity, all recordings are those of "all".
+        """
+        if len(set(self.entities.values())) < 2:
+            return {ALL: (self.train, self.test)}
+        train, test = (grouped(part, lambda one: self.entities[one.id]) for part in (self.train, self.test))
+        return {entity: (train.get(entity, ()), test.get(entity, ())) for entity in dict.fromkeys((*train, *test))}
 
     @cached_property
     def content_hash(self) -> str:

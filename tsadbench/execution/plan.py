@@ -21,6 +21,7 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
+from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Interview, seal_status
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
@@ -243,6 +244,7 @@ def _plans(
         for protocol_name, protocol, protocol_label in protocols:
             try:
                 episodes = tuple(protocol.episodes(data.dataset))
+                score_shapes(episodes)  # raises an error unless they can be stored
                 contenders = [
                     _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
                 ]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.recording import Recording
 from tsadbench.base.smoothing import trailing_mean
-from tsadbench.errors import BrokenTrialError
+from tsadbench.errors import BrokenTrialError, DataError
 from tsadbench.execution.stored_files import Shapes
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.names import label_fault
 
 
 def contribution_name(episode: Episode, recording: Recording) -> str:
@@ -45,8 +46,22 @@ def rows_scored(scored: Iterable[Scored]) -> int:
 
 
 def score_shapes(episodes: Iterable[Episode]) -> Shapes:
-    """Return the shapes that the scores of episodes have, by name."""
-    return {name: (n_rows,) for episode in episodes for name, n_rows in _names(episode)}
+    """Return the shapes that the scores of episodes have, by name.
+
+    Raises
+    ------
+    DataError
+        If two arrays would have one name, or one a name that cannot be printed: an entity may be called anything.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for episode in episodes:
+        for name, n_rows in _names(episode):
+            if fault := "two arrays have it" if name in shapes else label_fault(episode.id) or label_fault(name):
+                raise DataError(
+                    f"the scores of {name!r:.200} cannot be kept under this name: {fault}; rename its entity"
+                )
+            shapes[name] = (n_rows,)
+    return shapes
 
 
 def contribution_shapes(episodes: Iterable[Episode]) -> Shapes:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.protocol import Threshold
+from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.plan import Contender, episodes_hash
 from tsadbench.execution.record import CHECKSUM, Record
@@ -208,11 +208,18 @@ def _metric_faults(record: Record, now: Record) -> Iterator[str]:
         if recorded is None or here is None:
             yield f"split {split}: {'not recorded' if recorded is None else 'recorded, but not in the data'}"
             continue
-        then_values = {**recorded.metrics, **{name: getattr(recorded, name) for name in _COUNTS}}
-        now_values = {**here.metrics, **{name: getattr(here, name) for name in _COUNTS}}
+        then_values, now_values = _values(recorded), _values(here)
         for name in dict.fromkeys([*then_values, *now_values]):
             if not _close(then_values.get(name), now_values.get(name)):
                 yield f"{name} on {split}: recorded {then_values.get(name)}, found {now_values.get(name)}"
+
+
+def _values(judged: SplitJudgement) -> dict[str, float | None]:
+    """Return all numbers of a split by name; those of an entity as "auroc of machine-1"."""
+    of_entities = {
+        f"{name} of {entity}": value for entity, metrics in judged.entities.items() for name, value in metrics.items()
+    }
+    return {**judged.metrics, **of_entities, **{name: getattr(judged, name) for name in _COUNTS}}
 
 
 _COUNTS = ("n_rows", "n_anomalous", "coverage")

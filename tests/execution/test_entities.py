@@ -1,0 +1,142 @@
+"""Trials with a fit for each entity: what is run, stored, read again, verified and repeated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.helpers.machines import MACHINES, make_machines
+from tests.helpers.plans import make_plan
+from tests.helpers.tiny import Distance
+from tests.helpers.trials import DISTANCE
+from tsadbench.base.dataset import LabelledDataset, Labels
+from tsadbench.errors import DataError, UsageError
+from tsadbench.execution.record import Record
+from tsadbench.execution.rejudging import judged_again
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.repetition import repeat
+from tsadbench.results.trial_result import TrialResult
+from tsadbench.results.verification import verify
+
+NOISY = "tests.helpers.tiny:Noisy"
+
+
+def plan_for(data: LabelledDataset, *detectors: str, **options):
+    return make_plan(list(detectors), dataset=data, floors=False, **options)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> SimpleNamespace:
+    data = make_machines()
+    store = Store.create(tmp_path_factory.mktemp("made") / "runs")
+    plan = plan_for(data, DISTANCE, NOISY, seeds=2)
+    records = run_plan(plan, store)
+    assert {record.status for record in records} == {"ok"}
+    return SimpleNamespace(data=data, store=store, plan=plan, records=records)
+
+
+def test_scores_are_those_of_a_detector_fitted_on_the_entity_alone(made):
+    result = TrialResult(made.records[0], made.store, made.data)
+    for machine in MACHINES:
+        train = [one for one in made.data.dataset.train if one.id.startswith(f"{machine}/")]
+        alone = Distance().fit(train)
+        for name in (f"{machine}/1", f"{machine}/2"):
+            scored = result.recordings[name]
+            np.testing.assert_allclose(scored.scores, alone.score(scored.recording), rtol=1e-12)
+            assert scored.episode == machine
+            assert scored.contributions.shape == (240, 2)
+    assert list(result.recordings) == [one.id for one in made.data.dataset.test]
+
+
+def test_arrays_are_stored_by_entity(made):
+    names = set(made.store.scores(made.records[0].trial)) - {"thresholds"}
+    parts = ("train", "a"), ("train", "b"), ("test", "1"), ("test", "2")
+    expected = {f"{role}/{machine}/{machine}/{part}" for role, part in parts for machine in MACHINES}
+    assert names == expected
+
+
+def test_a_record_has_a_threshold_and_metrics_for_each_entity_and_survives_json(made):
+    for record in made.records:
+        assert [entry.episode for entry in record.thresholds] == list(MACHINES)
+        assert list(record.splits["overall"].entities) == list(MACHINES)
+        assert record.rows_scored == 3 * 4 * 240
+        assert Record.from_json(record.to_json(), "here") == record
+
+
+def test_means_of_the_judge_are_those_of_each_entity_judged_alone(made):
+    result = TrialResult(made.records[0], made.store, made.data)
+    alone = result.judge({machine: (f"{machine}/1", f"{machine}/2") for machine in MACHINES})
+    together = made.records[0].splits["overall"]
+    assert {machine: dict(alone[machine].metrics) for machine in MACHINES} == together.entities
+
+
+def test_a_trial_on_one_entity_alone_has_its_metrics(made):
+    beta = made.data.dataset.by_entity["beta"]
+    splits = {"overall": ("beta/1", "beta/2")}
+    dataset = replace(made.data.dataset, train=beta[0], test=beta[1], splits=splits, entities={}, sessions={})
+    labels = Labels({one: made.data.labels.rows[one] for one in splits["overall"]}, splits)
+    plan = plan_for(LabelledDataset(dataset, labels), DISTANCE)
+    (record,) = run_plan(plan, None)
+    assert record.splits["overall"].metrics == pytest.approx(made.records[0].splits["overall"].entities["beta"])
+    assert record.splits["overall"].entities == {}
+
+
+def test_variants_share_the_fits_of_all_entities_and_agree_with_single_trials(made):
+    labels = ("mset", "mset[smoothing=5]")
+    together = run_plan(plan_for(made.data, *labels), None)
+    alone = [run_plan(plan_for(made.data, label), None)[0] for label in labels]
+    assert [record.splits for record in together] == [record.splits for record in alone]
+    assert together[0].manifest["fit_shared_with"] == [labels[1]]
+
+
+def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
+    record = made.records[0]
+    again = judged_again(record, made.store, made.plan.protocol, made.plan.episodes, made.data.labels, None)
+    assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
+    for verified in verify(made.store, lambda _: made.data):
+        assert verified.faults == ()
+
+
+def test_verify_tells_an_edited_number_of_one_entity(made, tmp_path):
+    store = Store.create(tmp_path / "runs")
+    (record,) = run_plan(plan_for(made.data, DISTANCE), store)
+    judged = record.splits["overall"]
+    beta = {**judged.entities["beta"], "auroc": 0.999}
+    edited = replace(judged, entities={**judged.entities, "beta": beta})
+    store.replace_record(replace(record, splits={**record.splits, "overall": edited}), record.trial)
+    (verified,) = verify(store, lambda _: made.data)
+    assert any(fault.startswith("auroc of beta on overall: recorded 0.999, found 0.") for fault in verified.faults)
+
+
+def test_a_repetition_agrees_to_the_bit(made):
+    (repeated,) = repeat(made.records[:1], made.store, lambda _: made.data, trust_code=True)
+    assert (repeated.verdict, repeated.faults) == ("to the bit", ())
+
+
+def test_other_entities_are_another_trial_and_one_entity_is_not(made):
+    def name(entities):
+        data = LabelledDataset(replace(made.data.dataset, entities=entities), made.data.labels)
+        (record,) = run_plan(plan_for(data, DISTANCE), None)
+        return record.trial
+
+    declared = made.data.dataset.entities
+    renamed = {one: f"the {entity}" for one, entity in declared.items()}
+    assert len({name(declared), name(renamed), name({})}) == 3
+    assert name({}) == name(dict.fromkeys(declared, "plant"))
+
+
+def test_an_entity_whose_scores_cannot_be_stored_is_refused_before_anything_runs(made):
+    dataset = made.data.dataset
+    for wrong in ("bad\nname", ""):
+        entities = {one: wrong if entity == "beta" else entity for one, entity in dataset.entities.items()}
+        with pytest.raises(DataError, match="cannot be kept under this name"):
+            plan_for(LabelledDataset(replace(dataset, entities=entities), made.data.labels), DISTANCE)
+
+
+def test_published_is_refused_when_a_plan_is_made(made):
+    with pytest.raises(UsageError, match="3 entities: choose strict"):
+        plan_for(made.data, DISTANCE, protocol="published")

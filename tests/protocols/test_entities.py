@@ -1,0 +1,267 @@
+"""Several entities under `strict`: one model each, metrics of each, their means; scikit-learn is the oracle."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    matthews_corrcoef,
+    precision_recall_curve,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+
+from tests.helpers.machines import MACHINES, SENSORS, make_machines
+from tests.helpers.protocol_plant import plant, recording, scores_of, trial
+from tsadbench.base.dataset import LabelledDataset, Labels
+from tsadbench.base.protocol import Episode, Judgement
+from tsadbench.base.recording import Recording
+from tsadbench.errors import ContractError, DataError, UsageError
+from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench_protocols import pot
+from tsadbench_protocols.published import Published
+from tsadbench_protocols.skab import Skab
+from tsadbench_protocols.strict import Strict
+
+WARM_UP = 30
+FIRST = {"overall": ("1", "2"), "first": ("1",)}
+
+
+def first_sensor(one: Recording) -> FloatArray:
+    """Score a row by its first sensor, in whatever unit the machine has."""
+    return one.values[:, 0].copy()
+
+
+def oracle(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict[str, float | None]:
+    """Return all metrics by scikit-learn; those that need both classes are None if there is one."""
+    flagged = scores > threshold
+    found: dict[str, float | None] = {
+        "precision": precision_score(anomalous, flagged, zero_division=0),
+        "flagged": flagged.mean(),
+        **dict.fromkeys(("recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1")),
+    }
+    if anomalous.any() and not anomalous.all():
+        precision, recall, _ = precision_recall_curve(anomalous, scores)
+        found |= {
+            "recall": recall_score(anomalous, flagged),
+            "prac_f1": f1_score(anomalous, flagged),
+            "mcc": matthews_corrcoef(anomalous, flagged),
+            "auroc": roc_auc_score(anomalous, scores),
+            "auprc": average_precision_score(anomalous, scores),
+            "bf_f1": max(2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True) if p + r),
+        }
+    return found
+
+
+def rows_of(data: LabelledDataset, machine: str, parts: Sequence[str]) -> tuple[FloatArray, BoolArray, float]:
+    """Return the evaluated scores and labels of a machine's test recordings, and its threshold, by hand."""
+    by_id = {one.id: one.values[WARM_UP:, 0] for one in (*data.dataset.train, *data.dataset.test)}
+    scores = np.concatenate([by_id[f"{machine}/{part}"] for part in parts])
+    anomalous = np.concatenate([data.labels.rows[f"{machine}/{part}"][WARM_UP:] for part in parts])
+    training = np.concatenate([by_id[f"{machine}/{part}"] for part in ("a", "b")])
+    return scores, anomalous, pot.fit(training, level=0.98, q=1e-3).value
+
+
+def test_every_entity_has_an_episode_of_its_own_recordings() -> None:
+    episodes = tuple(Strict().episodes(make_machines().dataset))
+    assert [episode.id for episode in episodes] == list(MACHINES)
+    for episode in episodes:
+        assert [one.id for one in episode.train] == [f"{episode.id}/a", f"{episode.id}/b"]
+        assert [one.id for one in episode.test] == [f"{episode.id}/1", f"{episode.id}/2"]
+
+
+def test_episodes_are_in_the_order_of_the_training_recordings() -> None:
+    dataset = make_machines().dataset
+    shuffled = replace(dataset, train=tuple(reversed(dataset.train)))
+    assert [episode.id for episode in Strict().episodes(shuffled)] == ["gamma", "beta", "alpha"]
+
+
+def test_metrics_are_means_of_each_entitys_own() -> None:
+    data = make_machines()
+    found = trial(Strict(), data, first_sensor)
+    for split, parts in FIRST.items():
+        judged = found.splits[split]
+        rows = {machine: rows_of(data, machine, parts) for machine in MACHINES}
+        expected = {machine: oracle(*three) for machine, three in rows.items()}
+        assert list(judged.entities) == list(MACHINES)
+        for machine in MACHINES:
+            assert judged.entities[machine] == pytest.approx(expected[machine])
+        for metric, mean in judged.metrics.items():
+            defined = [one for machine in MACHINES if (one := expected[machine][metric]) is not None]
+            assert mean == pytest.approx(statistics.mean(defined)), metric
+        assert judged.n_rows == sum(len(scores) for scores, _, _ in rows.values()) == 3 * 210 * len(parts)
+        assert judged.n_anomalous == sum(int(anomalous.sum()) for _, anomalous, _ in rows.values())
+    thresholds = {entry.episode: entry.threshold.value for entry in found.thresholds}
+    assert thresholds == {machine: rows_of(data, machine, ("1",))[2] for machine in MACHINES}
+
+
+def test_a_note_names_the_entities_that_means_leave_out() -> None:
+    notes = trial(Strict(), make_machines(), first_sensor).notes
+    assert len(notes) == 2
+    assert all(re.search("gamma are not of both classes.* over the other 2 entities", note) for note in notes)
+
+
+def test_pooled_scores_would_give_another_number() -> None:
+    data = make_machines(("alpha", "beta"))
+    entities = trial(Strict(), data, first_sensor).splits["overall"]
+    one = LabelledDataset(replace(data.dataset, entities={}), data.labels)
+    pooled = trial(Strict(), one, first_sensor).splits["overall"]
+    assert abs(entities.metrics["auroc"] - pooled.metrics["auroc"]) > 0.05  # type: ignore[operator]
+    assert pooled.entities == {}
+
+
+def unordered(found: Judgement) -> tuple[object, ...]:
+    splits = {
+        name: (
+            dict(one.metrics),
+            one.n_rows,
+            one.n_anomalous,
+            one.coverage,
+            {k: dict(v) for k, v in one.entities.items()},
+        )
+        for name, one in found.splits.items()
+    }
+    return splits, {entry.episode: entry.threshold for entry in found.thresholds}
+
+
+@given(st.permutations(list(MACHINES)))
+def test_the_order_of_entities_changes_nothing(order: list[str]) -> None:
+    here, there = (trial(Strict(), make_machines(one), first_sensor) for one in (tuple(MACHINES), order))
+    assert unordered(here) == unordered(there)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(40, 120), st.booleans())
+def test_one_entity_is_as_none(seed: int, n_rows: int, with_nan: bool) -> None:
+    train, test = recording("free", 300, seed=seed), recording("a", n_rows, seed=seed + 1)
+    data = plant((train,), (test, recording("b", 50, seed=seed + 2)), {"a": slice(35, 38)})
+    named = replace(data.dataset, entities={"free": "m", "a": "m", "b": "m"})
+
+    def rule(one: Recording) -> FloatArray:
+        scores = first_sensor(one)
+        if with_nan and one.id == "a":
+            scores[:33] = np.nan
+        return scores
+
+    assert tuple(Strict().episodes(named)) == tuple(Strict().episodes(data.dataset))
+    assert trial(Strict(), LabelledDataset(named, data.labels), rule) == trial(Strict(), data, rule)
+
+
+def test_a_shared_row_counts_only_within_its_entity() -> None:
+    data = make_machines(("alpha", "beta"))
+    own = data.dataset.train[0]
+    (theirs,) = (one for one in data.dataset.test if one.id == "beta/1")
+    values = theirs.values.copy()
+    values[50:60] = own.values[50:60]  # at the same times, in the test of the other machine
+    test = tuple(Recording(one.id, values, SENSORS, one.time) if one is theirs else one for one in data.dataset.test)
+    alpha, _ = Strict().episodes(replace(data.dataset, test=test))
+    assert alpha.train == data.dataset.train[:2]
+    mixed = {**data.dataset.entities, "beta/1": "alpha"}
+    alpha, _ = Strict().episodes(replace(data.dataset, test=test, entities=mixed))
+    assert [one.id for one in alpha.train] == ["alpha/a[0:50]", "alpha/a[60:240]", "alpha/b"]
+
+
+def test_an_entity_without_training_recordings_is_an_error() -> None:
+    dataset = make_machines().dataset
+    entities = {**dataset.entities, "gamma/2": "delta"}
+    with pytest.raises(DataError, match=r"'machines', entity 'delta': expected a training recording.*gamma/2"):
+        list(Strict().episodes(replace(dataset, entities=entities)))
+
+
+def test_an_entity_without_test_recordings_is_not_fitted() -> None:
+    data = make_machines(("alpha", "beta"))
+    splits = {"overall": ("alpha/1", "alpha/2")}
+    kept = tuple(one for one in data.dataset.test if one.id in splits["overall"])
+    entities = {name: entity for name, entity in data.dataset.entities.items() if name not in ("beta/1", "beta/2")}
+    dataset = replace(data.dataset, test=kept, splits=splits, entities=entities, sessions={})
+    found = trial(
+        Strict(),
+        LabelledDataset(dataset, Labels({one.id: data.labels.rows[one.id] for one in kept}, splits)),
+        first_sensor,
+    )
+    assert [entry.episode for entry in found.thresholds] == ["alpha"]
+    assert found.splits["overall"].entities == {"alpha": found.splits["overall"].metrics}
+
+
+def test_an_entity_with_no_training_row_left_is_named() -> None:
+    data = make_machines(("alpha", "beta"))
+    first, second, *others = data.dataset.test
+    twins = zip((first, second), data.dataset.train, strict=False)
+    copied = (*(Recording(one.id, twin.values, SENSORS, twin.time) for one, twin in twins), *others)
+    with pytest.raises(DataError, match=r"entity 'alpha': every training row also occurs in a test recording"):
+        list(Strict().episodes(replace(data.dataset, test=copied)))
+
+
+def test_held_out_rows_are_those_of_each_entity() -> None:
+    dataset = make_machines(n_rows=4000).dataset
+    for episode in Strict(calibration="held-out").episodes(dataset):
+        assert [one.id for one in episode.calibration] == [f"{episode.id}/b[2400:4000]"]
+        assert [one.id for one in episode.train] == [f"{episode.id}/a", f"{episode.id}/b[0:2300]"]
+
+
+def test_a_note_says_which_entities_have_too_few_rows_to_hold_out() -> None:
+    data = make_machines(("alpha", "beta"))
+    found = trial(Strict(calibration="held-out"), data, first_sensor)
+    assert any(note.startswith("the thresholds of alpha, beta are found on training rows") for note in found.notes)
+
+
+def test_coverage_is_over_all_rows_and_a_missing_score_costs_its_entity() -> None:
+    data = make_machines(("alpha", "beta"))
+
+    def rule(one: Recording) -> FloatArray:
+        scores = first_sensor(one)
+        if one.id == "alpha/1":
+            scores[:135] = np.nan
+        return scores
+
+    found, whole = (trial(Strict(), data, one).splits["overall"] for one in (rule, first_sensor))
+    assert found.coverage == (4 * 210 - 105) / (4 * 210)
+    assert found.entities["beta"] == whole.entities["beta"]
+    assert found.entities["alpha"]["auroc"] < whole.entities["alpha"]["auroc"]  # type: ignore[operator]
+
+
+def test_an_entity_without_any_score_is_an_error_that_names_it() -> None:
+    def rule(one: Recording) -> FloatArray:
+        return np.full(one.n_rows, np.nan) if one.id.startswith("beta/") and one.id[-1] in "12" else first_sensor(one)
+
+    with pytest.raises(ContractError, match=r"not one of the 420 evaluated test rows of 'beta' has a score"):
+        trial(Strict(), make_machines(), rule)
+
+
+def test_labels_must_be_those_of_all_episodes() -> None:
+    data = make_machines()
+    scored = [scores_of(episode, first_sensor) for episode in Strict().episodes(data.dataset)]
+    with pytest.raises(DataError, match="expected one label for each scored row"):
+        Strict().judge(scored[:2], data.labels)
+
+
+def test_published_refuses_several_entities_and_names_strict() -> None:
+    with pytest.raises(UsageError, match=r"published fits one model on everything.* 3 entities: choose strict"):
+        list(Published().episodes(make_machines().dataset))
+
+
+def test_skab_fits_by_recording_whatever_the_entities() -> None:
+    data = make_machines()
+    here, there = (
+        trial(
+            Skab(train_rows=100), LabelledDataset(replace(data.dataset, entities=entities), data.labels), first_sensor
+        )
+        for entities in (data.dataset.entities, {})
+    )
+    assert here == there
+
+
+def test_an_episode_is_told_apart_from_one_of_the_same_name() -> None:
+    dataset = make_machines(("alpha", "beta")).dataset
+    entities = {name: "all" if entity == "alpha" else entity for name, entity in dataset.entities.items()}
+    episodes: list[Episode] = list(Strict().episodes(replace(dataset, entities=entities)))
+    assert [episode.id for episode in episodes] == ["all", "beta"]
