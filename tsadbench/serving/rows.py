@@ -13,6 +13,7 @@ from tsadbench.datasets.reading.cells import columns_of_numbers, infinite_fault,
 from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matching, no_header
 from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.parquet import ParquetFile
+from tsadbench.datasets.reading.states import state_fault, states_of
 from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.errors import DataError
@@ -83,6 +84,7 @@ class RowReader:
         self._name = name
         self._format = file_format
         self._sensors = tuple(sensors)
+        self._states = [states_of(file_format, sensor) for sensor in sensors]
         self._first_lines: list[str] = []
         self._n_rows = 0
         self._ended_by_blank = False
@@ -105,9 +107,9 @@ class RowReader:
         values = np.empty((0, len(self._sensors)))
         if rows:
             texts = [[row[column] for column in self.header.sensors] for row in rows]
-            values, wrong = rows_of_numbers(texts, self._format)
+            values, wrong = rows_of_numbers(texts, self._format, self._states)
             if wrong is not None:
-                flaw = wrong[0], self._about(wrong[1], number_fault(texts[wrong[0]][wrong[1]]))
+                flaw = wrong[0], self._no_number(wrong[1], texts[wrong[0]][wrong[1]])
         time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
         return self._sound(values, time, flaw)
 
@@ -116,10 +118,10 @@ class RowReader:
         self.header = header = self._match(0, table.header)
         for frame in table.chunks([*header.sensors, *header.time]):
             columns = [frame[column] for column in header.sensors]
-            values, wrong = columns_of_numbers(columns, self._format)
+            values, wrong = columns_of_numbers(columns, self._format, self._states)
             flaw = None
             if wrong is not None:
-                flaw = wrong[0], self._about(wrong[1], number_fault(columns[wrong[1]].iloc[wrong[0]]))
+                flaw = wrong[0], self._no_number(wrong[1], columns[wrong[1]].iloc[wrong[0]])
             yield self._sound(values, [frame[column] for column in header.time], flaw)
             if self.fault is not None:
                 return
@@ -222,6 +224,10 @@ class RowReader:
         if seconds is None and self._format.period is not None:
             seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._format.period
         return Rows(values, seconds)
+
+    def _no_number(self, sensor: int, cell: object) -> str:
+        states = self._states[sensor]
+        return self._about(sensor, state_fault(cell, states) if states else number_fault(cell))
 
     def _about(self, sensor: int, text: str) -> str:
         return f"column {self._sensors[sensor]!r}: {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,9 @@ def as_number(cell: str, decimal: str = ".") -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, IntArray]:
+def numbers_of(
+    cells: pd.Series, file_format: FileFormat, states: Mapping[str, float] | None = None
+) -> tuple[FloatArray, IntArray]:
     """Return a column's numbers, and the rows whose cells hold none.
 
     Parameters
@@ -56,6 +58,8 @@ def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, I
         [n_rows], numbers or texts as pandas has read them.
     file_format
         How the file is written.
+    states
+        The numbers that stand for texts in this column.
 
     Returns
     -------
@@ -63,6 +67,8 @@ def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, I
         [n_rows], NaN if a value is missing, 0 if a cell is no number; the rows of such cells.
     """
     wrong: list[int] = []
+    if states:
+        return _with_states(cells, file_format, states)
     if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
         numbers = cells.to_numpy(np.float64, na_value=np.nan, copy=bool(file_format.missing))
     else:
@@ -79,6 +85,21 @@ def numbers_of(cells: pd.Series, file_format: FileFormat) -> tuple[FloatArray, I
                 wrong.append(row)
     blank_codes(numbers, file_format)
     return numbers, np.array(wrong, dtype=np.int64)
+
+
+def _with_states(cells: pd.Series, file_format: FileFormat, states: Mapping[str, float]) -> tuple[FloatArray, IntArray]:
+    """Return what `numbers_of` does for a column in which texts stand for numbers; each of its texts is read once."""
+    codes, found = pd.factorize(cells.astype("object"))
+    texts = [str(cell).strip() for cell in found]
+    numbers, wrong = numbers_of(pd.Series(texts, dtype="object"), file_format)
+    is_wrong = np.zeros(len(texts) + 1, dtype=np.bool_)  # the last entry is for empty cells, whose code is -1
+    is_wrong[wrong] = True
+    for i, text in enumerate(texts):
+        # Parquet holds truth values, which Python writes with a capital letter.
+        state = text.lower() if text not in states and isinstance(found[i], (bool, np.bool_)) else text
+        if state in states:
+            numbers[i], is_wrong[i] = states[state], False
+    return np.append(numbers, np.nan)[codes], np.flatnonzero(is_wrong[codes])
 
 
 def row_of_numbers(cells: Sequence[str], file_format: FileFormat) -> tuple[list[float], list[int]]:
@@ -126,23 +147,34 @@ def infinite_fault(number: float) -> str:
 
 
 def columns_of_numbers(
-    columns: Sequence[pd.Series], file_format: FileFormat
+    columns: Sequence[pd.Series], file_format: FileFormat, states: Sequence[Mapping[str, float]] = ()
 ) -> tuple[FloatArray, tuple[int, int] | None]:
-    """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None."""
-    read = [numbers_of(cells, file_format) for cells in columns]
+    """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None.
+
+    Parameters
+    ----------
+    columns
+        Their cells.
+    file_format
+        How the file is written.
+    states
+        For each column, the numbers that stand for texts in it; empty if there are none.
+    """
+    declared = states or [{}] * len(columns)
+    read = [numbers_of(cells, file_format, texts) for cells, texts in zip(columns, declared, strict=True)]
     wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(read) if len(rows)]
     return np.column_stack([numbers for numbers, _ in read]), min(wrong, default=None)
 
 
 def rows_of_numbers(
-    rows: Sequence[Sequence[str]], file_format: FileFormat
+    rows: Sequence[Sequence[str]], file_format: FileFormat, states: Sequence[Mapping[str, float]] = ()
 ) -> tuple[FloatArray, tuple[int, int] | None]:
     """Return rows of texts as `columns_of_numbers` does: fast if they are few and hold nothing but numbers."""
-    if file_format.decimal == "." and not file_format.missing:
+    if file_format.decimal == "." and not file_format.missing and not any(states):
         with contextlib.suppress(ValueError):
             values = np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64)
             plain = all(cell.isascii() and "_" not in cell for row in rows for cell in row)
             if plain and not np.isnan(values).any():
                 return values, None
     columns = zip(*rows, strict=True)
-    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format)
+    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format, states)

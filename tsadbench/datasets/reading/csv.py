@@ -6,14 +6,16 @@ From version 3.1 on, pandas reads a number to the nearest float64.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.cells import missing_texts
+from tsadbench.datasets.reading.states import texts_in
 from tsadbench.datasets.reading.text import BLANK_LINE, cells_fault, codec, encoding_fault, is_blank, split
 from tsadbench.utils.issues import Issue, condensed
 
@@ -56,6 +58,10 @@ class CsvFile:
         """Yield some columns' rows in order; columns are named by their numbers, times and labels are texts."""
         if self.n_rows == 0:
             return
+        missing = missing_texts(self.file_format)
+        # By column, which pandas' type hints want to have a name.
+        texts = texts_in(self.file_format, self.header)
+        absent = {column: sorted(missing.difference(texts.get(column, ()))) for column in columns} if texts else {}
         with pd.read_csv(
             self.path,
             sep=self.file_format.separator,
@@ -66,7 +72,8 @@ class CsvFile:
             usecols=sorted(columns),
             skiprows=self.header_line,
             nrows=self.n_rows,
-            na_values=sorted(missing_texts(self.file_format)),
+            na_values=cast("Mapping[str, list[str]]", absent) or sorted(missing),
+            dtype={column: "str" for column in columns if column in texts} or None,
             keep_default_na=False,
             skip_blank_lines=False,
             skipinitialspace=True,
