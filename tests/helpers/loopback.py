@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -70,22 +71,34 @@ class Server:
 
     def answer(self, request: BaseHTTPRequestHandler, file: str, *, body: bool) -> None:
         """Answer one request."""
-        fault = self.faults.get(file)
-        if fault in ("404", "500"):
+        fault = self.faults.get(file, "") if (self.folder / file).is_file() else "404"
+        if fault.isdecimal():
             request.send_error(int(fault))
+            return
+        if fault.startswith("redirects to "):
+            request.send_response(302)
+            request.send_header("Location", fault.removeprefix("redirects to "))
+            request.end_headers()
             return
         content = (self.folder / file).read_bytes()
         sent = content[: len(content) // 2] if fault in ("breaks off", "too short") else content
         if fault == "other content":
             sent = b"<html>Sign in to the hotel's network</html>"
         request.send_response(200)
-        if fault != "too short":
+        if fault not in ("too short", "never ends"):
             request.send_header("Content-Length", str(len(content if fault == "breaks off" else sent)))
         request.end_headers()
         if body and fault == "stalls":
             request.wfile.write(sent[: len(sent) // 2])
             self.stalled.set()
             self.released.wait()
+        elif body and fault == "drips":
+            for byte in sent:
+                request.wfile.write(bytes([byte]))
+        elif body and fault == "never ends":
+            with contextlib.suppress(OSError):  # until the client hangs up
+                while not self.released.is_set():
+                    request.wfile.write(bytes(65_536))
         elif body:
             request.wfile.write(sent)
 

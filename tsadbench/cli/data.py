@@ -9,10 +9,10 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from tsadbench.cli import complete
-from tsadbench.cli.live import progress_bar
+from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
-from tsadbench.errors import UsageError
+from tsadbench.errors import DataError, UsageError
 
 app = typer.Typer(
     help="Find, fetch, verify and audit data sets; write and validate cards for your own.", no_args_is_help=True
@@ -24,7 +24,13 @@ _Name: TypeAlias = Annotated[
 
 
 @app.command()
-def fetch(name: _Name = "skab", data: DataOption = None) -> None:
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME...]", help="Data sets (default: skab).", autocompletion=complete.datasets),
+    ] = None,
+    data: DataOption = None,
+) -> None:
     """Download the files that are missing or differ from the published ones, and check all of them.
 
     An interrupted download continues where it stopped. Files that differ are replaced.
@@ -33,11 +39,20 @@ def fetch(name: _Name = "skab", data: DataOption = None) -> None:
     from tsadbench.datasets.location import place
     from tsadbench.datasets.source import Source
 
-    source = Source.load(name)
-    folder = place(source.name, data)
-    with progress_bar(f"Fetching {name}"):
-        fetched = download(source, folder)
-    typer.echo(f"{name}: {len(source.sha256)} files as published in {folder} ({len(fetched)} downloaded)")
+    failures: list[str] = []
+    with interruptible("the files that are complete are kept; running it again continues from them"):
+        for source in [Source.load(name) for name in dict.fromkeys(names or ["skab"])]:
+            folder = place(source.name, data)
+            try:
+                with progress_bar(f"Fetching {source.name}"):
+                    fetched = download(source, folder)
+            except DataError as error:
+                failures.append(f"{source.name}: {error}")
+            else:
+                count = len(source.sha256)
+                typer.echo(f"{source.name}: {count} files as published in {folder} ({len(fetched)} downloaded)")
+    if failures:
+        raise DataError("\n".join(failures))
 
 
 @app.command()

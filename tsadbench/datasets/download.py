@@ -6,18 +6,21 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pooch
 import requests
+from urllib3.exceptions import ReadTimeoutError
 
-from tsadbench.datasets.source import Source
+from tsadbench.datasets.source import Source, megabytes
 from tsadbench.errors import DataError
 from tsadbench.utils.progress import progress
 
 _CHUNK_BYTES = 65_536
 _CONNECT_SECONDS = 10.0
-_READ_SECONDS = 30.0
+# How long a server may send nothing.
+READ_SECONDS = 30.0
 # How long `require_answer` waits for a server; a person sits in front of it.
 ANSWER_SECONDS = 3.0
 _NO_ANSWER = "no answer in time"
@@ -27,7 +30,7 @@ def download(source: Source, folder: Path) -> list[str]:
     """Download every file that is missing in the folder or differs from the published one; return their names.
 
     A file appears under its name only when it is complete and its checksum is right. Progress is reported by
-    `tsadbench.progress`, one step per file.
+    `tsadbench.progress`: a step is a file, the note says how many bytes are there.
 
     Parameters
     ----------
@@ -42,13 +45,30 @@ def download(source: Source, folder: Path) -> list[str]:
         If a file cannot be downloaded or written, or is not the published one.
     """
     fetched: list[str] = []
-    for done, file in enumerate(source.sha256):
-        progress(done, len(source.sha256), file)
+    so_far = _SoFar(source)
+    for file in source.sha256:
+        so_far.tell(file)
         if source.state(folder, file) != "as published":
-            _fetch(source, folder, file)
+            _fetch(source, folder, file, so_far)
             fetched.append(file)
-    progress(len(source.sha256), len(source.sha256))
+        so_far.n_files += 1
+        so_far.n_bytes += (folder / file).stat().st_size
+    so_far.tell()
     return fetched
+
+
+@dataclass(slots=True)
+class _SoFar:
+    """How much of a data set is there."""
+
+    source: Source
+    n_files: int = 0
+    n_bytes: int = 0
+
+    def tell(self, file: str = "", received: int = 0) -> None:
+        """Report it, with the bytes received of the file that is being downloaded."""
+        note = f"{megabytes(self.n_bytes + received)} of {megabytes(self.source.n_bytes)} MB"
+        progress(self.n_files, len(self.source.sha256), f"{note}, {file}" if file else note)
 
 
 def require_answer(source: Source) -> None:
@@ -75,8 +95,20 @@ def require_answer(source: Source) -> None:
         raise DataError(f"{address}: {reason}")
 
 
-def _fetch(source: Source, folder: Path, file: str) -> None:
+def _fetch(source: Source, folder: Path, file: str, so_far: _SoFar) -> None:
     address, target = source.address(file), folder / file
+
+    def write(url: str, output_file: str, _pooch: object) -> None:
+        """Download the file as `pooch.HTTPDownloader` does, but close the connection also after a failure."""
+        with requests.get(url, stream=True, timeout=(_CONNECT_SECONDS, READ_SECONDS)) as response:
+            response.raise_for_status()
+            with open(output_file, "wb") as output:
+                for chunk in response.iter_content(_CHUNK_BYTES):
+                    output.write(chunk)
+                    so_far.tell(file, output.tell())
+                    if output.tell() > source.n_bytes:  # no file is larger than all together: it may have no end
+                        raise ValueError("too long")
+
     try:
         with _quiet_pooch():
             pooch.retrieve(
@@ -84,7 +116,7 @@ def _fetch(source: Source, folder: Path, file: str) -> None:
                 known_hash=f"sha256:{source.sha256[file]}",
                 fname=target.name,
                 path=target.parent,
-                downloader=_write,
+                downloader=write,
             )
         target.chmod(0o644)  # pooch leaves it readable by its owner only, and folders of data are shared
     except (OSError, ValueError) as error:
@@ -95,20 +127,16 @@ def _fetch(source: Source, folder: Path, file: str) -> None:
         ) from error
 
 
-def _write(url: str, output_file: str, _pooch: object) -> None:
-    """Download one file as `pooch.HTTPDownloader` does, but close the connection also after a failure."""
-    with requests.get(url, stream=True, timeout=(_CONNECT_SECONDS, _READ_SECONDS)) as response:
-        response.raise_for_status()
-        with open(output_file, "wb") as file:
-            file.writelines(response.iter_content(_CHUNK_BYTES))
-
-
 def _reason(error: Exception) -> str:
     """Return in a few words why a download failed; requests' own texts are several lines long."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"the server answered with status {error.response.status_code}"
     if isinstance(error, requests.Timeout):
         return _NO_ANSWER
+    if isinstance(error, requests.ConnectionError) and isinstance(error.args[0], ReadTimeoutError):
+        return "the server stopped sending"
+    if isinstance(error, requests.TooManyRedirects):
+        return "the server redirects in a circle"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return "the connection was lost"
     if isinstance(error, requests.ConnectionError):
