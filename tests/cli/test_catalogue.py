@@ -27,6 +27,26 @@ def test_info_tells_of_all_that_has_a_name(tsadbench):
     assert "water pump" in out
 
 
+def test_info_tells_what_a_data_set_contains(tsadbench):
+    out = tsadbench("info", "pumploop").out
+    for text in (
+        "test      81 recordings, 52,394 rows",
+        "licence   MIT",
+        "version   1",
+        "prior     16 edges",
+        "audit     ",
+    ):
+        assert f"  {text}" in out
+
+
+def test_info_of_a_data_set_without_its_files_says_where_they_are(tsadbench, tmp_path, monkeypatch):
+    monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("TSADBENCH_TEP_URL", "http://127.0.0.1:1")  # nothing is to be downloaded
+    out = tsadbench("info", "tep").out
+    assert f"tsadbench data fetch tep --data {tmp_path}" in out
+    assert "University of Illinois (free use with notice), published at https://github.com/camaramm/" in out
+
+
 def test_info_tells_which_floors_runs_add_beside_one(tsadbench):
     assert "max-z[mean=10]" in tsadbench("info", "max-z").out
     assert "runs add" not in tsadbench("info", "t2").out

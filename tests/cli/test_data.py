@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,9 +115,100 @@ class TestPath:
 
 @pytest.mark.parametrize("command", ["fetch", "verify", "path"])
 def test_unknown_data_set(command: str) -> None:
-    result = call(command, "swat")
+    result = call(command, "sakb")
     assert isinstance(result.exception, UsageError)
-    assert "these are: ['asd', 'causrca', 'cranfield', 'gecco2018', 'skab', 'smd', 'tep']" in str(result.exception)
+    known = "['asd', 'causrca', 'cranfield', 'gecco2018', 'skab', 'smd', 'tep']"
+    assert f"data set 'sakb': expected one whose files are published, these are: {known}" in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["fetch", "verify"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("swat", "not published, so they cannot be fetched or compared; iTrust .* sends them to those who ask"),
+        ("pumploop", "it has no files to fetch or to compare, it comes with its package"),
+        ("plant/card.toml", "lie beside it; check them with  tsadbench data validate plant/card.toml"),
+    ],
+)
+def test_data_sets_without_published_files(command: str, name: str, reason: str) -> None:
+    result = call(command, name)
+    assert isinstance(result.exception, UsageError)
+    assert re.search(reason, str(result.exception))
+
+
+def test_path_of_a_data_set_by_request(tmp_path: Path) -> None:
+    (tmp_path / "swat").mkdir()
+    assert call("path", "swat", "--data", tmp_path).stdout == f"{tmp_path / 'swat'}\n"
+    assert "there is no folder" in str(call("path", "wadi", "--data", tmp_path).exception)
+
+
+class TestSeveral:
+    """A catalogue of three data sets, all served by one server, of which `servers` is a suite."""
+
+    @pytest.fixture
+    def url(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+        with serving(tmp_path / "published") as server:
+            for name in ("skab", "asd", "smd"):
+                folder = tmp_path / "published" / name
+                folder.mkdir(parents=True)
+                (folder / "a.csv").write_text(name)
+                write_catalogue(tmp_path / "catalogue", folder, f"{server.url}/{name}", files=["a.csv"])
+                monkeypatch.delenv(f"TSADBENCH_{name.upper()}_URL", raising=False)
+            monkeypatch.setattr("tsadbench.datasets.source.CATALOGUE", tmp_path / "catalogue")
+            monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            yield server
+
+    def test_each_is_fetched_once(self, url: Server, data: Path) -> None:
+        result = call("fetch", "smd", "skab", "smd", "--data", data)
+        assert result.stdout.splitlines() == [
+            f"smd: 1 files as published in {data / 'smd'} (1 downloaded)",
+            f"skab: 1 files as published in {data / 'skab'} (1 downloaded)",
+        ]
+        assert url.fetched == ["smd/a.csv", "skab/a.csv"]
+        assert (data / "smd" / "a.csv").read_text() == "smd"
+
+    def test_a_suite_stands_for_its_data_sets(self, url: Server, data: Path) -> None:
+        result = call("fetch", "servers", "--data", data)
+        assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd", "smd"]
+
+    def test_data_sets_of_a_suite_that_have_no_files_are_passed_over(self, url: Server, data: Path) -> None:
+        result = call("fetch", "plants", "--data", data)  # of which this catalogue has skab alone
+        assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["skab"]
+
+    def test_a_line_a_failure_and_the_others_come(self, url: Server, data: Path) -> None:
+        url.faults |= {"skab/a.csv": "404", "smd/a.csv": "breaks off"}
+        result = call("fetch", "skab", "asd", "smd", "--data", data)
+        assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd"]
+        assert isinstance(result.exception, DataError)
+        first, second = str(result.exception).splitlines()
+        assert first.startswith("skab: a.csv cannot be downloaded")
+        assert "status 404" in first
+        assert second.startswith("smd: a.csv cannot be downloaded")
+        assert "the connection was lost" in second
+
+    def test_a_wrong_name_ends_it_before_anything_is_fetched(self, url: Server, data: Path) -> None:
+        assert isinstance(call("fetch", "asd", "nothing", "--data", data).exception, UsageError)
+        assert url.fetched == []
+
+    def test_list_says_what_is_here_and_what_is_missing(self, url: Server, data: Path) -> None:
+        call("fetch", "skab", "--data", data)
+        found = {
+            one["name"]: one for one in json.loads(call("list", "--data", data, "--format", "json").stdout)["datasets"]
+        }
+        assert found["skab"] == {
+            "name": "skab",
+            "licence": "GPL-3.0",
+            "files": 1,
+            "bytes": 4,
+            "here": True,
+            "where": str(data / "skab"),
+        }
+        assert (found["swat"]["here"], found["swat"]["licence"]) == (False, "by request")
+        assert found["pumploop"]["here"]
+        (data / "skab" / "a.csv").unlink()
+        table = call("list", "--data", data).stdout
+        assert "1 of 1 files are missing: tsadbench data fetch skab" in table
+        assert "iTrust" in table
 
 
 def test_help_imports_nothing_heavy() -> None:

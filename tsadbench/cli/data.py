@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -27,7 +28,9 @@ _Name: TypeAlias = Annotated[
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", help="Data sets (default: skab).", autocompletion=complete.datasets),
+        typer.Argument(
+            metavar="[NAME...]", help="Data sets, or suites of them (default: skab).", autocompletion=complete.datasets
+        ),
     ] = None,
     data: DataOption = None,
 ) -> None:
@@ -35,13 +38,13 @@ def fetch(
 
     An interrupted download continues where it stopped. Files that differ are replaced.
     """
+    from tsadbench.cli.actions.data import sources_of
     from tsadbench.datasets.download import download
     from tsadbench.datasets.location import place
-    from tsadbench.datasets.source import Source
 
     failures: list[str] = []
     with interruptible("the files that are complete are kept; running it again continues from them"):
-        for source in [Source.load(name) for name in dict.fromkeys(names or ["skab"])]:
+        for source in sources_of(names or ["skab"]):
             folder = place(source.name, data)
             try:
                 with progress_bar(f"Fetching {source.name}"):
@@ -58,10 +61,10 @@ def fetch(
 @app.command()
 def verify(name: _Name = "skab", data: DataOption = None) -> None:
     """Compare every file with the published one (SHA-256); exit code 1 if any is missing or differs."""
+    from tsadbench.cli.actions.data import source_of
     from tsadbench.datasets.location import find
-    from tsadbench.datasets.source import Source
 
-    source = Source.load(name)
+    source = source_of(name)
     folder = find(source, data)
     states = {file: source.state(folder, file) for file in source.sha256}
     wrong = {file: state for file, state in states.items() if state != "as published"}
@@ -76,10 +79,33 @@ def verify(name: _Name = "skab", data: DataOption = None) -> None:
 @app.command()
 def path(name: _Name = "skab", data: DataOption = None) -> None:
     """Print the folder that contains the data set's files."""
-    from tsadbench.datasets.location import find
-    from tsadbench.datasets.source import Source
+    from tsadbench.cli.actions.data import folder_of
 
-    typer.echo(find(Source.load(name), data))
+    typer.echo(folder_of(name, data))
+
+
+@app.command("list")
+def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], format_option] = "table") -> None:
+    """List the data sets: their licences, how large their files are, and where these are or can be had."""
+    from tsadbench.cli.actions.data import listed
+    from tsadbench.datasets.source import megabytes
+
+    datasets = list(listed(data))
+    if form == "json":
+        typer.echo(json.dumps({"schema": 1, "datasets": [asdict(one) for one in datasets]}, indent=2))
+        return
+    rows = [
+        (
+            one.name,
+            "yes" if one.here else "no",
+            "" if one.files is None else str(one.files),
+            "" if one.bytes is None else megabytes(one.bytes),
+            one.licence or "",
+            one.where,
+        )
+        for one in datasets
+    ]
+    print_table(wide_console(), "Data sets", ("data set", "here", "files", "MB", "licence", "where"), rows)
 
 
 @app.command()
@@ -119,7 +145,7 @@ def validate(
     A recording of which the default protocol evaluates no row is wrong as well.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.base.sessions import sessions_of
+    from tsadbench.cli.actions.data import contents
     from tsadbench.datasets.loading import card_loader
     from tsadbench.execution.plan import require_evaluated
     from tsadbench.execution.request import DEFAULT_PROTOCOL
@@ -127,28 +153,10 @@ def validate(
     with progress_bar(f"Reading {card}"):
         loaded = card_loader(card)(DataOptions())
         require_evaluated(loaded, DEFAULT_PROTOCOL)
-    data, labels = loaded.dataset, loaded.labels
-    rows = sum(recording.n_rows for recording in data.test)
-    anomalous = sum(int(labels_of_recording.sum()) for labels_of_recording in labels.rows.values())
-    typer.echo(f"{data.name}: nothing is wrong")
-    typer.echo(f"  sensors   {len(data.sensors)}: {_first(data.sensors)}")
-    typer.echo(f"  training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows")
-    typer.echo(
-        f"  test      {len(data.test)} recordings, {rows:,} rows, {anomalous:,} anomalous ({anomalous / rows:.1%})"
-    )
-    for split, members in data.splits.items():
-        typer.echo(f"  split     {split}: {len(members)} recordings")
-    sessions = sessions_of(data)
-    names = list(dict.fromkeys(sessions[recording.id] for recording in data.test))
-    typer.echo(f"  sessions  {len(names)} under test, {'declared' if data.sessions else 'inferred'}: {_first(names)}")
-    typer.echo(f"  prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}")
-    for note in data.notes:
-        typer.echo(f"  note      {note}")
+    typer.echo(f"{loaded.dataset.name}: nothing is wrong")
+    for line in contents(loaded):
+        typer.echo(f"  {line}")
     typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench run --dataset {card} --detector t2")
-
-
-def _first(names: Sequence[str], limit: int = 8) -> str:
-    return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
 
 
 @app.command()

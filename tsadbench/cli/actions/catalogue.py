@@ -9,6 +9,7 @@ from dataclasses import fields
 import typer
 
 from tsadbench.base.detector_library import LibraryDetector
+from tsadbench.cli.actions.data import description
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Kind, entries, load_protocol, locate, locate_entry
@@ -69,6 +70,9 @@ def _inform_of_data_set(name: str) -> None:
     loader = load_dataset(name)
     typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
     typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
+    typer.echo("\nContents")
+    for line in description(name, None):
+        typer.echo(f"  {line}")
 
 
 def _inform_of_protocol(name: str) -> None:
