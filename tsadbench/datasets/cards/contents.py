@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.schema import Columns, canonical
+from tsadbench.datasets.cards.sections import Columns
 from tsadbench.datasets.reading.cells import (
     blank_codes,
+    canonical,
     finite_numbers,
     infinite_fault,
     number_fault,
@@ -20,27 +22,39 @@ from tsadbench.datasets.reading.cells import (
     row_of_numbers,
 )
 from tsadbench.datasets.reading.csv import CsvFile
-from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.issues import SHOWN, Issue
 
 
+class Place(NamedTuple):
+    """Where a row stands: the file's name for messages, the line (None if it has no lines), and the row in the file."""
+
+    file: str
+    line: int | None
+    row: int
+
+    def issue(self, text: str, kind: str | None = None, count: int = 1) -> Issue:
+        """Return what is wrong with the row."""
+        where = f" (row {self.row}, counted from 0)" if self.line is None else ""
+        return Issue(self.file, f"{text}{where}", self.line, kind, count)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """The rows of one file.
+    """The rows of one recording.
 
     Parameters
     ----------
     values
-        [n_rows, n_sensors], finite if nothing is wrong.
+        [n_rows, n_sensors], NaN if a value is missing, otherwise finite.
     time
         [n_rows] seconds since 1970, or since the first row if a period is given; None without either.
     labels
         [n_rows], True where anomalous; None if the file has no labels.
-    n_filled
-        How many values were missing and are filled.
+    place
+        Where a row of these, counted from 0, stands.
     issues
         What is wrong with the rows.
     """
@@ -48,7 +62,7 @@ class Contents:
     values: FloatArray
     time: FloatArray | None
     labels: BoolArray | None
-    n_filled: int
+    place: Callable[[int], Place]
     issues: tuple[Issue, ...]
 
 
@@ -73,10 +87,10 @@ def read_contents(
     OSError, ValueError
         If the file cannot be read.
     """
-    reader = _Reader(name, table)
+    reader = _RowReader(name, table)
     place = {column: number for number, column in enumerate(table.header)}
     times = [place[column] for column in file_format.time]
-    label = place.get(columns.label)
+    label = None if columns.label is None else place.get(columns.label)
     n_rows = table.n_rows
     values = np.empty((n_rows, len(sensors)))
     labels = None if label is None else np.zeros(n_rows, dtype=np.bool_)
@@ -98,7 +112,7 @@ def read_contents(
             for i, sensor in enumerate(sensors):
                 values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
         if labels is not None:
-            labels[start:stop] = reader.labels(rows[label], start, columns)
+            labels[start:stop] = reader.labels(rows[label], start, columns, str(columns.label))
         if clock is not None:
             clock.add(joined([rows[column] for column in times]))
         start = stop
@@ -106,16 +120,71 @@ def read_contents(
         text = f"expected {n_rows} rows, one a line, found another number; has a quoted cell a line break? remove it"
         reader.issues.append(Issue(name, text))
         values[start:] = 0.0
-    n_filled = reader.fill(values, sensors, file_format)
     time: FloatArray | None = None
     if clock is not None:
         time = reader.times(clock, file_format)
     elif file_format.period is not None:
         time = np.arange(n_rows, dtype=np.float64) * file_format.period
-    return Contents(values, time, labels, n_filled, tuple(reader.issues))
+    return Contents(values, time, labels, reader.place, tuple(reader.issues))
 
 
-class _Reader:
+def read_labels(name: str, table: Table, column: int, columns: Columns) -> tuple[BoolArray, list[Issue]]:
+    """Return one column's labels [n_rows], True where anomalous, and what is wrong with them.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file cannot be read.
+    """
+    reader = _RowReader(name, table)
+    labels, start = np.zeros(table.n_rows, dtype=np.bool_), 0
+    for rows in table.chunks([column]):
+        stop = start + len(rows)
+        labels[start:stop] = reader.labels(rows[column], start, columns, table.header[column])
+        start = stop
+    return labels, reader.issues
+
+
+def join_contents(parts: Sequence[Contents], period: float | None) -> Contents:
+    """Return the rows of several files, in their order, as those of one recording.
+
+    Parameters
+    ----------
+    parts
+        What each file holds; at least one.
+    period
+        Seconds from row to row if no column holds times.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(len(part.values) for part in parts)])
+    times = [part.time for part in parts if part.time is not None]
+    labels = [part.labels for part in parts if part.labels is not None]
+    time: FloatArray | None = None
+    if period is not None:
+        time = np.arange(starts[-1], dtype=np.float64) * period
+    elif len(times) == len(parts):
+        time = np.concatenate(times)
+
+    def place(row: int) -> Place:
+        part = min(int(np.searchsorted(starts, row, side="right")), len(parts)) - 1
+        return parts[part].place(row - int(starts[part]))
+
+    issues = [issue for part in parts for issue in part.issues]
+    for start in map(int, starts[1:-1]):
+        if time is not None and 0 < start < len(time) and time[start] < time[start - 1]:
+            text = f"the time lies before the last one in {place(start - 1).file}, which it is joined to"
+            issues.append(place(start).issue(f"{text}; correct join, or the order of files"))
+    return Contents(
+        values=np.concatenate([part.values for part in parts]),
+        time=time,
+        labels=np.concatenate(labels) if len(labels) == len(parts) else None,
+        place=place,
+        issues=tuple(issues),
+    )
+
+
+class _RowReader:
     """Reads columns of one file, and collects what is wrong with their cells."""
 
     def __init__(self, name: str, table: Table) -> None:
@@ -167,7 +236,7 @@ class _Reader:
         self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
         return np.where(np.isinf(numbers), 0.0, numbers)
 
-    def labels(self, cells: pd.Series, start: int, columns: Columns) -> BoolArray:
+    def labels(self, cells: pd.Series, start: int, columns: Columns, name: str) -> BoolArray:
         """Return where the label is one of the anomalous values; values that are not declared are reported."""
         anomalous = {canonical(value) for value in columns.anomalous}
         normal = {canonical(value) for value in columns.normal}
@@ -179,7 +248,7 @@ class _Reader:
         found = ("an empty cell" if codes[row] < 0 else repr(str(values[codes[row]])) for row in wrong[:SHOWN])
         expected = f"expected one of the declared values, {columns.anomalous} or {columns.normal}"
         texts = (f"{expected}, found {cell}; declare it or correct it" for cell in found)
-        self._report_first(columns.label, texts, wrong[:SHOWN].tolist(), len(wrong), start, "label")
+        self._report_first(name, texts, wrong[:SHOWN].tolist(), len(wrong), start, "label")
         return np.asarray(is_anomalous[codes], dtype=np.bool_)
 
     def times(self, clock: _Clock, file_format: FileFormat) -> FloatArray | None:
@@ -194,22 +263,12 @@ class _Reader:
             self._report(column, BACKWARDS, int(back[0]), "order", len(back))
         return time
 
-    def fill(self, values: FloatArray, sensors: Sequence[str], file_format: FileFormat) -> int:
-        """Fill missing values in place, and report those that may not be filled; return how many were filled."""
-        empty = np.isnan(values).all(axis=0) if len(values) else np.zeros(len(sensors), dtype=np.bool_)
-        for sensor in map(int, np.flatnonzero(empty)):
-            text = "it has no value at all; put the column under ignore"
-            self._report(sensors[sensor], text, 0, f"missing {sensors[sensor]}", len(values))
-            values[:, sensor] = 0.0
-        carry = CarryForward(file_format, len(sensors))
-        for gap in carry.fill(values):
-            self._report(sensors[gap.sensor], gap.text, gap.row, f"missing {sensors[gap.sensor]}", gap.count)
-        return carry.n_filled
+    def place(self, row: int) -> Place:
+        """Return where a row stands."""
+        return Place(self._name, self._table.line(row), row)
 
     def _report(self, column: str, text: str, row: int, kind: str, count: int = 1) -> None:
-        line = self._table.line(row)
-        where = f" (row {row}, counted from 0)" if line is None else ""
-        self.issues.append(Issue(self._name, f"column {column!r}: {text}{where}", line, kind, count))
+        self.issues.append(self.place(row).issue(f"column {column!r}: {text}", kind, count))
 
     def _report_first(
         self, column: str, texts: Iterable[str], rows: Sequence[int], count: int, start: int, kind: str

@@ -12,8 +12,9 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.files import File, as_counted
-from tsadbench.datasets.cards.schema import NAME, canonical
+from tsadbench.datasets.cards.schema import NAME
 from tsadbench.datasets.cards.sniff import sniff
+from tsadbench.datasets.reading.cells import canonical
 from tsadbench.datasets.reading.csv import CsvFile, open_csv
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
 from tsadbench.datasets.reading.table import Table

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tsadbench.datasets.reading.arrays import ARRAYS
 from tsadbench.datasets.reading.parquet import PARQUET
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.utils.issues import Issue
@@ -45,8 +46,13 @@ class File:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether its name says that it is a Parquet file; all others are taken for CSV."""
+        """Whether its name says that it is a Parquet file."""
         return self.path.suffix.lower() in PARQUET
+
+    @property
+    def is_array(self) -> bool:
+        """Whether its name says that it holds arrays: MATLAB's, R's or a pickle. Files of other names are CSV."""
+        return self.path.suffix.lower() in ARRAYS
 
 
 def find_files(

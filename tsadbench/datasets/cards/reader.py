@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.base.file_format import FileFormat
+from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.contents import Contents, read_contents
-from tsadbench.datasets.cards.files import File, find_file, find_files
-from tsadbench.datasets.cards.schema import Card, Columns, Part, Single, read_card
-from tsadbench.datasets.reading.csv import encoding_issue, open_csv
-from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matches, matching, no_header
-from tsadbench.datasets.reading.parquet import open_parquet
-from tsadbench.datasets.reading.table import Table
-from tsadbench.datasets.reading.text import MalformedError, first_lines
+from tsadbench.datasets.cards.contents import Contents, join_contents, read_contents
+from tsadbench.datasets.cards.files import find_file
+from tsadbench.datasets.cards.gaps import fill_gaps
+from tsadbench.datasets.cards.intervals import Intervals, read_intervals
+from tsadbench.datasets.cards.labels import label_file, labels_of_rows
+from tsadbench.datasets.cards.membership import Membership
+from tsadbench.datasets.cards.parts import Cut, Piece, cut_at_gaps, pieces_of
+from tsadbench.datasets.cards.schema import Card, read_card
+from tsadbench.datasets.cards.sections import Columns
+from tsadbench.datasets.cards.sources import Source, TableOfFile, find_sources
+from tsadbench.datasets.reading.header import header_faults, matching
+from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.progress import progress
-from tsadbench.utils.toml import line_of
 
 _LONGEST_DESCRIPTION = 2**24
 
@@ -59,23 +60,16 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
     return loaded
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A file of the data set, its part of the card, and how it is written."""
-
-    file: File
-    part: Part | Single
-    role: str  # "train", "test" or "single"
-    file_format: FileFormat
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Loaded:
-    """A file that has been read."""
+    """A recording of the files, and what becomes of its rows."""
 
-    source: _Source
-    table: Table
+    source: Source
     contents: Contents
+    pieces: tuple[Piece, ...]
+    causes: tuple[Cause, ...]
+    n_filled: int
+    cut: Cut
 
 
 class _CardReader:
@@ -88,75 +82,64 @@ class _CardReader:
         self._path = path
         self._folder = folder
         self._sensors: tuple[str, ...] = ()
-        self._ids: list[str] = []
-        self._test_ids: list[str] = []
+        self._intervals: Intervals | None = None
 
     def read(self) -> LabelledDataset | None:
         """Return the data set, or None if anything is wrong."""
         card = self._card
-        sources = list(self._sources())
+        sources, issues = find_sources(card, self._folder, self._path.name)
+        self.issues += issues
         description, prior = self._description(), self._prior()
-        files = list(self._files(sources))
-        if not files:
+        recordings = list(self._recordings(sources))
+        if not recordings:
             return None
-        train: list[Recording] = []
-        test: list[tuple[Recording, BoolArray]] = []
-        for file in files:
-            self._add_recordings(file, train, test)
-        splits = self._splits(self._test_ids)
-        sessions = self._belonging("sessions", card.sessions)
-        entities = self._belonging("entities", card.entities)
+        pieces = [
+            *(piece for one in recordings for piece in one.pieces if piece.is_train),
+            *(piece for one in _as_tested(recordings) for piece in one.pieces if not piece.is_train),
+        ]
+        membership = Membership(pieces, self._path.name, self._text)
+        splits = membership.splits(card.splits)
+        sessions = membership.belonging("sessions", card.sessions)
+        entities = membership.belonging("entities", card.entities)
+        if len(recordings) == len(sources) and not membership.issues:  # else it is not known what belongs to each
+            membership.require_training(entities)
+        self.issues += membership.issues
         if prior is not None:
             try:
                 prior.check(self._sensors)
             except UsageError as error:
-                self._report(self._path.name, str(error))
-        if self.issues or not train or not test:
+                self._report(str(error))
+        for what, found in (("training", any(piece.is_train for piece in pieces)), ("test", bool(splits["overall"]))):
+            if not found and not self.issues:
+                self._report(f"no {what} row is left; correct the card's choice of files and rows")
+        if self.issues:
             return None
+        made = {piece.id: self._recording(one.contents, piece) for one in recordings for piece in one.pieces}
         dataset = Dataset(
             name=card.name,
-            train=tuple(train),
-            test=tuple(recording for recording, _ in test),
+            train=tuple(made[piece.id] for piece in pieces if piece.is_train),
+            test=tuple(made[id_] for id_ in splits["overall"]),
             splits=splits,
             description=description,
             prior=prior,
             citation=card.citation,
             licence=card.licence,
-            notes=tuple(_notes([file.contents for file in files])),
-            folder=_innermost([file.source.file.path for file in files]),
+            notes=tuple(self._notes(recordings)),
+            folder=self._innermost(sources),
             layout=card.file_format(),
             sessions=sessions,
             entities=entities,
+            version=card.version,
         )
-        labels = {recording.id: labels for recording, labels in test}
-        return LabelledDataset(dataset, Labels(rows=labels, splits=splits))
+        return LabelledDataset(dataset, _labels(_as_tested(recordings), splits))
 
-    def _report(self, file: str, text: str, line: int | None = None, kind: str | None = None, count: int = 1) -> None:
-        self.issues.append(Issue(file, text, line, kind, count))
+    @property
+    def _at_least(self) -> int:
+        """How many rows a piece of a recording must have."""
+        return self._card.missing.at_least or 2
 
-    def _sources(self) -> Iterator[_Source]:
-        """Yield the files of all parts."""
-        card, name = self._card, self._path.name
-        parts: list[tuple[str, Part | Single | None]] = [
-            ("train", card.train),
-            ("test", card.test),
-            ("single", card.single),
-        ]
-        named: dict[str, str] = {}
-        for role, part in parts:
-            if part is None:
-                continue
-            ids = part.ids if isinstance(part, Part) else "path"
-            files, issues = find_files(self._folder, part.files, name, ids=ids)
-            self.issues += issues
-            for file in files:
-                other = named.get(file.id)
-                if other == file.name:
-                    self._report(name, f"{other} is a training file and a test file; take it out of one of them")
-                elif other is not None:
-                    self._report(name, f"{file.name} and {other} would have the same name as recordings; rename one")
-                named[file.id] = file.name
-                yield _Source(file, part, role, card.file_format(part))
+    def _report(self, text: str, file: str | None = None, line: int | None = None) -> None:
+        self.issues.append(Issue(file or self._path.name, text, line))
 
     def _description(self) -> str:
         if self._card.description is None:
@@ -164,11 +147,11 @@ class _CardReader:
         try:
             return read_text(find_file(self._path.parent, self._card.description, "description"), _LONGEST_DESCRIPTION)
         except MalformedError as error:
-            self._report(self._path.name, error.text)
+            self._report(error.text)
         except UnicodeDecodeError:
-            self._report(self._card.description, "expected a text in UTF-8; save it so")
+            self._report("expected a text in UTF-8; save it so", self._card.description)
         except OSError as error:
-            self._report(self._card.description, f"cannot be read ({error.strerror or error})")
+            self._report(f"cannot be read ({error.strerror or error})", self._card.description)
         return ""
 
     def _prior(self) -> Prior | None:
@@ -177,153 +160,135 @@ class _CardReader:
         try:
             return Prior.load(find_file(self._path.parent, self._card.prior, "prior"), origin=self._card.name)
         except MalformedError as error:
-            self._report(self._path.name, error.text)
+            self._report(error.text)
         except DataError as error:
-            self._report(self._card.prior, str(error))
+            self._report(str(error), self._card.prior)
         return None
 
-    def _files(self, sources: Sequence[_Source]) -> Iterator[_Loaded]:
-        """Yield every file that can be read; the first one's header decides which sensors there are."""
-        columns = self._card.columns
-        for done, source in enumerate(sources):
-            name = source.file.name
-            progress(done, len(sources), name)
-            table = self._open(source)
-            if table is None:
-                continue
+    def _recordings(self, sources: Sequence[Source]) -> Iterator[_Loaded]:
+        """Yield every recording that can be read; the first table's header decides which sensors there are."""
+        opened = [table for source in sources for table in source.tables if table.table is not None]
+        if opened and opened[0].table is not None:
+            self._sensors = _sensors_of(opened[0].table.header, self._card.columns)
             if not self._sensors:
-                self._sensors = _sensors_of(table.header, columns)
-                if not self._sensors:
-                    self._report(
-                        name, f"no column is a sensor by columns.sensors = {columns.sensors}; found {table.header}"
-                    )
-                    return
-            needed = dict.fromkeys(columns.times, "time column") | dict.fromkeys(self._sensors, "sensor")
-            if source.role != "train":
-                needed[columns.label] = "label column"
-            faults = list(header_faults(table.header, needed, [columns.label]))
-            for fault in faults:
-                self._report(name, fault, getattr(table, "header_line", None))
-            if faults:
+                columns, header = self._card.columns.sensors, opened[0].table.header
+                text = f"no column is a sensor by columns.sensors = {columns}; found {header}"
+                self._report(text, opened[0].name)
+        if self._sensors:
+            self._read_intervals(sources)
+        for done, source in enumerate(sources):
+            progress(len(sources) + done, 2 * len(sources), source.id)
+            contents = self._contents(source)
+            if contents is None:
                 continue
-            try:
-                contents = read_contents(name, table, source.file_format, self._sensors, columns)
-            except (OSError, ValueError) as error:
-                self._report(name, f"cannot be read ({' '.join(str(error).split())[:200]})")
-                continue
-            self.issues += contents.issues
-            yield _Loaded(source, table, contents)
-        progress(len(sources), len(sources))
-
-    def _open(self, source: _Source) -> Table | None:
-        file, file_format = source.file, source.file_format
-        columns = self._card.columns
-        needed = {*columns.times, *([columns.label] if source.role != "train" else [])}
-
-        def has_all(names: Sequence[str]) -> bool:
-            return needed <= set(names) and all(matching(names, [pattern]) for pattern in columns.sensors)
-
-        try:
-            if file.is_parquet:
-                return open_parquet(file.path, file_format)
-            lines = first_lines(file.path, file_format.encoding, lines_needed(file_format))
-            header = find_header(lines, file_format, has_all)
-            if header is None:
-                raise MalformedError(no_header(file_format, lines))
-            table, issues = open_csv(file.path, file.name, file_format, *header)
+            contents, causes = self._labelled(source, contents)
+            n_filled, issues = fill_gaps(
+                contents, self._sensors, source.file_format, cut=self._card.missing.policy == "cut"
+            )
+            self.issues += [*contents.issues, *issues]
+            pieces, issues = pieces_of(source, contents)
             self.issues += issues
-            return table
+            cut = Cut()
+            if self._card.missing.policy == "cut":
+                pieces, cut = cut_at_gaps(pieces, contents, self._at_least)
+            yield _Loaded(source, contents, tuple(pieces), causes, n_filled, cut)
+        progress(2 * len(sources), 2 * len(sources))
+
+    def _read_intervals(self, sources: Sequence[Source]) -> None:
+        labels = self._card.labels
+        if labels is None or labels.intervals is None:
+            return
+        folders = [self._path.parent, self._folder]
+        self._intervals, issues = read_intervals(self._card, labels, folders, self._sensors)
+        self.issues += issues
+        # Nobody knows what the arrays of a file that cannot be opened are called.
+        if self._intervals is not None and all(table.table is not None for one in sources for table in one.tables):
+            self.issues += self._intervals.unknown(source.id for source in sources)
+
+    def _contents(self, source: Source) -> Contents | None:
+        """Return the rows of a recording, None if a file of it cannot be read."""
+        parts = [self._rows(source, table) for table in source.tables]
+        read = [part for part in parts if part is not None]
+        if len(read) < len(parts):
+            self.issues += [issue for part in read for issue in part.issues]
+            return None
+        # Steps that change rows, such as resampling, belong here: labels by intervals come after them.
+        return join_contents(read, source.file_format.period)
+
+    def _rows(self, source: Source, opened: TableOfFile) -> Contents | None:
+        """Return the rows of a table."""
+        self.issues += opened.issues
+        columns, table = self._card.columns, opened.table
+        if table is None or not self._sensors:
+            return None
+        needed = dict.fromkeys(columns.times, "time column") | dict.fromkeys(self._sensors, "sensor")
+        labels = [] if columns.label is None else [columns.label]
+        if source.needs_labels:
+            needed |= dict.fromkeys(labels, "label column")
+        faults = list(header_faults(table.header, needed, labels))
+        for fault in faults:
+            self._report(fault, opened.name, getattr(table, "header_line", None))
+        if faults:
+            return None
+        try:
+            return read_contents(opened.name, table, source.file_format, self._sensors, columns)
         except MalformedError as error:
-            self._report(file.name, error.text, error.line)
-        except UnicodeDecodeError:
-            self.issues.append(encoding_issue(file.path, file.name, file_format.encoding))
-        except OSError as error:
-            self._report(file.name, f"cannot be read ({error.strerror or error}); check its permissions")
+            self._report(error.text, opened.name, error.line)
+        except (OSError, ValueError) as error:
+            self._report(f"cannot be read ({' '.join(str(error).split())[:200]})", opened.name)
         return None
 
-    def _add_recordings(self, file: _Loaded, train: list[Recording], test: list[tuple[Recording, BoolArray]]) -> None:
-        """Add what a file holds: a training recording, a test recording with its labels, or one of each."""
-        contents, id_ = file.contents, file.source.file.id
-        n_rows, labels, name = len(contents.values), contents.labels, file.source.file.name
-        if file.source.role == "train":
-            pieces = [(id_, 0, n_rows, True)]
-        elif file.source.role == "test":
-            pieces = [(id_, 0, n_rows, False)]
-        else:
-            border = self._n_train_rows(file)
-            pieces = [(f"{id_}/train", 0, border, True), (f"{id_}/test", border, n_rows, False)]
-        for id_, start, stop, is_train in pieces:
-            self._ids.append(id_)
-            if not is_train:
-                self._test_ids.append(id_)
-            if start == stop:
-                self._report(
-                    file.source.file.name, f"recording {id_!r} has no rows; complete the file, or leave it out"
-                )
-            elif is_train and labels is not None and labels[start:stop].any():
-                row = start + int(np.argmax(labels[start:stop]))
-                text = (
-                    f"recording {id_!r} is for training, which takes normal rows only, but this row is labelled "
-                    "anomalous; take the recording out, or cut it before the anomaly"
-                )
-                count = int(np.count_nonzero(labels[start:stop]))
-                self._report(name, text, file.table.line(row), count=count)
-            elif not contents.issues:
-                recording = self._recording(contents, id_, start, stop)
-                if is_train:
-                    train.append(recording)
-                elif labels is not None:
-                    test.append((recording, labels[start:stop].copy()))
+    def _labelled(self, source: Source, contents: Contents) -> tuple[Contents, tuple[Cause, ...]]:
+        """Return rows with the labels that files of their own give them, and the events whose sensors are known."""
+        labels, n_rows = self._card.labels, len(contents.values)
+        if labels is None:
+            return contents, ()
+        rows: BoolArray | None = None
+        causes: tuple[Cause, ...] = ()
+        issues: list[Issue] = []
+        if labels.file is not None:
+            required = source.needs_labels
+            rows, issues = labels_of_rows(self._card, labels, self._folder, source.id, n_rows, required=required)
+        elif self._intervals is not None and (contents.time is not None or not contents.issues):
+            rows, causes, issues = self._intervals.label(source.id, n_rows, contents.time)
+        return replace(contents, labels=rows, issues=(*contents.issues, *issues)), causes
 
-    def _recording(self, contents: Contents, id_: str, start: int, stop: int) -> Recording:
-        values, time = contents.values[start:stop], contents.time
+    def _recording(self, contents: Contents, piece: Piece) -> Recording:
+        values, time = contents.values[piece.start : piece.stop], contents.time
         values.flags.writeable = False  # so that the recording does not copy them
-        return Recording(id_, values, self._sensors, None if time is None else time[start:stop])
+        return Recording(piece.id, values, self._sensors, None if time is None else time[piece.start : piece.stop])
 
-    def _n_train_rows(self, file: _Loaded) -> int:
-        """Return how many rows of a file are training rows."""
-        n_rows, name = len(file.contents.values), file.source.file.name
-        n_train = file.source.part.train_rows if isinstance(file.source.part, Single) else n_rows
-        if n_train == "file name":
-            n_train = file.source.file.train_rows or 0
-            if n_train == 0:
-                text = (
-                    "expected the number of training rows in the file's name, as in ..._tr_1007_...; or set train_rows"
-                )
-                self._report(name, text)
-        if n_train >= n_rows:
-            self._report(name, f"{n_train} rows are for training, but it has {n_rows}: none is left to test on")
-        return min(n_train, n_rows)
+    def _notes(self, recordings: Sequence[_Loaded]) -> Iterator[str]:
+        filled = sum(one.n_filled for one in recordings)
+        if filled:
+            cells = sum(one.contents.values.size for one in recordings)
+            count = sum(one.n_filled > 0 for one in recordings)
+            yield (
+                f"{filled} missing values ({filled / cells:.2%}) in {count} files are filled with the sensor's last "
+                "value, as its card says"
+            )
+        cut = functools.reduce(Cut.plus, (one.cut for one in recordings), Cut())
+        if cut.missing_rows:
+            share = cut.missing_rows / sum(len(one.contents.values) for one in recordings)
+            count = sum(one.cut.missing_rows > 0 for one in recordings)
+            yield (
+                f"{cut.missing_rows} rows with missing values ({share:.2%}) are left out and cut {count} recordings, "
+                f"as its card says; so are {cut.short_rows} rows in {cut.short_pieces} pieces of fewer than "
+                f"{self._at_least} rows; {cut.anomalous_rows} of all these rows are anomalous"
+            )
 
-    def _splits(self, ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        splits = {"overall": tuple(ids)}
-        for split, patterns in self._card.splits.items():
-            splits[split] = tuple(id_ for id_ in ids if matches(id_, patterns))
-            if not splits[split] and ids:
-                text = f"splits.{split}: no test recording is called {patterns}; there are {list(ids)[:10]}"
-                self._report(self._path.name, text)
-        return splits
+    def _innermost(self, sources: Sequence[Source]) -> Path:
+        """Return the innermost folder that holds all files: what a detector in the box must not reach for."""
+        paths = [table.file.path for source in sources for table in source.tables]
+        if (labels := self._card.labels) is not None:
+            named = [labels.intervals] if labels.intervals else [label_file(labels, source.id) for source in sources]
+            paths += [self._folder / name for name in named if (self._folder / name).exists()]
+        return Path(os.path.commonpath([path.resolve().parent for path in paths]))
 
-    def _belonging(self, table: str, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the group of a card's table that each recording belongs to; empty if the table is."""
-        found: dict[str, str] = {}
-        for group, patterns in groups.items():
-            line = line_of(self._text, (table, group))
-            for pattern in patterns:
-                members = [id_ for id_ in self._ids if matches(id_, [pattern])]
-                if not members and self._ids:
-                    text = f"{table}.{group}: no recording is called {pattern!r}; there are {self._ids[:10]}"
-                    self._report(self._path.name, text, line)
-                for id_ in members:
-                    other = found.setdefault(id_, group)
-                    if other != group:
-                        text = f"{table}.{group}: recording {id_!r} belongs to {table}.{other} too; take it out of one"
-                        self._report(self._path.name, text, line, f"{table} twice")
-        missing = [id_ for id_ in self._ids if groups and id_ not in found]
-        if missing:
-            text = f"{table}: recording {missing[0]!r} belongs to none of them; add it, or leave [{table}] out"
-            self._report(self._path.name, text, line_of(self._text, (table,)), count=len(missing))
-        return found
+
+def _as_tested(recordings: Sequence[_Loaded]) -> list[_Loaded]:
+    """Return recordings in the order of the test part."""
+    return sorted(recordings, key=lambda one: one.source.place)
 
 
 def _sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:
@@ -333,17 +298,23 @@ def _sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:
     return tuple(matching((name for name in header if name and name not in used), columns.sensors))
 
 
-def _notes(files: Sequence[Contents]) -> Iterator[str]:
-    filled = sum(contents.n_filled for contents in files)
-    if filled:
-        cells = sum(contents.values.size for contents in files)
-        count = sum(contents.n_filled > 0 for contents in files)
-        yield (
-            f"{filled} missing values ({filled / cells:.2%}) in {count} files are filled with the sensor's last value, "
-            "as its card says"
-        )
+def _labels(recordings: Sequence[_Loaded], splits: dict[str, tuple[str, ...]]) -> Labels:
+    """Return the labels and known causes of all test recordings."""
+    rows: dict[str, BoolArray] = {}
+    causes: dict[str, tuple[Cause, ...]] = {}
+    for one in recordings:
+        for piece in one.pieces:
+            if piece.is_train or one.contents.labels is None:
+                continue
+            rows[piece.id] = one.contents.labels[piece.start : piece.stop].copy()
+            if within := tuple(_within(piece, one.causes)):
+                causes[piece.id] = within
+    return Labels(rows=rows, splits=splits, causes=causes)
 
 
-def _innermost(paths: Sequence[Path]) -> Path:
-    """Return the innermost folder that holds all files: what a detector in the box must not reach for."""
-    return Path(os.path.commonpath([path.resolve().parent for path in paths]))
+def _within(piece: Piece, causes: Sequence[Cause]) -> Iterator[Cause]:
+    """Yield the events of a recording that lie in a piece of it, in rows of the piece."""
+    for cause in causes:
+        start, stop = max(cause.start, piece.start), min(cause.stop, piece.stop)
+        if start < stop:
+            yield Cause(start - piece.start, stop - piece.start, cause.sensors)

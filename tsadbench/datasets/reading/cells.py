@@ -178,3 +178,21 @@ def rows_of_numbers(
                 return values, None
     columns = zip(*rows, strict=True)
     return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format, states)
+
+
+def canonical(value: object) -> str:
+    """Return a label's value as text in which equal values are equal: 1, 1.0, true and " 1" are the same.
+
+    Examples
+    --------
+    >>> canonical(1), canonical("1.0"), canonical(True), canonical(" A ttack")
+    ('1', '1', '1', 'A ttack')
+    """
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return "1" if text.lower() == "true" else "0"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)
