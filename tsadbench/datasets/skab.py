@@ -7,13 +7,10 @@ set card ``skab.toml`` describes them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets.cards.reader import load_card
-from tsadbench.datasets.location import find_or_download
-from tsadbench.datasets.source import Source
+from tsadbench.datasets.cards.published import load_published
 
 
 def load(options: DataOptions) -> LabelledDataset:
@@ -36,8 +33,4 @@ def load(options: DataOptions) -> LabelledDataset:
     DataError
         If a file is malformed, or well-formed but different from the published one.
     """
-    source = Source.load("skab")
-    folder = find_or_download(source, options.directory)
-    dataset, labels = load_card(Path(__file__).with_name("skab.toml"), folder)
-    notes = source.notes(folder, allow_changed=options.allow_changed)
-    return LabelledDataset(replace(dataset, notes=(*notes, *dataset.notes)), labels)
+    return load_published(Path(__file__).with_name("skab.toml"), options)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
@@ -26,23 +24,14 @@ WADI += ["LEAK_DIFF_PRESSURE", "PLANT_START_STOP_LOG", "TOTAL_CONS_REQUIRED_FLOW
 N_ROWS = 80
 
 
-def write_swat(folder: Path, *, stages: bool, form: str, actuators: bool = False) -> None:
-    """Write both workbooks as CSV: a line of stages, spaces before names and times, the slip in the labels.
-
-    With `actuators`, pumps are on or off (2 or 1), valves also in between (0), and pumps in reserve never run.
-    """
+def write_swat(folder: Path, *, stages: bool, form: str) -> None:
+    """Write both workbooks as CSV: a line of stages, spaces before names and times, the slip in the labels."""
     folder.mkdir(parents=True)
     for name, seed, labels in (
         ("Normal_v1", 0, ["Normal"] * N_ROWS),
         ("Attack_v0", 1, ["Normal"] * 40 + ["Attack"] * 20 + ["A ttack"] * 10 + ["Normal"] * 10),
     ):
         table = pd.DataFrame(np.random.default_rng(seed).normal(size=(N_ROWS, 51)), columns=SWAT)
-        if actuators:
-            table = table.assign(**{name: 1 + (table[name] > 0) for name in SWAT if name[0] == "P" and name[1] != "I"})
-            table = table.assign(
-                **{name: table[name].clip(-1, 1).round().astype(int) + 1 for name in SWAT if name[:2] == "MV"}
-            )
-            table = table.assign(P202=1, P401=1, P404=1, P502=1, P601=1, P603=1)
         table = table.rename(columns={"MV101": " MV101", "P201": "P201 "})
         # Past noon and midnight: the half of the day must be read.
         times = pd.date_range("2015-12-22 23:59:30", periods=N_ROWS, freq="s")
@@ -110,43 +99,3 @@ def test_with_one_file_missing(tmp_path):
     (tmp_path / "swat/SWaT_Dataset_Attack_v0.csv").unlink()
     with pytest.raises(DataError, match=r"files 'SWaT_Dataset_Attack_v0\.csv': there is no such file"):
         load_dataset("swat")(DataOptions(directory=tmp_path))
-
-
-def read_back(file: Path, header: int, names: list[str]) -> np.ndarray:
-    """Read sensors as pandas does, gaps filled forward; lines of commas alone are left out."""
-    table = pd.read_csv(file, header=header, skipinitialspace=True).dropna(how="all")
-    return table.rename(columns=str.strip)[names].ffill().to_numpy(dtype=float)
-
-
-@pytest.mark.parametrize(
-    ("name", "files", "headers", "sensors", "labels"),
-    [
-        ("swat", ("SWaT_Dataset_Normal_v1", "SWaT_Dataset_Attack_v0"), (1, 1), SWAT, range(40, 70)),
-        (
-            "wadi",
-            ("WADI_14days_new", "WADI_attackdataLABLE"),
-            (0, 1),
-            [name for name in WADI if name not in EMPTY],
-            range(50, N_ROWS),
-        ),
-    ],
-)
-def test_the_command_that_everybody_tries_first(tsadbench, tmp_path, name, files, headers, sensors, labels):
-    if name == "swat":
-        write_swat(tmp_path / "swat", stages=True, form=" %d/%m/%Y %I:%M:%S %p", actuators=True)
-    else:
-        write_wadi(tmp_path / "wadi")
-    command = ("run", "--dataset", name, "--data", tmp_path, "-d", "t2", "-d", "max-z", "--seeds", 1)
-    done = tsadbench(*command, "--format", "json", "--out", tmp_path / "runs")
-    assert done.code == 0, done.err
-    rows = {row["label"]: row for row in json.loads(done.out)["rows"]}
-    assert {rows[label]["status"] for label in ("t2", "max-z", "random", "nearest-neighbour")} == {"ok"}
-
-    train, test = (
-        read_back(tmp_path / name / f"{file}.csv", header, sensors) for file, header in zip(files, headers, strict=True)
-    )
-    deviation = train.std(axis=0)
-    z = np.abs(test - train.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    truth = np.isin(np.arange(N_ROWS), labels)[30:]  # protocol strict evaluates rows from the 30th on
-    assert (rows["max-z"]["n_rows"], rows["max-z"]["n_anomalous"]) == (50, truth.sum())
-    assert rows["max-z"]["metrics"]["auroc"]["mean"] == pytest.approx(roc_auc_score(truth, z.max(axis=1)[30:]))
