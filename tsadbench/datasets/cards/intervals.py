@@ -99,6 +99,8 @@ class Intervals:
             [n_rows]; the events whose sensors are known; what is wrong.
         """
         rows, causes, issues = np.zeros(n_rows, dtype=np.bool_), list[Cause](), list[Issue]()
+        if time is not None and n_rows and self._labels.origin == "recording":
+            time = time - time[0]  # a sum with seconds since 1970 would lose digits
         for interval in self._of.get(id_, ()):
             start, stop = self._rows(interval, n_rows, time, step)
             if start >= stop or not 0 <= start < stop <= n_rows:
@@ -115,10 +117,8 @@ class Intervals:
             return int(interval.start), int(interval.end) + 1
         if time is None or n_rows == 0:
             return 0, 0
-        origin = float(time[0]) if self._labels.origin == "recording" else 0.0
-        start, end = interval.start + origin, interval.end + origin
-        first = np.searchsorted(time + step, start, side="right") if step else np.searchsorted(time, start)
-        return int(first), int(np.searchsorted(time, end, side="right"))
+        first = np.searchsorted(time + step, interval.start, side="right" if step else "left")
+        return int(first), int(np.searchsorted(time, interval.end, side="right"))
 
     def _outside(self, id_: str, interval: Interval, n_rows: int, time: FloatArray | None) -> Issue:
         if self._labels.unit == "rows":
@@ -128,8 +128,7 @@ class Intervals:
         else:
             held = f"has no row from {interval.start:.17g} to {interval.end:.17g} s"
             if n_rows:
-                origin = time[0] if self._labels.origin == "recording" else 0.0
-                held += f": its rows run from {time[0] - origin:.17g} to {time[-1] - origin:.17g} s"
+                held += f": its rows run from {time[0]:.17g} to {time[-1]:.17g} s"
         return Issue(
             self._file, f"the interval lies outside of recording {id_!r}, which {held}", interval.line, "outside"
         )
@@ -201,7 +200,7 @@ class _Declared:
         for id_, pairs in grouped(found, lambda pair: pair[0]).items():
             of[id_] = sorted((interval for _, interval in pairs), key=lambda interval: (interval.start, interval.end))
             self._check_apart(id_, of[id_])
-        return Intervals(self._name, self._labels, of), self._issues
+        return Intervals(self._name, self._labels, of), sorted(self._issues, key=lambda issue: issue.line or 0)
 
     def _report(self, place: int, text: str, kind: str) -> None:
         self._issues.append(Issue(self._name, text, self._table.line(place), kind))
