@@ -64,9 +64,7 @@ class Membership:
         trained = {entities.get(piece.id) for piece in self._pieces if piece.is_train}
         for entity in dict.fromkeys(entities.values()):
             if entity not in trained:
-                text = (
-                    f"entities.{entity}: no training row belongs to it; give it a training recording, or leave it out"
-                )
+                text = f"entities.{entity}: it has no training row; give it a training recording, or leave it out"
                 self._report(text, line_of(self._text, ("entities", entity)))
 
     def _report(self, text: str, line: int | None = None, kind: str | None = None, count: int = 1) -> None:
