@@ -100,9 +100,10 @@ def test_without_being_asked_only_shifts_that_fit_are_made():
 
 def test_who_changes_places_and_by_how_much():
     data = one_recording([0, 0, 0, 1, 1, 0, 0, 0, 0, 0])
-    early = [np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])]
-    late = [np.array([0, 0, 0, 8, 9, 7, 0, 0, 0, 0.0])]
-    noise = of_scores({"early": early, "late": late}, data, label_changes(data, shifts=[1], margins=[1]))
+    (name,) = data.labels.rows
+    early = {name: np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])}
+    late = {name: np.array([0, 0, 0, 8, 9, 7, 0, 0, 0, 0.0])}
+    noise = of_scores([{"early": early, "late": late}], data, label_changes(data, shifts=[1], margins=[1]))
     given, earlier, _, margin = noise.moved
     assert given.auprc == {"early": pytest.approx((1 + 2 / 3) / 2), "late": 1.0}
     assert given.rank == {"early": 2, "late": 1}
@@ -117,7 +118,7 @@ def test_who_changes_places_and_by_how_much():
 
 def test_labels_of_one_class_have_no_auprc():
     data = one_recording([0] * 10)
-    noise = of_scores({"x": [np.arange(10.0)]}, data, label_changes(data))
+    noise = of_scores([{"x": dict.fromkeys(data.labels.rows, np.arange(10.0))}], data, label_changes(data))
     assert {one.auprc["x"] for one in noise.moved} == {None}
     assert noise.largest is None
 

@@ -11,6 +11,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.grouping import grouped
 
 # In rows: both directions; after each event.
 SHIFTS = (1, 5, 10)
@@ -97,9 +98,15 @@ def _margin(rows: BoolArray, margin: int) -> BoolArray:
 
 
 def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
-    test, truth = data.dataset.test, data.labels.rows
-    numbers = shared_rows(test, untimed="by value")
-    anomalous = {int(number) for one, rows in zip(test, numbers, strict=True) for number in set(rows[truth[one.id]])}
-    normal = {int(number) for one, rows in zip(test, numbers, strict=True) for number in set(rows[~truth[one.id]])}
-    both = np.array(sorted((anomalous & normal) - {-1}), dtype=np.int64)
-    return {one.id: np.isin(rows, both) for one, rows in zip(test, numbers, strict=True)}
+    """Return [n_rows] for each test recording; rows of different entities are never the same."""
+    truth, contradictory = data.labels.rows, dict[str, BoolArray]()
+    for test in grouped(data.dataset.test, lambda one: data.dataset.entities.get(one.id)).values():
+        numbers = shared_rows(test, untimed="by value")
+        labels = [truth[one.id] for one in test]
+        anomalous, normal = (
+            np.concatenate([rows[label == kind] for rows, label in zip(numbers, labels, strict=True)])
+            for kind in (True, False)
+        )
+        both = np.setdiff1d(np.intersect1d(anomalous, normal), [-1])
+        contradictory |= {one.id: np.isin(rows, both) for one, rows in zip(test, numbers, strict=True)}
+    return contradictory

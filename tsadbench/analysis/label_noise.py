@@ -19,6 +19,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.means import mean_defined
 from tsadbench.utils.progress import progress
 
 
@@ -86,24 +87,30 @@ class LabelNoise:
 
 
 def of_scores(
-    scores: Mapping[str, Sequence[FloatArray]], data: LabelledDataset, changes: Sequence[LabelChange]
+    fits: Sequence[Mapping[str, Mapping[str, FloatArray]]], data: LabelledDataset, changes: Sequence[LabelChange]
 ) -> LabelNoise:
     """Return what changes move of scores that were found without trials, over all test rows.
 
     Parameters
     ----------
-    scores
-        By name: one array [n_rows] for each test recording, in the data set's order.
+    fits
+        Of each entity, or one: by name, and by the test recording's id, scores [n_rows]. Scores of different fits are
+        never pooled: an AUPRC is the mean over the fits for which it is defined.
     data, changes
         Recordings with labels, and what `label_changes` returns for them.
     """
-    pooled = {name: np.concatenate(list(rows)) for name, rows in scores.items()}
-    auprc = []
-    for change in changes:
-        counted = np.concatenate([change.counted(name) for name in change.rows])
-        truth = np.concatenate(list(change.rows.values()))[counted]
-        auprc.append({name: average_precision(rows[counted], truth) for name, rows in pooled.items()})
+    names = dict.fromkeys(name for fit in fits for name in fit)
+    auprc = [
+        {name: mean_defined(_auprc(fit[name], change) for fit in fits if name in fit) for name in names}
+        for change in changes
+    ]
     return _noise(f"one-liners on all test rows of {data.dataset.name}", data, changes, auprc)
+
+
+def _auprc(scores: Mapping[str, FloatArray], change: LabelChange) -> float | None:
+    counted = np.concatenate([change.counted(name) for name in scores])
+    truth = np.concatenate([change.rows[name] for name in scores])[counted]
+    return average_precision(np.concatenate(list(scores.values()))[counted], truth)
 
 
 def of_rows(

@@ -188,10 +188,12 @@ def audit(
 ) -> None:
     """Inspect a data set, labels included: what makes every table over it worth less than it seems.
 
-    Shared and repeated rows, gaps, shift between training and test, and how well a row's position, time alone and
-    one-liners predict the label; a verdict for each. Labels are noisy: the audit shows how the AUPRC and the ranks of
-    one-liners, with --runs also of stored trials, move by labels that are shifted by a few rows (1, 5 and 10), without
-    rows that have two labels, and without some rows after each event (10 and 60).
+    Rows that recur, copies, gaps, constant sensors, scaling by the test's statistics, shift between training and test,
+    events that a threshold on one sensor finds, and how well a row's position, time alone and one-liners predict the
+    label; a verdict for each. Of several entities each is audited alone, and means are shown. Labels are noisy: the
+    audit shows how the AUPRC and the ranks of one-liners, with --runs also of stored trials, move by labels that are
+    shifted by a few rows (1, 5 and 10), without rows that have two labels, and without some rows after each event (10
+    and 60).
     """
     from rich.text import Text
 
@@ -220,8 +222,8 @@ def audit(
         typer.echo(markdown(result), nl=False)
     else:
         console = wide_console()
-        for title, header, rows in tables(result):
-            print_table(console, title, header, rows)
+        for table in tables(result):
+            print_table(console, table.title, table.header, table.rows)
         styles = {"good": "green", "note": "yellow", "fault": "red"}
         for finding in result.findings:
             text = f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}"

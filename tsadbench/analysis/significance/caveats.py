@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tsadbench.analysis.audit.facts import recordings_sharing_rows
+from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.analysis.significance.inference import Inference
 from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
 from tsadbench.analysis.significance.per_recording import takes_no_part

@@ -42,17 +42,20 @@ def _draw_anomalies(axes: Axes, audit: Audit) -> None:
     test = [facts for facts in audit.recordings if facts.role == "test"]
     for position, facts in enumerate(test):
         axes.barh(position, facts.n_rows, color="#d9d9d9", height=0.8)
-        if facts.n_anomalous and facts.first_anomalous is not None:
-            axes.barh(position, facts.n_anomalous, left=facts.first_anomalous, color=VERMILLION, height=0.8)
+        spans = [(start, stop - start) for start, stop in facts.events]
+        axes.broken_barh(spans, (position - 0.4, 0.8), facecolors=VERMILLION)
     axes.set_yticks(range(len(test)), [facts.id for facts in test], fontsize=6)
     axes.invert_yaxis()
-    axes.set_title("Test recordings: rows, and as many anomalous\nones from the first one on")
+    axes.set_title("Test recordings and their events")
     axes.set_xlabel("row")
 
 
 def _draw_predictors(axes: Axes, audit: Audit) -> None:
     auroc = {predictor.name: predictor.auroc for predictor in audit.predictors if predictor.auroc is not None}
     axes.barh(list(auroc), list(auroc.values()), color=BLUE)
+    for predictor in audit.predictors:
+        of_each = [one.auroc for one in predictor.entities.values() if one.auroc is not None]
+        axes.plot(of_each, [predictor.name] * len(of_each), "o", color="black", markersize=2.5)
     axes.axvline(0.5, color="black", linewidth=0.8)
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
@@ -60,11 +63,14 @@ def _draw_predictors(axes: Axes, audit: Audit) -> None:
 
 
 def _draw_shifts(axes: Axes, audit: Audit) -> None:
-    splits = list(dict.fromkeys(shift.split for shift in audit.shifts))
+    splits = list(dict.fromkeys(shift.entity or shift.split for shift in audit.shifts))
     sensors = list(dict.fromkeys(shift.sensor for shift in audit.shifts))
-    z = {(shift.split, shift.sensor): shift.z for shift in audit.shifts}
+    z = {(shift.entity or shift.split, shift.sensor): shift.z for shift in audit.shifts}
     values = [[z.get((split, sensor)) or 0.0 for split in splits] for sensor in sensors]
     limit = max((abs(value) for row in values for value in row), default=1.0) or 1.0
+    if not values:
+        axes.set_axis_off()
+        return
     image = axes.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
     axes.set_xticks(range(len(splits)), splits, rotation=90, fontsize=6)
     axes.set_yticks(range(len(sensors)), sensors, fontsize=6)

@@ -1,0 +1,499 @@
+"""Flaws planted into sound data sets: the audit finds each, and the clean twin does not show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tsadbench import Recording
+from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.render import markdown
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
+
+SENSORS = ("level", "flow", "speed")
+
+
+def recording(name: str, n_rows: int, seed: int, start: float | None = None) -> Recording:
+    values = np.random.default_rng(seed).normal(size=(n_rows, len(SENSORS)))
+    return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
+
+
+def data_set(
+    train: list[Recording],
+    test: list[Recording],
+    events: dict[str, list[slice]],
+    entities: dict[str, str] | None = None,
+) -> LabelledDataset:
+    rows = {one.id: np.zeros(one.n_rows, dtype=np.bool_) for one in test}
+    for name, slices in events.items():
+        for stretch in slices:
+            rows[name][stretch] = True
+    splits = {"overall": tuple(rows)}
+    dataset = Dataset("plant", tuple(train), tuple(test), splits, entities=entities or {})
+    return LabelledDataset(dataset, Labels(rows, splits))
+
+
+def sound() -> LabelledDataset:
+    """Return two training and three test recordings of noise, with events that nothing shows."""
+    train = [recording(f"train{i}", 400, seed=i) for i in range(2)]
+    test = [recording(f"test{i}", 300, seed=10 + i) for i in range(3)]
+    places = {"test0": (20, 110, 250), "test1": (60, 190, 230), "test2": (5, 90, 160)}
+    return data_set(train, test, {name: [slice(at, at + 15) for at in starts] for name, starts in places.items()})
+
+
+def changed(data: LabelledDataset, change) -> LabelledDataset:
+    """Return the data set with other values: ``change(role, id, values)``."""
+    recordings = {
+        role: tuple(
+            Recording(one.id, change(role, one.id, np.array(one.values)), SENSORS, one.time)
+            for one in getattr(data.dataset, role)
+        )
+        for role in ("train", "test")
+    }
+    return LabelledDataset(replace(data.dataset, **recordings), data.labels)
+
+
+def grades(data: LabelledDataset) -> dict[str, str]:
+    return {one.about: one.grade for one in audit(data).findings}
+
+
+def sentence(data: LabelledDataset, about: str) -> str:
+    return next(one.sentence for one in audit(data).findings if one.about == about)
+
+
+PLANTED = ("trivial", "overlap", "shared-train-test", "shared-test-test", "contradicting-labels", "copies", "shift",
+           "range", "duplicates", "constant", "constant-in-training", "scaling", "events")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def clean() -> dict[str, str]:
+    return grades(sound())
+
+
+def test_the_clean_twin_shows_no_flaw(clean):
+    assert {about: clean[about] for about in PLANTED} == dict.fromkeys(PLANTED, "good")
+
+
+def test_scaling_by_the_tests_statistics():
+    data = sound()
+    every = np.concatenate([one.values for one in (*data.dataset.train, *data.dataset.test)])
+    train = np.concatenate([one.values for one in data.dataset.train])
+    test = np.concatenate([one.values for one in data.dataset.test])
+
+    def scaled(low, high):
+        return changed(data, lambda role, name, values: (values - low) / (high - low))
+
+    def of_both(role, name, values):
+        # The training rows reach neither bound: the test has the extremes of every sensor.
+        return np.clip(values, test.min(0) * 0.9, test.max(0) * 0.9) if role == "train" else values
+
+    outer = changed(data, of_both)
+    outer_rows = np.concatenate([one.values for one in (*outer.dataset.train, *outer.dataset.test)])
+    by_both = changed(outer, lambda role, name, values: (values - outer_rows.min(0)) / np.ptp(outer_rows, axis=0))
+    assert grades(by_both)["scaling"] == "fault"
+    assert "3 of 3 sensors" in sentence(by_both, "scaling")
+    (facts,) = audit(by_both).sensors
+    assert (facts.moving, facts.scaled_by_both, facts.scaled_by_train) == (3, 3, 0)
+    by_train = scaled(train.min(0), train.max(0))
+    assert grades(by_train)["scaling"] == "good"
+    z_both = changed(data, lambda role, name, values: (values - every.mean(0)) / every.std(0))
+    assert grades(z_both)["scaling"] == "fault"
+    z_train = changed(data, lambda role, name, values: (values - train.mean(0)) / train.std(0))
+    assert grades(z_train)["scaling"] == "good"
+
+    def each(role, name, values):
+        own = train if role == "train" else test
+        return (values - own.min(0)) / np.ptp(own, axis=0)
+
+    by_each = changed(data, each)
+    assert grades(by_each)["scaling"] == "fault"
+    assert "its own statistics" in sentence(by_each, "scaling")
+
+
+def test_states_of_two_values_are_not_taken_for_scaled_sensors():
+    data = changed(sound(), lambda role, name, values: (values > 2.0 * (role == "train")).astype(float))
+    (facts,) = audit(data).sensors
+    assert facts.moving == 0
+    assert grades(data)["scaling"] == "good"
+
+
+def test_training_rows_in_the_test(clean):
+    data = sound()
+    known = data.dataset.train[0].values
+
+    def planted(role, name, values):
+        if name == "test1":
+            values[:] = known[:300]
+            values[::2] = known[300:0:-2][:150]  # out of order: no stretch is copied, single rows are
+        return values
+
+    found = audit(changed(data, planted))
+    (facts,) = found.overlap
+    expected = np.isin(
+        np.concatenate([one.values for one in changed(data, planted).dataset.test])[:, 0], known[:, 0]
+    ).mean()
+    assert facts.test_in_train == pytest.approx(expected)
+    assert {one.about: one.grade for one in found.findings}["overlap"] == "note"
+
+
+def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself_is_to_be_known():
+    data = sound()
+    pool = np.concatenate([one.values for one in data.dataset.train])
+    generator = np.random.default_rng(3)
+    drawn = changed(data, lambda role, name, v: pool[generator.integers(0, 800, len(v))] if role == "test" else v)
+    assert grades(drawn)["overlap"] == "fault"
+    states = changed(data, lambda role, name, values: np.round(values))
+    assert grades(states)["overlap"] == "note"
+    (facts,) = audit(states).overlap
+    train = [tuple(row) for one in states.dataset.train for row in one.values]
+    assert facts.train_in_train == pytest.approx(np.mean([row in set(train[:400]) for row in train[400:]]))
+    test = [tuple(row) for one in states.dataset.test for row in one.values]
+    anomalous = np.concatenate(list(states.labels.rows.values()))
+    assert facts.test_in_train == pytest.approx(np.mean([row in set(train) for row in test]))
+    rows = [row in set(train) for row, faulty in zip(test, anomalous, strict=True) if faulty]
+    assert facts.anomalous_in_train == pytest.approx(np.mean(rows))
+
+
+def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
+    data = sound()
+    other = data.dataset.test[0].values
+    copied = changed(data, lambda role, name, values: np.array(other) if name == "test2" else values)
+    (copy,) = audit(copied).copies
+    assert (copy.recording, copy.start, copy.stop, copy.source, copy.source_start) == ("test2", 0, 300, "test0", 0)
+    labels = copied.labels.rows
+    assert copy.n_contradicting == (labels["test0"] != labels["test2"]).sum()
+    assert grades(copied)["copies"] == "fault"
+
+    source = data.dataset.train[1].values
+
+    def planted(role, name, values):
+        if name == "test1":
+            values[200:240] = source[60:100]
+            values[7:16] = source[:9]  # nine states: too few
+        return values
+
+    (copy,) = audit(changed(data, planted)).copies
+    assert (copy.recording, copy.start, copy.stop) == ("test1", 200, 240)
+    assert (copy.source, copy.source_start, copy.roles, copy.n_contradicting) == ("train1", 60, "train and test", None)
+    assert grades(changed(data, planted))["copies"] == "fault"
+
+
+def test_a_stretch_of_a_recording_that_is_played_again_later():
+    def planted(role, name, values):
+        if name == "train0":
+            values[300:350] = values[100:150]
+        return values
+
+    found = audit(changed(sound(), planted))
+    (copy,) = found.copies
+    assert (copy.recording, copy.start, copy.stop, copy.source, copy.source_start) == (
+        "train0",
+        300,
+        350,
+        "train0",
+        100,
+    )
+    assert {one.about: one.grade for one in found.findings}["copies"] == "note"  # no test row is concerned
+
+
+def test_a_system_at_rest_has_no_copies():
+    rest = changed(sound(), lambda role, name, values: np.where(np.arange(len(values))[:, None] < 200, 4.0, values))
+    assert audit(rest).copies == ()
+    two = changed(sound(), lambda role, name, values: np.repeat(np.arange(len(values))[:, None] % 2.0, 3, axis=1))
+    assert audit(two).copies == ()
+
+
+def test_a_held_value_is_one_state():
+    """Ten states that last some rows each, copied: the stretch is found, in rows."""
+    lengths = np.random.default_rng(8).integers(1, 6, size=12)
+    held = np.repeat(np.random.default_rng(9).normal(size=(12, 3)), lengths, axis=0)
+
+    def planted(role, name, values):
+        if name in ("train1", "test0"):
+            values[100 : 100 + len(held)] = held
+        return values
+
+    (copy,) = audit(changed(sound(), planted)).copies
+    assert (copy.start, copy.stop, copy.source_start) == (100, 100 + len(held), 100)
+
+
+def test_a_sensor_that_is_constant_in_training_alone(clean):
+    def planted(role, name, values):
+        if role == "train":
+            values[:, 1] = 7.0
+        return values
+
+    found = audit(changed(sound(), planted))
+    (facts,) = found.sensors
+    assert (facts.never, facts.train_only, facts.test_only, facts.anomalies_only) == ((), (), ("flow",), ())
+    assert facts.off_constant == 1.0
+    assert {one.about: one.grade for one in found.findings}["constant-in-training"] == "fault"
+
+
+def test_a_sensor_that_moves_in_anomalous_rows_alone():
+    data = sound()
+
+    def planted(role, name, values):
+        values[:, 2] = 5.0
+        if role == "test":
+            values[data.labels.rows[name], 2] = 6.0
+        return values
+
+    found = audit(changed(data, planted))
+    (facts,) = found.sensors
+    assert facts.test_only == facts.anomalies_only == ("speed",)
+    assert facts.off_constant == 0.0
+    assert {one.about: one.grade for one in found.findings}["constant-in-training"] == "note"
+    (events,) = found.events
+    assert (events.trivial, events.best_share, events.best) == (1.0, 1.0, "speed high")
+    assert events.best_by_chance == pytest.approx(0.0, abs=0.1)
+
+
+def test_a_sensor_that_never_moves_or_moves_in_training_alone():
+    def planted(role, name, values):
+        values[:, 0] = 3.0
+        if role == "test":
+            values[:, 1] = 2.0
+        return values
+
+    (facts,) = audit(changed(sound(), planted)).sensors
+    assert (facts.never, facts.train_only, facts.test_only) == (("level",), ("flow",), ())
+
+
+def test_normal_rows_out_of_range():
+    found = audit(changed(sound(), lambda role, name, values: values + np.array([0.0, 0.0, 8.0]) * (role == "test")))
+    (facts,) = found.sensors
+    train = np.concatenate([one.values for one in sound().dataset.train])
+    assert facts.outside == pytest.approx(1.0, abs=0.01)
+    assert {one.about: one.grade for one in found.findings}["range"] == "fault"
+    (facts,) = audit(sound()).sensors
+    normal = np.concatenate([one.values[~sound().labels.rows[one.id]] for one in sound().dataset.test])
+    assert facts.outside == pytest.approx(((normal < train.min(0)) | (normal > train.max(0))).any(1).mean())
+
+
+@pytest.mark.parametrize("kind", ["high", "low", "jumps"])
+def test_events_that_one_threshold_finds(kind):
+    """Four of the nine events are loud, and found by thresholds set on all normal rows, worked out row by row."""
+    data = sound()
+    loud = [("test0", 110), ("test1", 60), ("test1", 230), ("test2", 160)]
+
+    def planted(role, name, values):
+        for where, at in loud:
+            if name == where:
+                values[at + 5, 1] += -30.0 if kind == "low" else 30.0
+                if kind == "jumps":
+                    values[at + 5, 1] -= 26.0  # within the range of normal rows, far from its neighbours
+                    values[[at + 4, at + 6], 1] = -3.0
+        return values
+
+    shown = changed(data, planted)
+    (facts,) = audit(shown).events
+    assert (facts.n_events, facts.shortest, facts.median, facts.longest) == (9, 15, 15, 15)
+    scores = {}
+    for one in shown.dataset.test:
+        jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
+        for _, stop in slices_of(data.labels.rows[one.id]):
+            jumps[stop : stop + 1] = -np.inf
+        scores[one.id] = np.hstack([one.values, -one.values, jumps])
+    top = np.max([scores[name][~rows].max(0) for name, rows in data.labels.rows.items()], axis=0)
+    found = np.array(
+        [
+            (scores[name][start:stop] > top).any(0)
+            for name, rows in data.labels.rows.items()
+            for start, stop in slices_of(rows)
+        ]
+    )
+    assert facts.trivial == pytest.approx(found.any(1).mean())
+    assert facts.best_share == pytest.approx(found.mean(0).max())
+    assert found.mean(0).max() >= 4 / 9
+    assert facts.best.startswith("flow ")
+
+
+def slices_of(rows) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], rows.astype(int), [0]])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def test_the_share_found_by_chance_is_that_of_all_places():
+    """Every place of a stretch among the normal rows is tried."""
+    data = sound()
+    (facts,) = audit(data).events
+    columns = []
+    for one in data.dataset.test:
+        jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
+        for _, stop in slices_of(data.labels.rows[one.id]):
+            jumps[stop : stop + 1] = -np.inf
+        columns.append(np.hstack([one.values, -one.values, jumps])[~data.labels.rows[one.id]])
+    normal = np.concatenate(columns)
+    hits = []
+    for start in range(len(normal) - 15 + 1):
+        others = np.delete(normal, slice(start, start + 15), axis=0)
+        hits.append((normal[start : start + 15].max(0) > others.max(0)).any())
+    assert facts.by_chance == pytest.approx(np.mean(hits))
+
+
+def test_one_event_with_most_of_the_anomalous_rows():
+    data = sound()
+    rows = {name: np.array(one) for name, one in data.labels.rows.items()}
+    rows["test0"][20:200] = True
+    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
+    assert {one.about: one.grade for one in found.findings}["events"] == "note"
+    assert next(one for one in found.findings if one.about == "events").brief == "one event has most anomalous rows"
+
+
+# Entities
+
+
+def machines(n: int = 3, loud: tuple[str, ...] = ()) -> LabelledDataset:
+    """Return machines of very different levels, which nothing but their own training rows explains."""
+    train, test, events, entities = [], [], {}, {}
+    for i in range(n):
+        name = f"m{i}"
+        for role, rows, into in (("train", 400, train), ("test", 300, test)):
+            one = recording(f"{name} {role}", rows, seed=100 * i + rows)
+            into.append(Recording(one.id, one.values + 1000.0 * i, SENSORS))
+            entities[one.id] = name
+        events[f"{name} test"] = [slice(at, at + 12) for at in (20 + 7 * i, 90 + 31 * i, 200, 270 - 9 * i, 240)]
+    data = data_set(train, test, events, entities)
+    if not loud:
+        return data
+
+    def planted(role, name, values):
+        if role == "test" and name.split()[0] in loud:
+            values[data.labels.rows[name]] += 25.0
+        return values
+
+    return changed(data, planted)
+
+
+def test_each_entity_has_fits_of_its_own():
+    found = audit(machines(loud=("m1",)))
+    assert found.entities == ("m0", "m1", "m2")
+    max_z = next(one for one in found.predictors if one.name == "max-z")
+    assert set(max_z.entities) == {"m0", "m1", "m2"}
+    assert max_z.entities["m1"].auroc == 1.0
+    of_each = [one.auroc for one in max_z.entities.values()]
+    assert max_z.auroc == pytest.approx(np.mean(of_each))
+    assert 0.4 < max_z.entities["m0"].auroc < 0.6
+    # One model of all would have seen m1 in the middle, and m2 far out.
+    assert all(one.outside is not None and one.outside < 0.05 for one in found.sensors)
+    assert {one.entity for one in found.shifts} == {"m0", "m1", "m2"}
+    text = markdown(found)
+    assert "## AUROC by entity" in text
+    assert "mean over 3 entities" in text
+
+
+def test_rows_of_machines_are_never_contradictory_across_entities():
+    """The same rows on two machines, anomalous on one: copies, but no change of labels without them."""
+    data = machines(2)
+    values = data.dataset.test[0].values
+    same = changed(data, lambda role, name, own: np.array(values) if name == "m1 test" else own)
+    found = audit(same)
+    assert [(one.recording, one.source) for one in found.copies] == [("m1 test", "m0 test")]
+    assert "contradictory rows out" not in [one.change for one in found.label_noise[0].moved]
+
+
+def one_part(data: LabelledDataset, entity: str) -> LabelledDataset:
+    keep = lambda one: data.dataset.entities[one.id] == entity  # noqa: E731 - used twice below
+    train, test = (tuple(filter(keep, part)) for part in (data.dataset.train, data.dataset.test))
+    splits = {"overall": tuple(one.id for one in test)}
+    rows = {one.id: data.labels.rows[one.id] for one in test}
+    return LabelledDataset(Dataset("one", train, test, splits), Labels(rows, splits))
+
+
+def test_an_entity_alone_is_audited_as_it_is_among_others():
+    data = machines(loud=("m2",))
+    among, alone = audit(data), audit(one_part(data, "m2"))
+    assert replace(among.sensors[2], entity="") == alone.sensors[0]
+    assert replace(among.events[2], entity="") == alone.events[0]
+    assert replace(among.overlap[2], entity="") == alone.overlap[0]
+    for one in alone.predictors:
+        if one.name != "position":  # which is learned from the other recordings
+            assert (one.auroc, one.auprc) == (
+                next(other for other in among.predictors if other.name == one.name).entities["m2"].auroc,
+                next(other for other in among.predictors if other.name == one.name).entities["m2"].auprc,
+            )
+
+
+# Hostile data sets: no traceback, and what can be said is said.
+
+
+def test_an_entity_without_anomalies_takes_no_part_in_means():
+    data = machines(3, loud=("m0",))
+    rows = {name: np.zeros_like(one) if name == "m2 test" else one for name, one in data.labels.rows.items()}
+    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
+    max_z = next(one for one in found.predictors if one.name == "max-z")
+    assert max_z.entities["m2"].auroc is None
+    assert max_z.auroc == pytest.approx(np.mean([max_z.entities[name].auroc for name in ("m0", "m1")]))
+    assert "no part in these means: m2" in next(one.sentence for one in found.findings if one.about == "entities")
+    assert found.events[2].trivial is None
+    markdown(found)
+    found.to_json()
+
+
+def test_an_entity_of_ten_rows():
+    data = machines(3)
+    short = [recording(f"s {role}", 10, seed=7) for role in ("train", "test")]
+    entities = {**data.dataset.entities, "s train": "s", "s test": "s"}
+    train, test = (*data.dataset.train, short[0]), (*data.dataset.test, short[1])
+    rows = {**data.labels.rows, "s test": np.arange(10) > 7}
+    splits = {"overall": tuple(rows)}
+    small = LabelledDataset(Dataset("p", train, test, splits, entities=entities), Labels(rows, splits))
+    found = audit(small)
+    assert found.entities == ("m0", "m1", "m2", "s")
+    ridge = next(one for one in found.predictors if one.name == "ridge")
+    assert "s" not in ridge.entities  # it needs longer recordings
+    assert "1 row later" in [one.change for one in found.label_noise[0].moved]
+    assert "10 rows later" not in [one.change for one in found.label_noise[0].moved]
+    markdown(found)
+    found.to_json()
+
+
+def test_constant_sensors_only(tmp_path):
+    from tsadbench.reporting.figures.audit import draw_audit
+
+    found = audit(changed(sound(), lambda role, name, values: np.full_like(values, 4.0)))
+    (facts,) = found.sensors
+    assert (facts.never, facts.moving, facts.outside) == (SENSORS, 0, 0.0)
+    assert {one.auroc for one in found.predictors if one.name not in ("position", "time")} <= {0.5}
+    markdown(found)
+    found.to_json()
+    draw_audit(found, tmp_path / "constant.svg")
+
+
+def test_an_entity_without_training_recordings_is_named(tmp_path):
+    from tsadbench.reporting.figures.audit import draw_audit
+
+    data = machines(3)
+    dataset = replace(data.dataset, train=data.dataset.train[:2], entities={
+        name: entity for name, entity in data.dataset.entities.items() if name != "m2 train"
+    })  # fmt: skip
+    found = audit(LabelledDataset(dataset, data.labels))
+    assert {one.about: one.sentence for one in found.findings}["entities"] == "Without training recordings: m2."
+    assert "m2" not in next(one for one in found.predictors if one.name == "max-z").entities
+    markdown(found)
+    found.to_json()
+    draw_audit(found, tmp_path / "untrained.svg")
+
+
+def test_labels_of_anomalies_only():
+    data = sound()
+    rows = {name: np.ones_like(one) for name, one in data.labels.rows.items()}
+    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
+    assert {one.auroc for one in found.predictors} == {None}
+    assert found.sensors[0].outside is None
+    assert found.shifts == ()
+    markdown(found)
+    found.to_json()
+
+
+def test_a_page_shows_a_hundred_rows_of_a_table_and_the_json_all():
+    test = [recording(f"t{i}", 40, seed=i) for i in range(120)]
+    found = audit(data_set([recording("train", 500, seed=999)], test, {"t3": [slice(5, 9)]}))
+    text = markdown(found)
+    assert "21 more rows: `tsadbench data audit plant --format json`." in text
+    assert "| t98 |" in text
+    assert "| t99 |" not in text  # the training recording, then 99 of 120
+    assert len(found.recordings) == 121
