@@ -26,7 +26,7 @@ def test_values_on_the_grid_are_those_of_a_pivot(tmp_path, by):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"t": np.sort(rng.integers(0, 60, 300)), "tag": rng.choice(list("abcd"), 300)})
     frame["value"] = rng.normal(size=300)
-    table = open_long(_table(tmp_path, frame.to_csv(index=False)), FORM, ["t"])
+    table = open_long(_table(tmp_path, frame.to_csv(index=False)), "tag", "value", ["t"])
     assert sorted(table.sensors) == list("abcd")
     assert table.header == ("t", *dict.fromkeys(frame["tag"]))
     changes = Changes(300, ["c", "a"])
@@ -40,7 +40,7 @@ def test_values_on_the_grid_are_those_of_a_pivot(tmp_path, by):
 
 
 def test_a_sensor_may_be_called_like_a_number_or_a_missing_value(tmp_path):
-    table = open_long(_table(tmp_path, "t,tag,value\n0,NA,1\n1,01,2\n2, x ,3\n"), FORM, ["t"])
+    table = open_long(_table(tmp_path, "t,tag,value\n0,NA,1\n1,01,2\n2, x ,3\n"), "tag", "value", ["t"])
     assert table.sensors == ("NA", "01", "x")
 
 
@@ -54,5 +54,5 @@ def test_a_sensor_may_be_called_like_a_number_or_a_missing_value(tmp_path):
 )
 def test_a_malformed_long_table_is_told_with_its_line(tmp_path, text, line, words):
     with pytest.raises(MalformedError, match=words) as caught:
-        open_long(_table(tmp_path, text), FORM, ["t"])
+        open_long(_table(tmp_path, text), "tag", "value", ["t"])
     assert caught.value.line == line

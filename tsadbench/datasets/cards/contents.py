@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,9 +22,12 @@ from tsadbench.datasets.reading.cells import (
     row_of_numbers,
 )
 from tsadbench.datasets.reading.csv import CsvFile
+from tsadbench.datasets.reading.long import Changes, LongTable
+from tsadbench.datasets.reading.resampling import Grid, grid_fault, grid_of
+from tsadbench.datasets.reading.states import state_fault, states_of
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.issues import SHOWN, Issue
 
 
@@ -88,15 +91,17 @@ def read_contents(
         If the file cannot be read.
     """
     reader = _RowReader(name, table)
-    place = {column: number for number, column in enumerate(table.header)}
+    long = table if isinstance(table, LongTable) else None
+    place = {column: number for number, column in enumerate(table.header if long is None else long.table.header)}
     times = [place[column] for column in file_format.time]
     label = None if columns.label is None else place.get(columns.label)
     n_rows = table.n_rows
-    values = np.empty((n_rows, len(sensors)))
+    changes = None if long is None else Changes(n_rows, sensors)
+    values = np.empty((n_rows if long is None else 0, len(sensors)))
     labels = None if label is None else np.zeros(n_rows, dtype=np.bool_)
     clock = _Clock(file_format) if times else None
-    columns_of_sensors = [place[sensor] for sensor in sensors]
-    by_line = isinstance(table, CsvFile) and table.is_wide
+    columns_of_sensors = [place[sensor] for sensor in sensors] if long is None else [long.name, long.value]
+    by_line = isinstance(table, CsvFile) and table.is_wide and not file_format.states
     if by_line:
         reader.wide_numbers(values, columns_of_sensors, sensors, file_format)
     asked = [*([] if by_line else columns_of_sensors), *times, *([] if label is None else [label])]
@@ -105,12 +110,10 @@ def read_contents(
         stop = start + len(rows)
         if stop > n_rows:
             break
-        block = None if by_line else finite_numbers(rows[columns_of_sensors], file_format)
-        if block is not None:
-            values[start:stop] = block
+        if changes is not None:
+            reader.changes(changes, rows[columns_of_sensors], start, file_format)
         elif not by_line:
-            for i, sensor in enumerate(sensors):
-                values[start:stop, i] = reader.numbers(rows[place[sensor]], sensor, start, file_format)
+            reader.rows(values[start:stop], rows[columns_of_sensors], sensors, start, file_format)
         if labels is not None:
             labels[start:stop] = reader.labels(rows[label], start, columns, str(columns.label))
         if clock is not None:
@@ -125,6 +128,14 @@ def read_contents(
         time = reader.times(clock, file_format)
     elif file_format.period is not None:
         time = np.arange(n_rows, dtype=np.float64) * file_format.period
+    grid = reader.grid(time, file_format, held=long is not None and file_format.resample_by == "last")
+    if grid is not None:
+        by = file_format.resample_by
+        values = grid.values(values, by) if changes is None else changes.laid_on(grid, by)
+        labels = None if labels is None else grid.labels(labels)
+        time = grid.time
+    elif changes is not None:
+        values, labels = np.zeros((n_rows and 1, len(sensors))), None
     return Contents(values, time, labels, reader.place, tuple(reader.issues))
 
 
@@ -191,13 +202,64 @@ class _RowReader:
         self.issues: list[Issue] = []
         self._name = name
         self._table = table
+        # Once rows are laid on a grid: the file's first row that each row of it stands for.
+        self._first_rows: IntArray | None = None
 
-    def numbers(self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat) -> FloatArray:
-        """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already."""
-        numbers, wrong = numbers_of(cells, file_format)
-        first = wrong[:SHOWN].tolist()
-        self._report_numbers(sensor, first, [cells.iloc[row] for row in first], len(wrong), start)
-        return self._finite(numbers, sensor, start)
+    def rows(
+        self, values: FloatArray, cells: pd.DataFrame, sensors: Sequence[str], start: int, file_format: FileFormat
+    ) -> None:
+        """Read the sensors' cells in the next rows [n_rows, n_sensors], in the order of the sensors."""
+        block = finite_numbers(cells, file_format)
+        if block is not None:
+            values[:] = block
+            return
+        for i, sensor in enumerate(sensors):
+            values[:, i] = self.numbers(cells.iloc[:, i], sensor, start, file_format)
+
+    def changes(self, changes: Changes, rows: pd.DataFrame, start: int, file_format: FileFormat) -> None:
+        """Read the next rows of a long table: a sensor's name and its value."""
+        cells = rows.iloc[:, 1].astype(object).to_numpy()  # once: pandas takes long to pick from texts
+        for sensor, own in changes.rows_of(rows.iloc[:, 0], start):
+            numbers = self.numbers(pd.Series(cells[own], dtype=object), sensor, start, file_format, own)
+            changes.add(start + own, numbers)
+
+    def grid(self, time: FloatArray | None, file_format: FileFormat, *, held: bool) -> Grid | None:
+        """Return the grid that the rows are to be laid on, None without resampling or if the times are wrong."""
+        every = file_format.resample_every
+        if every is None or time is None or len(time) == 0 or (np.diff(time) < 0).any():
+            return None
+        fault = grid_fault(time, every, held=held)
+        if fault is not None:
+            self.issues.append(Issue(self._name, fault, self._table.line(int(np.argmax(np.diff(time))) + 1)))
+            return None
+        grid = grid_of(time, every)
+        self._first_rows = grid.first_rows
+        return grid
+
+    def numbers(
+        self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat, own: IntArray | None = None
+    ) -> FloatArray:
+        """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already.
+
+        Parameters
+        ----------
+        cells
+            The cells.
+        sensor
+            Whose they are.
+        start
+            The row of the first one.
+        file_format
+            How the file is written.
+        own
+            The cells' rows, counted from `start`, if others lie between them.
+        """
+        own = np.arange(len(cells)) if own is None else own
+        states = states_of(file_format, sensor)
+        numbers, wrong = numbers_of(cells, file_format, states)
+        first = [cells.iloc[row] for row in wrong[:SHOWN]]
+        self._report_numbers(sensor, own[wrong[:SHOWN]].tolist(), first, len(wrong), start, states)
+        return self._finite(numbers, sensor, start + own)
 
     def wide_numbers(
         self, values: FloatArray, columns: Sequence[int], sensors: Sequence[str], file_format: FileFormat
@@ -217,30 +279,37 @@ class _RowReader:
             rows, shown = zip(*found, strict=True)
             self._report_numbers(sensors[i], rows, shown, counts[i], 0)
         for i in map(int, np.flatnonzero(np.isinf(values).any(axis=0))):
-            values[:, i] = self._finite(values[:, i], sensors[i], 0)
+            values[:, i] = self._finite(values[:, i], sensors[i], np.arange(len(values)))
 
     def _report_numbers(
-        self, sensor: str, rows: Sequence[int], cells: Sequence[object], count: int, start: int
+        self,
+        sensor: str,
+        rows: Sequence[int],
+        cells: Sequence[object],
+        count: int,
+        start: int,
+        states: Mapping[str, float] | None = None,
     ) -> None:
         """Report rows whose cells hold no number: the first of so many, and what they hold."""
         advice = "correct the cell, name it in missing.values, or put the column under ignore"
-        texts = (number_fault(cell, advice) for cell in cells)
+        declare = f"declare it under [states], {advice}"
+        texts = (state_fault(cell, states, declare) if states else number_fault(cell, advice) for cell in cells)
         self._report_first(sensor, texts, rows, count, start, f"number {sensor}")
 
-    def _finite(self, numbers: FloatArray, sensor: str, start: int) -> FloatArray:
-        """Return a column with 0 for infinite numbers, which are reported."""
+    def _finite(self, numbers: FloatArray, sensor: str, rows: IntArray) -> FloatArray:
+        """Return a column with 0 for infinite numbers, which are reported with their rows."""
         infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite) == 0:
             return numbers
         text = infinite_fault(numbers[infinite[0]])
-        self._report(sensor, text, start + int(infinite[0]), f"infinite {sensor}", len(infinite))
+        self._report(sensor, text, int(rows[infinite[0]]), f"infinite {sensor}", len(infinite))
         return np.where(np.isinf(numbers), 0.0, numbers)
 
     def labels(self, cells: pd.Series, start: int, columns: Columns, name: str) -> BoolArray:
         """Return where the label is one of the anomalous values; values that are not declared are reported."""
         anomalous = {canonical(value) for value in columns.anomalous}
         normal = {canonical(value) for value in columns.normal}
-        codes, values = pd.factorize(cells.astype("object"))
+        codes, values = pd.factorize(cells.astype(object))
         # The last entry is for empty cells, whose code is -1.
         is_anomalous = np.array([*(canonical(value) in anomalous for value in values), False])
         is_unknown = np.array([*(canonical(value) not in anomalous | normal for value in values), True])
@@ -264,7 +333,8 @@ class _RowReader:
         return time
 
     def place(self, row: int) -> Place:
-        """Return where a row stands."""
+        """Return where a row stands; one of a grid stands where the first row does that it is made of."""
+        row = row if self._first_rows is None else int(self._first_rows[row])
         return Place(self._name, self._table.line(row), row)
 
     def _report(self, column: str, text: str, row: int, kind: str, count: int = 1) -> None:

@@ -216,7 +216,7 @@ class _Declared:
                     text = f"column {column!r}: expected a row, counted from 0, found {cell[:40]!r}"
                     self._report(place, f"{text}; correct it", f"row {column}")
             return numbers
-        if labels.origin == "recording" or not self._card.columns.times:
+        if labels.origin == "recording" or not self._card.times:
             for place, cell in enumerate(cells):
                 number = as_number(cell, label_format(self._card, labels).decimal)
                 if number is None or not np.isfinite(number):

@@ -212,8 +212,8 @@ class _CardReader:
         if len(read) < len(parts):
             self.issues += [issue for part in read for issue in part.issues]
             return None
-        # Steps that change rows, such as resampling, belong here: labels by intervals come after them.
-        return join_contents(read, source.file_format.period)
+        form = source.file_format
+        return join_contents(read, None if form.period is None else form.resample_every or form.period)
 
     def _rows(self, source: Source, opened: TableOfFile) -> Contents | None:
         """Return the rows of a table."""
@@ -221,7 +221,7 @@ class _CardReader:
         columns, table = self._card.columns, opened.table
         if table is None or not self._sensors:
             return None
-        needed = dict.fromkeys(columns.times, "time column") | dict.fromkeys(self._sensors, "sensor")
+        needed = dict.fromkeys(self._card.times, "time column") | dict.fromkeys(self._sensors, "sensor")
         labels = [] if columns.label is None else [columns.label]
         if source.needs_labels:
             needed |= dict.fromkeys(labels, "label column")
@@ -250,7 +250,8 @@ class _CardReader:
             required = source.needs_labels
             rows, issues = labels_of_rows(self._card, labels, self._folder, source.id, n_rows, required=required)
         elif self._intervals is not None and (contents.time is not None or not contents.issues):
-            rows, causes, issues = self._intervals.label(source.id, n_rows, contents.time)
+            step = source.file_format.resample_every or 0.0
+            rows, causes, issues = self._intervals.label(source.id, n_rows, contents.time, step=step)
         return replace(contents, labels=rows, issues=(*contents.issues, *issues)), causes
 
     def _recording(self, contents: Contents, piece: Piece) -> Recording:

@@ -12,8 +12,9 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.files import File, find_files
 from tsadbench.datasets.cards.opening import named, open_tables
 from tsadbench.datasets.cards.schema import Card
-from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Columns, Part
+from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Part
 from tsadbench.datasets.reading.header import matching
+from tsadbench.datasets.reading.long import open_long
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.utils.issues import Issue
@@ -87,15 +88,21 @@ class _Use:
     issues: list[Issue] = field(default_factory=list)
     tables: dict[str, TableOfFile] = field(default_factory=dict)
 
-    def table(self, variable: str, columns: Columns) -> TableOfFile:
+    def table(self, variable: str, card: Card) -> TableOfFile:
         """Return one of its tables, the same whenever it is asked for."""
         if variable not in self.tables:
             name = f"{self.file.name}, variable {variable}" if len(self.arrays) > 1 else self.file.name
-            found, issues = None, list(self.issues)
+            issues, found = list(self.issues), None
             try:
-                found = None if issues else named(self.arrays[variable], columns)
+                if not issues:
+                    found = named(self.arrays[variable], card.columns)
+                    if card.long is not None:
+                        others = (*card.times, *([] if card.columns.label is None else [card.columns.label]))
+                        found = open_long(found, card.long.name, card.long.value, others)
             except MalformedError as error:
                 issues.append(Issue(name, error.text, error.line))
+            except (OSError, ValueError) as error:
+                issues.append(Issue(name, f"cannot be read ({' '.join(str(error).split())[:200]})"))
             self.tables[variable] = TableOfFile(name, self.file, found, tuple(issues))
         return self.tables[variable]
 
@@ -149,18 +156,21 @@ class _Finder:
         return uses
 
     def _open(self, use: _Use) -> None:
-        columns = self._card.columns
-        needed = {*columns.times, *([] if columns.label is None or [*use.ids] == ["train"] else [columns.label])}
+        card, columns = self._card, self._card.columns
+        needed = {*card.times, *([] if columns.label is None or [*use.ids] == ["train"] else [columns.label])}
+        if card.long is not None:
+            needed |= {card.long.name, card.long.value}
+        sensors = columns.sensors if card.long is None else []
 
         def has_all(names: Sequence[str]) -> bool:
-            return needed <= set(names) and all(matching(names, [pattern]) for pattern in columns.sensors)
+            return needed <= set(names) and all(matching(names, [pattern]) for pattern in sensors)
 
         part = self._parts[next(iter(use.ids))]
         use.arrays, use.issues = open_tables(use.file, self._card.file_format(part), has_all)
 
     def _recordings(self, role: str, uses: Sequence[_Use]) -> list[tuple[str, tuple[TableOfFile, ...]]]:
         """Return the recordings of one part with their tables."""
-        part, columns = self._parts[role], self._card.columns
+        part = self._parts[role]
         if part.variables is not None:
             return self._picked(role, part.variables, uses)
         found: list[tuple[str, tuple[TableOfFile, ...]]] = []
@@ -173,7 +183,7 @@ class _Finder:
                 continue
             if not use.arrays and not use.issues:
                 use.issues.append(Issue(use.file.name, "it holds no array; take it out"))
-            table = use.table(next(iter(use.arrays), ""), columns)
+            table = use.table(next(iter(use.arrays), ""), self._card)
             if part.join is None:
                 found.append((use.ids[role], (table,)))
                 continue
@@ -191,7 +201,7 @@ class _Finder:
         found: list[tuple[str, tuple[TableOfFile, ...]]] = []
         for use in uses:
             if use.issues:  # which arrays it has is not known
-                found.append((use.ids[role], (use.table("", self._card.columns),)))
+                found.append((use.ids[role], (use.table("", self._card),)))
                 continue
             picked = matching(use.arrays, variables) if use.file.is_array else []
             if not picked:
@@ -199,7 +209,7 @@ class _Finder:
                 self._report(
                     f"none of its arrays is called {list(variables)}, as {role}.variables says; {held}", use.file.name
                 )
-            found += [(variable, (use.table(variable, self._card.columns),)) for variable in picked]
+            found += [(variable, (use.table(variable, self._card),)) for variable in picked]
         names = [variable for use in uses for variable in use.arrays]
         for pattern in variables:
             if names and not matching(names, [pattern]):

@@ -74,9 +74,9 @@ def numbers_of(
     else:
         missing = missing_texts(file_format)
         numbers = np.full(len(cells), np.nan)
-        objects = cells.astype("object")
-        for row in np.flatnonzero(objects.notna().to_numpy()).tolist():
-            cell = objects.iloc[row]
+        objects = cells.astype(object).to_numpy()
+        for row in np.flatnonzero(~pd.isna(objects)).tolist():
+            cell = objects[row]
             if isinstance(cell, str) and cell.strip() in missing:
                 continue
             number = None if isinstance(cell, bool) else as_number(str(cell), file_format.decimal)
@@ -89,14 +89,14 @@ def numbers_of(
 
 def _with_states(cells: pd.Series, file_format: FileFormat, states: Mapping[str, float]) -> tuple[FloatArray, IntArray]:
     """Return what `numbers_of` does for a column in which texts stand for numbers; each of its texts is read once."""
-    codes, found = pd.factorize(cells.astype("object"))
-    texts = [str(cell).strip() for cell in found]
-    numbers, wrong = numbers_of(pd.Series(texts, dtype="object"), file_format)
-    is_wrong = np.zeros(len(texts) + 1, dtype=np.bool_)  # the last entry is for empty cells, whose code is -1
+    codes, found = pd.factorize(cells.astype(object).to_numpy())
+    numbers, wrong = numbers_of(pd.Series(found, dtype=object), file_format)
+    is_wrong = np.zeros(len(found) + 1, dtype=np.bool_)  # the last entry is for empty cells, whose code is -1
     is_wrong[wrong] = True
-    for i, text in enumerate(texts):
+    for i, cell in enumerate(found):
+        text = str(cell).strip()
         # Parquet holds truth values, which Python writes with a capital letter.
-        state = text.lower() if text not in states and isinstance(found[i], (bool, np.bool_)) else text
+        state = text.lower() if text not in states and isinstance(cell, (bool, np.bool_)) else text
         if state in states:
             numbers[i], is_wrong[i] = states[state], False
     return np.append(numbers, np.nan)[codes], np.flatnonzero(is_wrong[codes])
@@ -177,7 +177,7 @@ def rows_of_numbers(
             if plain and not np.isnan(values).any():
                 return values, None
     columns = zip(*rows, strict=True)
-    return columns_of_numbers([pd.Series(list(cells), dtype="object") for cells in columns], file_format, states)
+    return columns_of_numbers([pd.Series(list(cells), dtype=object) for cells in columns], file_format, states)
 
 
 def canonical(value: object) -> str:

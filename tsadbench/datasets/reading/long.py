@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.header import header_faults
 from tsadbench.datasets.reading.resampling import By, Grid
 from tsadbench.datasets.reading.table import Table
@@ -57,15 +56,15 @@ class LongTable:
         return self.table.chunks(columns)
 
 
-def open_long(table: Table, file_format: FileFormat, others: Sequence[str]) -> LongTable:
+def open_long(table: Table, name: str, value: str, others: Sequence[str]) -> LongTable:
     """Return a table whose columns are the sensors that a long one names.
 
     Parameters
     ----------
     table
         The long table.
-    file_format
-        How it is written.
+    name, value
+        Its columns with the sensor's name and with its value.
     others
         Names of the columns with times and labels, if it has them.
 
@@ -74,9 +73,6 @@ def open_long(table: Table, file_format: FileFormat, others: Sequence[str]) -> L
     MalformedError
         If the columns with names and values are missing, or a row names no sensor.
     """
-    if file_format.long is None:
-        raise MalformedError("expected a file in long format; add [long]")
-    name, value = file_format.long
     faults = list(header_faults(table.header, {name: "column of sensors' names", value: "column of values"}))
     if faults:
         raise MalformedError("; ".join(faults), getattr(table, "header_line", None))
@@ -117,7 +113,7 @@ class Changes:
 
     def rows_of(self, names: pd.Series, start: int) -> Iterator[tuple[str, IntArray]]:
         """Yield each wanted sensor among the names of the next rows, and which of them, counted from 0, are its."""
-        codes, found = pd.factorize(names.astype("object"))
+        codes, found = pd.factorize(names.astype(object))
         for code, sensor in enumerate(cleaned_names(found)):
             if sensor in self._place:
                 rows = np.flatnonzero(codes == code)
