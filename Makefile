@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop readme screenshots regress comparisons diagnostics calibration rules coverage smoothing sizes tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics calibration rules coverage smoothing sizes tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -132,6 +132,10 @@ pumploop: $(STAMP)
 # list of commands.
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py --write
+
+# What the data sets contain, for the tables on their pages; make readme fills these.
+contents: $(STAMP)
+	$(BIN)/python docs/systems/contents.py
 
 # The screenshots in README.md and docs/report.md: trials that keep contributions, which the leaderboards' do not.
 screenshots: $(STAMP) chromium

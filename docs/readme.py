@@ -27,6 +27,7 @@ from scipy.stats import kendalltau
 from typer.main import get_command
 
 import tsadbench
+from tsadbench.analysis.audit.findings import shipped_findings
 from tsadbench.cli import app
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.studies.reproduction.paper import reference_rows
@@ -34,7 +35,23 @@ from tsadbench.studies.tuning.page import method
 from tsadbench.utils.markdown import fill_blocks, number, table_lines
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md")
+# The data sets in a few words.
+WORDS = {
+    "skab": "a water pump on a testbed",
+    "tep": "a chemical plant, simulated",
+    "pumploop": "a water-pump loop, simulated",
+    "cranfield": "a three-phase flow rig",
+    "gecco2018": "drinking water on its way",
+    "causrca": "a lathe, and its digital twin with faults",
+    "asd": "application servers",
+    "smd": "server machines",
+}
+# Those with a page, docs/systems/NAME.md, parts of which are generated.
+SYSTEMS = ("cranfield", "gecco2018", "asd", "smd")
+PAGES = (
+    "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md",
+    *(f"docs/systems/{name}.md" for name in SYSTEMS),
+)  # fmt: skip
 METRICS = {
     "auroc": "AUROC",
     "auprc": "AUPRC",
@@ -150,14 +167,6 @@ def agreement(first: str, second: str) -> str:
     return number(float(kendalltau(*([values[label] for label in shared] for values in both)).statistic), 2)
 
 
-COMPUTED: Mapping[str, Callable[..., str]] = {
-    "above": above_floors,
-    "best": best,
-    "flagging": flagging,
-    "agreement": agreement,
-}
-
-
 @cache
 def facts() -> dict[str, str]:
     """Return what sentences say beside cells and what is computed, by name."""
@@ -257,6 +266,107 @@ def diagnostics_table(name: str) -> list[str]:
     )
 
 
+@cache
+def counted() -> Mapping[str, dict]:
+    """Return what each data set contains, as docs/systems/contents.py has counted it."""
+    return json.loads((ROOT / "docs/systems/contents.json").read_text(encoding="utf-8"))
+
+
+def count(dataset: str, *path: str) -> str:
+    """Return a number of `counted`; members of lists go by their names. A question mark if it was not counted."""
+    if dataset not in counted():
+        return "?"
+    found = counted()[dataset]
+    for key in path:
+        found = next(one for one in found if one["name"] == key) if isinstance(found, list) else found[key]
+    return f"{found:,}"
+
+
+def share(dataset: str) -> str:
+    """Return the share of the anomalous rows of a data set's test."""
+    test = counted()[dataset]["test"]
+    return f"{test['anomalous'] / test['rows']:.1%}"
+
+
+def contents_table(dataset: str) -> list[str]:
+    """Return a table of a data set's parts, and one of its entities."""
+    if dataset not in counted():
+        return [f"Not counted yet: `make contents` does, with the files of {dataset} on the machine."]
+    data = counted()[dataset]
+    columns = ("recordings", "sessions", "rows", "anomalous", "events")
+    parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in data["splits"]}}
+    cells = ([name, *(f"{part[column]:,}" for column in columns)] for name, part in parts.items())
+    lines = table_lines(["part", *columns], cells)
+    if data["entities"]:
+        columns = ("training_rows", "rows", "anomalous", "events")
+        cells = ([one["name"], *(f"{one[column]:,}" for column in columns)] for one in data["entities"])
+        lines += ["", *table_lines(["entity", "training rows", "test rows", "anomalous", "events"], cells)]
+    return lines
+
+
+def data_sets_table() -> list[str]:
+    """Return a table of all data sets that have been counted."""
+    lines = []
+    for name, data in counted().items():
+        test = data["test"]
+        lines.append(
+            [
+                f"[{name}](docs/systems/{name}.md)",
+                WORDS[name],
+                str(data["sensors"]),
+                f"{data['train']['rows']:,}",
+                f"{test['rows']:,}",
+                f"{test['anomalous'] / test['rows']:.1%}",
+                f"{test['events']:,}",
+                str(len(data["entities"]) or 1),
+                data["licence"],
+            ]
+        )
+    header = ["data set", "system", "sensors", "training rows", "test rows", "anomalous", "events", "models", "licence"]
+    return table_lines(header, lines)
+
+
+def findings(dataset: str) -> list[str]:
+    """Return what the audit of a data set found, but for what is good."""
+    every = shipped_findings(dataset)
+    if not every:
+        return ["Not audited yet: `make audits` does."]
+    bad = [
+        f"- {'✗' if one.grade == 'fault' else '·'} **{one.about}**: {one.sentence}"
+        for one in every
+        if one.grade != "good"
+    ]
+    return [
+        *(bad or ["Nothing was found."]),
+        "",
+        f"[The whole audit](../audits/{dataset}.md), the {len(every) - len(bad)} good findings included.",
+    ]
+
+
+def floors_of(dataset: str) -> list[str]:
+    """Return the floors of a data set under `strict`, from its committed leaderboard."""
+    table = f"{dataset}/strict/overall"
+    if not (ROOT / f"leaderboards/{table}.json").exists():
+        return [f"No table is committed yet: `make leaderboards-{dataset}` makes it."]
+    names = ("auroc", "auprc", "bf_f1", "mcc")
+    lines, spread = [], False
+    for row in json_rows(table):
+        if row["family"] != "floor" or row["status"] != "ok":
+            continue
+        cells = [f"`{row['label']}`"]
+        for name in names:
+            mean, deviation = row["metrics"][name]["mean"], row["metrics"][name]["std"]
+            over_entities = row.get("metrics_spread", {}).get(name)
+            spread |= over_entities is not None
+            text = "-" if mean is None else Summary(mean, deviation).text()
+            cells.append(text + (f" ±{number(over_entities, 2)}" if over_entities is not None else ""))
+        lines.append(cells)
+    notes = ["Means over the entities, each with its own model, ± their standard deviation over the entities."]
+    link = f"[The whole table](../../leaderboards/{table}.md), detectors beside the floors."
+    header = ["floor", *(METRICS[name] for name in names)]
+    return [*table_lines(header, lines), "", *(notes if spread else ()), link]
+
+
 def comparison() -> list[str]:
     """Return the lines that `tsadbench compare` printed."""
     return (ROOT / "docs/comparisons/skab-strict.md").read_text(encoding="utf-8").splitlines()
@@ -285,12 +395,26 @@ def command_table() -> list[str]:
     return table_lines(["command", "what it does"], lines)
 
 
+COMPUTED: Mapping[str, Callable[..., str]] = {
+    "above": above_floors,
+    "best": best,
+    "flagging": flagging,
+    "agreement": agreement,
+    "count": count,
+    "share": share,
+}
+
+
 BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "published table": published_table,
     "commands": command_table,
     "floors": floors_table,
     "seeds": seeds_table,
     "comparison": comparison,
+    "data sets": data_sets_table,
+    **{f"contents {name}": partial(contents_table, name) for name in SYSTEMS},
+    **{f"findings {name}": partial(findings, name) for name in SYSTEMS},
+    **{f"floors {name}": partial(floors_of, name) for name in SYSTEMS},
     "how tuning is done": lambda: method().splitlines(),
     **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
 }

@@ -17,7 +17,15 @@ from tests.helpers.scripts import load_script
 from tsadbench.cli import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "leaderboards/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    "leaderboards/README.md",
+    *(
+        str(path.relative_to(ROOT))
+        for folder in ("docs", "docs/systems")
+        for path in sorted((ROOT / folder).glob("*.md"))
+    ),
+]
 
 
 def readme(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -65,6 +73,35 @@ def test_who_is_above_the_floors_is_what_the_committed_table_says(table, metric)
     assert script.best(table, metric, "detector").startswith(f"`{others.idxmax()}` (")
     flagging = frame[frame.family != "floor"].flagged_mean
     assert script.flagging(table, "0.9") == f"{(flagging > 0.9).sum()} of {len(flagging)}"
+
+
+def test_floors_of_a_page_are_those_of_the_committed_table():
+    script = load_script(ROOT / "docs/readme.py")
+    frame = pd.read_csv(ROOT / "leaderboards/tep/strict/overall.csv")
+    frame = frame[frame.family == "floor"].set_index("detector")
+    header, _, *lines = [[part.strip() for part in line.strip("|").split("|")] for line in script.floors_of("tep")[:-2]]
+    assert header == ["floor", "AUROC", "AUPRC", "BF-F1*", "MCC"]
+    assert [line[0].strip("`") for line in lines] == [*frame.index]
+    for label, *cells in lines:
+        means = frame.loc[label.strip("`"), ["auroc_mean", "auprc_mean", "bf_f1_mean", "mcc_mean"]]
+        assert [float(cell.partition("(")[0]) for cell in cells] == pytest.approx([*means], abs=5.1e-5)
+
+
+def test_a_page_can_be_made_before_the_table_the_audit_and_the_counts():
+    script = load_script(ROOT / "docs/readme.py")
+    assert script.floors_of("nothing") == ["No table is committed yet: `make leaderboards-nothing` makes it."]
+    assert script.findings("nothing") == ["Not audited yet: `make audits` does."]
+    (line,) = script.contents_table("nothing")
+    assert line.startswith("Not counted yet")
+    assert script.count("nothing", "train", "rows") == "?"
+
+
+def test_findings_of_a_page_are_the_faults_and_notes_of_the_audit():
+    audited = (ROOT / "docs/audits/skab.md").read_text().splitlines()
+    found = load_script(ROOT / "docs/readme.py").findings("skab")
+    assert {line.partition("**")[2].partition("**")[0] for line in found if line.startswith("- ")} == {
+        line.partition("**")[2].partition("**")[0] for line in audited if line.startswith(("- ✗", "- ·"))
+    }
 
 
 @pytest.mark.parametrize("page", PAGES)
