@@ -47,7 +47,7 @@ WORDS = {
     "smd": "server machines",
 }
 # Those with a page, docs/systems/NAME.md, parts of which are generated.
-SYSTEMS = ("cranfield", "gecco2018", "asd", "smd")
+SYSTEMS = ("cranfield", "gecco2018", "causrca", "asd", "smd")
 PAGES = (
     "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md",
     *(f"docs/systems/{name}.md" for name in SYSTEMS),
