@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.helpers.machines import MACHINES, make_machines
+from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
-from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.record import Record
@@ -22,21 +20,14 @@ from tsadbench.results.repetition import repeat
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.verification import verify
 
-NOISY = "tests.helpers.tiny:Noisy"
-
 
 def plan_for(data: LabelledDataset, *detectors: str, **options):
     return make_plan(list(detectors), dataset=data, floors=False, **options)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> SimpleNamespace:
-    data = make_machines()
-    store = Store.create(tmp_path_factory.mktemp("made") / "runs")
-    plan = plan_for(data, DISTANCE, NOISY, seeds=2)
-    records = run_plan(plan, store)
-    assert {record.status for record in records} == {"ok"}
-    return SimpleNamespace(data=data, store=store, plan=plan, records=records)
+def made(tmp_path_factory) -> Made:
+    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY)
 
 
 def test_scores_are_those_of_a_detector_fitted_on_the_entity_alone(made):
@@ -95,7 +86,8 @@ def test_variants_share_the_fits_of_all_entities_and_agree_with_single_trials(ma
 
 def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     record = made.records[0]
-    again = judged_again(record, made.store, made.plan.protocol, made.plan.episodes, made.data.labels, None)
+    plan = plan_for(made.data, DISTANCE)
+    again = judged_again(record, made.store, plan.protocol, plan.episodes, made.data.labels, None)
     assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
     for verified in verify(made.store, lambda _: made.data):
         assert verified.faults == ()

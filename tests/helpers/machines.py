@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.recording import Recording
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import BoolArray
 
 SENSORS = ("load", "memory")
+DISTANCE, NOISY = "tests.helpers.tiny:Distance", "tests.helpers.tiny:Noisy"
 # Where each machine works, how much it varies, and the rows of its two test recordings that are anomalous.
 MACHINES = {
     "alpha": (0.0, 1.0, ((100, 140), (60, 75))),
@@ -52,3 +60,23 @@ def make_machines(order: Sequence[str] = tuple(MACHINES), n_rows: int = 240) -> 
         sessions={name: name for name in names},
     )
     return LabelledDataset(dataset, Labels(labels, splits))
+
+
+class Made(NamedTuple):
+    """The data, a store of trials on them, and the trials' records."""
+
+    data: LabelledDataset
+    store: Store
+    records: tuple[Record, ...]
+
+    def results(self) -> list[TrialResult]:
+        return [TrialResult(record, self.store, self.data) for record in self.records]
+
+
+def made_machines(folder: Path, *detectors: str, seeds: int = 2) -> Made:
+    """Return trials of detectors on the three machines, in a new store."""
+    data = make_machines()
+    store = Store.create(folder / "runs")
+    records = run_plan(make_plan(detectors, dataset=data, floors=False, seeds=seeds), store)
+    assert {record.status for record in records} == {"ok"}
+    return Made(data, store, tuple(records))

@@ -192,6 +192,7 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat["protocol_version"] = row.first.protocol_version
     flat["seal"] = row.seal
     flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
+    flat |= {f"{name}_entity_std": spread for name, spread in row.entity_spread.items()}
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean

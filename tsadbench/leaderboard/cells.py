@@ -30,6 +30,13 @@ _OPERATIONAL = (
     "Delay: mean from the onset to the alarm, look-ahead included, missed events left out. False alarms: runs of "
     "flagged normal rows, over normal time or rows. In false alarm: share of the normal rows that are flagged."
 )
+# What a terminal without room leaves out like a metric.
+SPREAD = "spread over entities"
+_SPREAD_DECIMALS = 2
+_ENTITIES = (
+    "Each entity has a model and a threshold of its own; a metric is the mean over the entities for which it is "
+    "defined, \N{PLUS-MINUS SIGN} the standard deviation over them (ddof 1, of each one's mean over seeds)."
+)
 _SMOOTHED = (
     "Smoothed: the scores of every row of the table, of the training rows as of the test rows, are averaged over each "
     "row and those before it in the same recording, and only then judged. What averages by itself is averaged twice."
@@ -146,7 +153,8 @@ def _grid(
         "coverage",
         "seeds",
     )
-    columns = [_metric_cells(rows, shown, metric, decimals) for metric in metrics]
+    spreads = {} if SPREAD in without else {row.label: row.entity_spread for row in shown}
+    columns = [_metric_cells(rows, shown, metric, decimals, spreads) for metric in metrics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
@@ -173,19 +181,30 @@ def _grid(
     )
 
 
-def _metric_cells(rows: Sequence[Row], shown: Sequence[Row], metric: Metric, decimals: int) -> dict[str, Cell]:
-    """Return a metric's column by label, of those rows of a table that are shown."""
+def _metric_cells(
+    rows: Sequence[Row],
+    shown: Sequence[Row],
+    metric: Metric,
+    decimals: int,
+    spreads: Mapping[str, Mapping[str, float | None]],
+) -> dict[str, Cell]:
+    """Return a metric's column by label, of those rows of a table that are shown, with the spreads over entities."""
     ranks = ranks_of(rows, metric)
     leading = _leading_floors(_floor_means(rows, metric), ranked_means(rows, metric), metric)
+    over_entities = {label: of_row.get(metric.name) for label, of_row in spreads.items()}
     return {
         row.label: Cell(
-            row.metrics.get(metric.name, UNDEFINED).text(decimals),
+            row.metrics.get(metric.name, UNDEFINED).text(decimals) + _spread(over_entities.get(row.label)),
             ranks.get(row.label, 0),
             metric.name in (row.below_floor or ()),
             row.label in leading,
         )
         for row in shown
     }
+
+
+def _spread(value: float | None) -> str:
+    return "" if value is None else f"\N{PLUS-MINUS SIGN}{number(value, _SPREAD_DECIMALS)}"
 
 
 def _diagnostic_cell(row: Row, diagnostic: Diagnostic, decimals: int) -> Cell:
@@ -222,7 +241,15 @@ def _title(rows: Sequence[Row]) -> str:
     title += f", smoothed over {row.smoothing} rows" if row.smoothing > 1 else ""
     if row.n_rows and row.n_anomalous is not None:
         title += f": {row.n_rows:,} rows, {row.n_anomalous / row.n_rows:.1%} anomalous"
-    return title
+    return title + about_entities(row)
+
+
+def about_entities(row: Row) -> str:
+    """Return what a row's means are over, to follow a title: ", mean over 12 entities, one model each"; or nothing."""
+    names = tuple(row.entities)
+    if len(names) == 1:
+        return f", the model of entity {names[0]} alone"
+    return f", mean over {len(names)} entities, one model each" if names else ""
 
 
 def ranks_of(rows: Sequence[Row], metric: Metric) -> dict[str, int]:
@@ -286,6 +313,7 @@ def legend(rows: Sequence[Row]) -> str:
         [
             LEGEND,
             throughput_legend(rows),
+            *([_ENTITIES] if any(row.entities for row in rows) else []),
             *([_SMOOTHED] if any(row.smoothing > 1 for row in rows) else []),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),

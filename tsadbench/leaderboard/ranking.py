@@ -222,6 +222,23 @@ class Row:
         return _judged(self.records, self.split)
 
     @property
+    def entities(self) -> dict[str, dict[str, Summary]]:
+        """Metrics of each entity over seeds, by its name; empty if one model scored all rows, or a trial failed."""
+        first, *others = [judged.entities for judged in self._judged if self.ok] or [{}]
+        return {name: summaries([metrics, *(one.get(name, {}) for one in others)]) for name, metrics in first.items()}
+
+    @property
+    def entity_spread(self) -> dict[str, float | None]:
+        """Standard deviation (ddof 1) of each metric over the entities for which it is defined; None for only one.
+
+        It is that of each entity's mean over seeds. Empty if one model scored all rows.
+        """
+        entities = self.entities.values()
+        names = self.metrics if entities else ()
+        means = {name: [one[name].mean for one in entities if name in one] for name in names}
+        return {name: Summary.of(mean for mean in found if mean is not None).std for name, found in means.items()}
+
+    @property
     def fit_seconds(self) -> float | None:
         """Mean wall-clock seconds of a fit."""
         return _mean(record.fit_seconds for record in self.records)
@@ -254,8 +271,10 @@ class Row:
         """Return the row as machine-readable tables have it.
 
         If it is leaky, ``leaky`` says of what; if its scores were averaged, ``smoothing`` over how many rows; if it is
-        stored, it has ``stored`` and its first trial's ``manifest``; ``diagnostics`` have the form of metrics.
+        stored, it has ``stored`` and its first trial's ``manifest``; ``diagnostics`` have the form of metrics. If each
+        entity has a model of its own, ``entities`` has the metrics of each, and ``metrics_spread`` their deviations.
         """
+        entities = {name: summaries_json(metrics) for name, metrics in self.entities.items()}
         return {
             "detector": self.first.detector,
             "label": self.label,
@@ -296,6 +315,7 @@ class Row:
                 "peak_memory_mib": self.peak_memory_mib,
                 "threads": list(self.threads),
             },
+            **({"entities": entities, "metrics_spread": dict(self.entity_spread)} if entities else {}),
             **({"diagnostics": summaries_json(self.diagnostics)} if self.diagnostics else {}),
             **({"leaky": self.leaky} if self.leaky else {}),
             **({"smoothing": self.smoothing} if self.smoothing > 1 else {}),
@@ -380,7 +400,7 @@ def _judged(records: Iterable[Record], split: str) -> list[SplitJudgement]:
 
 def summaries(seeds: Sequence[Mapping[str, float | None]]) -> dict[str, Summary]:
     """Return each number over seeds, by name; one that is undefined for a seed is undefined."""
-    return {name: Summary.of(values[name] for values in seeds) for name in seeds[0]}
+    return {name: Summary.of(values.get(name) for values in seeds) for name in seeds[0]}
 
 
 def _best_of_floors(floors: Sequence[Mapping[str, Summary]]) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tsadbench.leaderboard.cells import Grid, grids
+from tsadbench.leaderboard.cells import SPREAD, Grid, grids
 from tsadbench.leaderboard.ranking import Row, by_table
 from tsadbench.utils.grouping import grouped
 
@@ -29,6 +29,7 @@ _ATTEMPTS: tuple[tuple[int, tuple[str, ...], int], ...] = (
     (3, (), 1),
     (3, _EXPENDABLE, 1),
     (3, (*_EXPENDABLE, "flagged"), 1),
+    (3, (*_EXPENDABLE, "flagged", SPREAD), 1),
 )
 
 
@@ -51,7 +52,7 @@ def terminal(
     floors
         Labels of the floors to show beside the best one in each metric; None: all.
     """
-    for decimals, without, n_together in _ATTEMPTS:
+    for decimals, without, n_together in _ATTEMPTS if any(row.entities for row in rows) else _ATTEMPTS[:-1]:
         shown = grids(rows, decimals, without, most, floors)
         tables = [_rich(_together(grid, n_together, narrow=bool(without))) for grid in shown]
         if all(_width(table) <= width for table in tables):

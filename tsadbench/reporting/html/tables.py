@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import best_floors, metrics_of, ranks_of
+from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.marks import marks_of, mixed_seals
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json, summaries_json
@@ -49,6 +49,7 @@ def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None =
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
             "rows": _rows(rows, extent, reference, mixed=mixed),
+            "about_entities": next((about_entities(row) for row in rows if row.ok), ""),
             "n_left_out": len(rows) - len(extent.shown(rows)),
             "fronts": _fronts(extent.shown(rows)),
         }
@@ -135,6 +136,8 @@ def _row(
         "seal_reasons": list(row.seal_reasons),
         "replay": replay_json(row.replay),
         "metrics": summaries_json(row.metrics),
+        "entities": {name: summaries_json(metrics) for name, metrics in row.entities.items()},
+        "spread": dict(row.entity_spread),
         "by_seed": {name: [record.splits[row.split].metrics.get(name) for record in records] for name in row.metrics},
         "reference": summaries_json(reference),
         "diagnostics": summaries_json(row.diagnostics),

@@ -75,6 +75,11 @@ function metricCell(row, metric) {
   if (metric.better) cell.style.setProperty("--share", `${100 * Math.min(1, Math.max(0, summary.mean))}%`);
   cell.append(element("span", { class: { 1: "best", 2: "second" }[place] || "" }, number(summary.mean)));
   if (summary.std !== null) cell.append(element("span", { class: "spread" }, `(${number(summary.std)})`));
+  const overEntities = row.spread[metric.name];
+  if (![null, undefined].includes(overEntities)) {
+    const each = Object.entries(row.entities).map(([entity, metrics]) => `${entity} ${number((metrics[metric.name] || {}).mean)}`);
+    cell.append(element("span", { class: "spread", title: `of each entity's own model: ${each.join(", ")}` }, `±${number(overEntities, 2)}`));
+  }
   if (row.below.includes(metric.name)) cell.append(element("span", { title: "does not beat the best floor" }, "↓"));
   const published = row.reference[metric.name];
   if (columnsShown.reference && published) {
@@ -149,10 +154,10 @@ function aboutFloors(rows) {
 }
 
 function caption() {
-  const { n_rows, n_anomalous, split, n_left_out } = table();
+  const { n_rows, n_anomalous, split, n_left_out, about_entities } = table();
   const more = n_left_out ? `; ${n_left_out.toLocaleString("en")} more rows: see below` : "";
   const rows = n_rows === null ? "no rows were judged" : `${n_rows.toLocaleString("en")} rows, ${percent(n_rows ? n_anomalous / n_rows : null)} anomalous`;
-  return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}${more}`;
+  return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}${about_entities}${more}`;
 }
 
 // AUPRC by other labels; a rank that differs from the one by the given labels is marked.
