@@ -274,7 +274,7 @@ class Row:
         stored, it has ``stored`` and its first trial's ``manifest``; ``diagnostics`` have the form of metrics. If each
         entity has a model of its own, ``entities`` has the metrics of each, and ``metrics_spread`` their deviations.
         """
-        entities = {name: summaries_json(metrics) for name, metrics in self.entities.items()}
+        entities: dict[str, JsonValue] = {name: summaries_json(one) for name, one in self.entities.items()}
         return {
             "detector": self.first.detector,
             "label": self.label,
