@@ -137,8 +137,8 @@ class TestCut:
         assert set(data.sessions.values()) == {"one"}
         (note,) = data.notes
         assert note == (
-            "6 rows with missing values (2.50%) are left out and cut 1 recordings, as its card says; so are 1 rows in "
-            "1 pieces of fewer than 2 rows; 1 of all these rows are anomalous"
+            "6 rows with missing values (2.50%) and 1 in pieces of fewer than 2 rows are left out, as its card says, "
+            "which cuts 1 recordings; 1 of these rows are anomalous"
         )
 
     def test_shorter_pieces_than_allowed(self, plant):
@@ -148,7 +148,7 @@ class TestCut:
         (plant / "card.toml").write_text(CUT.replace('"cut"', '"cut"\nat_least = 30'))
         data, _ = load_card(plant / "card.toml")
         assert [(one.id, one.n_rows) for one in data.test] == [("test/c/1", 39), ("test/d", 60)]
-        assert "so are 20 rows in 1 pieces of fewer than 30 rows" in data.notes[0]
+        assert "and 20 in pieces of fewer than 30 rows are left out" in data.notes[0]
 
     def test_training_rows_and_test_rows_are_cut_apart(self, plant):
         table = pd.read_csv(plant / "test/c.csv")

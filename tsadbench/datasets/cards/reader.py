@@ -272,10 +272,10 @@ class _CardReader:
         if cut.missing_rows:
             share = cut.missing_rows / sum(len(one.contents.values) for one in recordings)
             count = sum(one.cut.missing_rows > 0 for one in recordings)
+            short = f" and {cut.short_rows} in pieces of fewer than {self._at_least} rows" if cut.short_rows else ""
             yield (
-                f"{cut.missing_rows} rows with missing values ({share:.2%}) are left out and cut {count} recordings, "
-                f"as its card says; so are {cut.short_rows} rows in {cut.short_pieces} pieces of fewer than "
-                f"{self._at_least} rows; {cut.anomalous_rows} of all these rows are anomalous"
+                f"{cut.missing_rows} rows with missing values ({share:.2%}){short} are left out, as its card says, "
+                f"which cuts {count} recordings; {cut.anomalous_rows or 'none'} of these rows are anomalous"
             )
 
     def _innermost(self, sources: Sequence[Source]) -> Path:
