@@ -151,7 +151,7 @@ def read_labels(name: str, table: Table, column: int, columns: Columns) -> tuple
     labels, start = np.zeros(table.n_rows, dtype=np.bool_), 0
     for rows in table.chunks([column]):
         stop = start + len(rows)
-        labels[start:stop] = reader.labels(rows[column], start, columns, table.header[column])
+        labels[start:stop] = reader.labels(rows[column], start, columns, table.header[column] or "label")
         start = stop
     return labels, reader.issues
 

@@ -184,14 +184,13 @@ class _Finder:
             if not use.arrays and not use.issues:
                 use.issues.append(Issue(use.file.name, "it holds no array; take it out"))
             table = use.table(next(iter(use.arrays), ""), self._card)
-            if part.join is None:
-                found.append((use.ids[role], (table,)))
-                continue
-            group = re.search(part.join, use.file.name)
-            if group is None or not group[1]:
-                self._report(f"{role}.join: {part.join!r} finds no group in {use.file.name!r}; correct either")
-            else:
+            group = None if part.join is None else re.search(part.join, use.file.name)
+            if group is not None and group[1]:
                 groups.setdefault(group[1], []).append(table)
+                continue
+            found.append((use.ids[role], (table,)))
+            if part.join is not None:
+                self._report(f"{role}.join: {part.join!r} finds no group in {use.file.name!r}; correct either")
         return [*found, *((id_, tuple(tables)) for id_, tables in groups.items())]
 
     def _picked(
