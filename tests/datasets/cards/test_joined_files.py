@@ -71,9 +71,10 @@ def test_faults_are_told_with_the_file_that_has_them(parts, plant):
     assert problems(parts) == [
         "card.toml: test.join: 'test/(\\\\w+)-\\\\d+' finds no group in 'test/odd.csv'; correct either",
         "test/odd.csv: it is empty; expected a line with the columns' names, and rows",
-        "test/c-12.csv, line 2: the time lies before the last one in test/c-11.csv, which it is joined to; correct "
-        "join, or the order of files",
-        "test/d-11.csv, line 5: column 'time': the time lies before that of the row above; sort the rows by time",
+        "test/c-12.csv, line 2: column 'time': the time lies before that of the row above; sort the rows by time, or "
+        "correct join or the order of files",
+        "test/d-11.csv, line 5: column 'time': the time lies before that of the row above; sort the rows by time, or "
+        "correct join or the order of files",
     ]
 
 
@@ -92,3 +93,33 @@ def test_what_cannot_join(plant, edit, join, expected):
 def test_a_file_may_be_of_one_recording_only(parts, edit):
     edit('["train/*.csv"]', '["test/c-9.csv"]\nrows = "before first event"')
     assert "card.toml: test/c-9.csv belongs to two recordings, 'test/c-9' and 'c'" in problems(parts)[0]
+
+
+def test_columns_may_be_in_another_order(parts, plant):
+    table = pd.read_csv(plant / "test/c-10.csv")
+    table[["fault", "head", "time", "flow"]].to_csv(plant / "test/c-10.csv", index=False)
+    expected = frame(seed=2)[["flow", "head"]]
+    assert np.array_equal(load_card(parts).dataset.test[0].values, expected)
+
+
+@pytest.mark.parametrize("labelled", ["column", "file"])
+def test_one_grid_is_laid_over_all_files(parts, plant, edit, labelled):
+    edit("[train]", '[resample]\nevery = "7s"\nby = "mean"\n[train]')
+    if labelled == "file":
+        edit('label = "fault"', 'ignore = ["fault"]\n[labels]\nfile = "{id}.txt"')
+        for name, faults in (("c", (40, 50)), ("d", (30, 60))):
+            frame(faults=faults)["fault"].to_csv(plant / f"{name}.txt", index=False, header=False)
+    data, labels = load_card(parts)
+    truth = frame(seed=2, faults=(40, 50)).groupby(np.arange(60) // 7)
+    assert np.allclose(data.test[0].values, truth[["flow", "head"]].mean(), rtol=1e-12)
+    assert np.array_equal(labels.rows["c"], truth["fault"].max() == 1)
+    assert data.test[0].time is not None
+    assert np.diff(data.test[0].time).tolist() == [7.0] * 8
+
+
+def test_intervals_of_rows_do_not_fit_a_grid(plant, edit):
+    edit("[train]", '[resample]\nevery = "7s"\n[train]')
+    card = edit('label = "fault"', '[labels]\nintervals = "events.csv"')
+    assert problems(card) == [
+        'card.toml: the card: [resample] makes other rows than the files have: tell intervals by unit = "time"'
+    ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.contents import read_labels
 from tsadbench.datasets.cards.files import File, find_file
 from tsadbench.datasets.cards.opening import open_tables
+from tsadbench.datasets.cards.rows import RowReader
 from tsadbench.datasets.cards.schema import Card
 from tsadbench.datasets.cards.sections import LabelFiles
 from tsadbench.datasets.reading.cells import canonical
@@ -78,7 +78,7 @@ def labels_of_rows(
                 f"expected {n_rows} labels, one for each row of recording {id_!r}, found {table.n_rows}"
             )
         column = 0 if labels.column is None else table.header.index(labels.column)
-        return read_labels(name, table, column, card.columns)
+        return RowReader([name], [table], label_format(card, labels), card.columns).labels(column)
     except MalformedError as error:
         return None, [Issue(name, error.text, error.line)]
     except (OSError, ValueError) as error:

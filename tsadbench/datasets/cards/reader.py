@@ -11,17 +11,19 @@ from pathlib import Path
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.contents import Contents, join_contents, read_contents
+from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.files import find_file
 from tsadbench.datasets.cards.gaps import fill_gaps
 from tsadbench.datasets.cards.intervals import Intervals, read_intervals
 from tsadbench.datasets.cards.labels import label_file, labels_of_rows
 from tsadbench.datasets.cards.membership import Membership
 from tsadbench.datasets.cards.parts import Cut, Piece, cut_at_gaps, pieces_of
+from tsadbench.datasets.cards.rows import RowReader
 from tsadbench.datasets.cards.schema import Card, read_card
 from tsadbench.datasets.cards.sections import Columns
 from tsadbench.datasets.cards.sources import Source, TableOfFile, find_sources
 from tsadbench.datasets.reading.header import header_faults, matching
+from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
@@ -178,14 +180,14 @@ class _CardReader:
             self._read_intervals(sources)
         for done, source in enumerate(sources):
             progress(len(sources) + done, 2 * len(sources), source.id)
-            contents = self._contents(source)
-            if contents is None:
+            read = self._contents(source)
+            if read is None:
                 continue
-            contents, causes = self._labelled(source, contents)
+            contents, causes = read
             n_filled, issues = fill_gaps(
                 contents, self._sensors, source.file_format, cut=self._card.missing.policy == "cut"
             )
-            self.issues += [*contents.issues, *issues]
+            self.issues += issues
             pieces, issues = pieces_of(source, contents)
             self.issues += issues
             cut = Cut()
@@ -205,18 +207,33 @@ class _CardReader:
         if self._intervals is not None and all(table.table is not None for one in sources for table in one.tables):
             self.issues += self._intervals.unknown(source.id for source in sources)
 
-    def _contents(self, source: Source) -> Contents | None:
-        """Return the rows of a recording, None if a file of it cannot be read."""
-        parts = [self._rows(source, table) for table in source.tables]
-        read = [part for part in parts if part is not None]
-        if len(read) < len(parts):
-            self.issues += [issue for part in read for issue in part.issues]
+    def _contents(self, source: Source) -> tuple[Contents, tuple[Cause, ...]] | None:
+        """Return the labelled rows of a recording and its events; None if a file of it cannot be read."""
+        tables = [table for opened in source.tables if (table := self._checked(source, opened)) is not None]
+        if len(tables) < len(source.tables):
             return None
-        form = source.file_format
-        return join_contents(read, None if form.period is None else form.resample_every or form.period)
+        reader = RowReader([one.name for one in source.tables], tables, source.file_format, self._card.columns)
+        labels: BoolArray | None = None
+        if self._card.labels is not None and self._card.labels.file is not None:
+            labels, issues = labels_of_rows(
+                self._card,
+                self._card.labels,
+                self._folder,
+                source.id,
+                reader.n_rows,
+                required=source.needs_labels,
+            )
+            self.issues += issues
+        try:
+            contents = reader.contents(self._sensors, labels)
+        except (OSError, ValueError) as error:
+            self._report(f"cannot be read ({' '.join(str(error).split())[:200]})", source.tables[0].name)
+            return None
+        self.issues += contents.issues
+        return self._with_intervals(source, contents)
 
-    def _rows(self, source: Source, opened: TableOfFile) -> Contents | None:
-        """Return the rows of a table."""
+    def _checked(self, source: Source, opened: TableOfFile) -> Table | None:
+        """Return a table if it has all columns."""
         self.issues += opened.issues
         columns, table = self._card.columns, opened.table
         if table is None or not self._sensors:
@@ -228,31 +245,16 @@ class _CardReader:
         faults = list(header_faults(table.header, needed, labels))
         for fault in faults:
             self._report(fault, opened.name, getattr(table, "header_line", None))
-        if faults:
-            return None
-        try:
-            return read_contents(opened.name, table, source.file_format, self._sensors, columns)
-        except MalformedError as error:
-            self._report(error.text, opened.name, error.line)
-        except (OSError, ValueError) as error:
-            self._report(f"cannot be read ({' '.join(str(error).split())[:200]})", opened.name)
-        return None
+        return None if faults else table
 
-    def _labelled(self, source: Source, contents: Contents) -> tuple[Contents, tuple[Cause, ...]]:
-        """Return rows with the labels that files of their own give them, and the events whose sensors are known."""
-        labels, n_rows = self._card.labels, len(contents.values)
-        if labels is None:
+    def _with_intervals(self, source: Source, contents: Contents) -> tuple[Contents, tuple[Cause, ...]]:
+        """Return rows with the labels of intervals, which are told after whatever changes rows, and the events."""
+        if self._intervals is None or (contents.time is None and contents.issues):
             return contents, ()
-        rows: BoolArray | None = None
-        causes: tuple[Cause, ...] = ()
-        issues: list[Issue] = []
-        if labels.file is not None:
-            required = source.needs_labels
-            rows, issues = labels_of_rows(self._card, labels, self._folder, source.id, n_rows, required=required)
-        elif self._intervals is not None and (contents.time is not None or not contents.issues):
-            step = source.file_format.resample_every or 0.0
-            rows, causes, issues = self._intervals.label(source.id, n_rows, contents.time, step=step)
-        return replace(contents, labels=rows, issues=(*contents.issues, *issues)), causes
+        step = source.file_format.resample_every or 0.0
+        rows, causes, issues = self._intervals.label(source.id, len(contents.values), contents.time, step=step)
+        self.issues += issues
+        return replace(contents, labels=rows), causes
 
     def _recording(self, contents: Contents, piece: Piece) -> Recording:
         values, time = contents.values[piece.start : piece.stop], contents.time

@@ -105,6 +105,13 @@ class Card(CardTable):
             raise ValueError('[long] needs [resample], for instance every = "1s" and by = "last": rows become regular')
         if self.long is not None and (self.columns.time is not None or self.columns.period is not None):
             raise ValueError("[long] names the column with the times: take columns.time and columns.period out")
+        if (
+            self.resample is not None
+            and self.labels is not None
+            and self.labels.intervals
+            and self.labels.unit == "rows"
+        ):
+            raise ValueError('[resample] makes other rows than the files have: tell intervals by unit = "time"')
         if self.resample is not None and not self.times and self.columns.period is None:
             raise ValueError("[resample] needs times: give columns.time or columns.period")
         return self

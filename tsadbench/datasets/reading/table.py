@@ -58,3 +58,48 @@ class NamedTable:
     def chunks(self, columns: Sequence[int]) -> Iterator[pd.DataFrame]:
         """Yield some columns' rows in order; columns are named by their numbers."""
         return self.table.chunks(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTable:
+    """The rows of several tables, one table after the other. All have the columns that are asked for, in any order.
+
+    Parameters
+    ----------
+    tables
+        At least one.
+    """
+
+    tables: tuple[Table, ...]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns' names in the first table."""
+        return self.tables[0].header
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows all of them have."""
+        return sum(table.n_rows for table in self.tables)
+
+    def part(self, row: int) -> tuple[int, int]:
+        """Return which table, counted from 0, has a row, and the row's number in it."""
+        last = len(self.tables) - 1
+        for number, table in enumerate(self.tables):
+            if row < table.n_rows or number == last:
+                return number, row
+            row -= table.n_rows
+        return last, row
+
+    def line(self, row: int) -> int | None:
+        """Return the line of a row in its file, counted from 1, or None if the file has no lines."""
+        number, row = self.part(row)
+        return self.tables[number].line(row)
+
+    def chunks(self, columns: Sequence[int]) -> Iterator[pd.DataFrame]:
+        """Yield some columns' rows in order; columns are named by their numbers in the first table."""
+        names = [self.header[column] for column in columns]
+        for table in self.tables:
+            own = [table.header.index(name) for name in names]
+            for rows in table.chunks(own):
+                yield rows[own].set_axis(list(columns), axis=1)
