@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics calibration rules coverage smoothing sizes tuning leaderboards-adapters tables speed clean
+.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes tuning leaderboards-adapters tables speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -151,6 +151,13 @@ comparisons: $(STAMP)
 diagnostics: $(STAMP)
 	$(BIN)/tsadbench leaderboard runs/strict --split overall --split other --diagnostics all --format markdown > docs/diagnostics/skab.md
 	$(BIN)/tsadbench leaderboard runs/pumploop --split overall --diagnostics all --format markdown > docs/diagnostics/pumploop.md
+
+# Whether contributions blame the sensors that events began in, from stores that kept them: docs/diagnostics.md.
+root-cause: $(STAMP)
+	for name in asd smd causrca pumploop tep; do \
+	    $(BIN)/tsadbench leaderboard runs/$$name --split overall --diagnostics root-cause --format markdown \
+	        > docs/diagnostics/root-cause-$$name.md || exit 1; \
+	done
 
 # Which normal rows set strict's threshold: docs/studies/calibration.md.
 calibration: $(STAMP)

@@ -97,7 +97,8 @@ DiagnosticsOption: TypeAlias = Annotated[
         "--diagnostics",
         metavar="GROUP",
         help="Diagnostics to show beside the metrics: operational (events found, delay, false alarms, speed), vus, "
-        "affiliation or all; may be repeated, or separated by commas.",
+        "affiliation, root-cause (whether the sensors that contributed most are to blame) or all; may be repeated, or "
+        "separated by commas.",
     ),
 ]
 VusBufferOption: TypeAlias = Annotated[

@@ -37,6 +37,11 @@ _ENTITIES = (
     "Each entity has a model and a threshold of its own; a metric is the mean over the entities for which it is "
     "defined, \N{PLUS-MINUS SIGN} the standard deviation over them (ddof 1, of each one's mean over seeds)."
 )
+_ROOT_CAUSE = (
+    "Hit@k: share of the events with known causes for which one of the k sensors that contributed most is to blame, "
+    f"ties shared; in brackets what a random order of the sensors gets. {BELOW} there: not above that, or not above "
+    "the best floor that has contributions."
+)
 _SMOOTHED = (
     "Smoothed: the scores of every row of the table, of the training rows as of the test rows, are averaged over each "
     "row and those before it in the same recording, and only then judged. What averages by itself is averaged twice."
@@ -155,6 +160,7 @@ def _grid(
     )
     spreads = {} if SPREAD in without else {row.label: row.entity_spread for row in shown}
     columns = [_metric_cells(rows, shown, metric, decimals, spreads) for metric in metrics]
+    diagnostic_columns = [_diagnostic_cells(rows, shown, diagnostic, decimals) for diagnostic in diagnostics]
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
@@ -165,12 +171,12 @@ def _grid(
             Cell("-" if row.coverage is None else f"{row.coverage:.1%}"),
             Cell(str(len(row.seeds)) if row.ok else row.failure_count),
             *map(Cell, throughput_texts(row)),
-            *(_diagnostic_cell(row, diagnostic, decimals) for diagnostic in diagnostics),
+            *(column[row.label] for column in diagnostic_columns),
         )
 
     return Grid(
         title=_title(rows),
-        header=(*header, *HEADER, *(f"{diagnostic.title}{DIAGNOSTIC}" for diagnostic in diagnostics)),
+        header=(*header, *HEADER, *(_diagnostic_header(rows, diagnostic, decimals) for diagnostic in diagnostics)),
         detectors=tuple(map(cells, detectors[:most])),
         floors=tuple(map(cells, floors)),
         failures=tuple(map(cells, failures[:most])),
@@ -207,9 +213,35 @@ def _spread(value: float | None) -> str:
     return "" if value is None else f"\N{PLUS-MINUS SIGN}{number(value, _SPREAD_DECIMALS)}"
 
 
-def _diagnostic_cell(row: Row, diagnostic: Diagnostic, decimals: int) -> Cell:
-    own = diagnostic.decimals
-    return Cell(row.diagnostics.get(diagnostic.name, UNDEFINED).text(decimals if own is None else own))
+def _diagnostic_header(rows: Sequence[Row], diagnostic: Diagnostic, decimals: int) -> str:
+    chance = _chance(rows, diagnostic)
+    return f"{diagnostic.title}{DIAGNOSTIC}" + ("" if chance is None else f" ({number(chance, decimals)})")
+
+
+def _diagnostic_cells(
+    rows: Sequence[Row], shown: Sequence[Row], diagnostic: Diagnostic, decimals: int
+) -> dict[str, Cell]:
+    """Return a diagnostic's column by label, of those rows of a table that are shown."""
+    chance, own = _chance(rows, diagnostic), diagnostic.decimals
+    floors = (_mean(row, diagnostic.name) for row in rows if row.ok and row.floor)
+    best = -math.inf if chance is None else max([chance, *(floor for floor in floors if floor is not None)])
+
+    def cell(row: Row) -> Cell:
+        summary = row.diagnostics.get(diagnostic.name, UNDEFINED)
+        below = not row.floor and summary.mean is not None and summary.mean <= best
+        return Cell(summary.text(decimals if own is None else own), below=below)
+
+    return {row.label: cell(row) for row in shown}
+
+
+def _chance(rows: Sequence[Row], diagnostic: Diagnostic) -> float | None:
+    """Return what chance gets in a diagnostic, the same for all rows of a table; None if it has no chance level."""
+    levels = (_mean(row, diagnostic.chance) for row in rows)
+    return next((level for level in levels if level is not None), None)
+
+
+def _mean(row: Row, diagnostic: str) -> float | None:
+    return row.diagnostics.get(diagnostic, UNDEFINED).mean
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
@@ -317,6 +349,7 @@ def legend(rows: Sequence[Row]) -> str:
             *([_SMOOTHED] if any(row.smoothing > 1 for row in rows) else []),
             *([_DIAGNOSTIC] if any(row.diagnostics for row in rows) else []),
             *([_OPERATIONAL] if any("found" in row.diagnostics for row in rows) else []),
+            *([_ROOT_CAUSE] if any(_mean(row, "hit_at_1") is not None for row in rows) else []),
             *marks_legend(rows),
         ]
     )

@@ -9,7 +9,7 @@ from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.utils.parameters import nearest
 
-GROUPS = ("operational", "vus", "affiliation")
+GROUPS = ("operational", "vus", "affiliation", "root-cause")
 _ALL = "all"
 
 
@@ -29,6 +29,9 @@ class Diagnostic:
         In tables; None: as many as the table's metrics.
     instead_of
         Tables show it only if the diagnostic of this name is defined in no row.
+    chance
+        The diagnostic that says what chance gets: tables show it in the header, and mark what is not above it, or not
+        above the best floor.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Diagnostic:
     group: str
     decimals: int | None = None
     instead_of: str = ""
+    chance: str = ""
 
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
@@ -58,6 +62,12 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
     Diagnostic("affiliation_precision", "Aff-P", "affiliation"),
     Diagnostic("affiliation_recall", "Aff-R", "affiliation"),
     Diagnostic("affiliation_f1", "Aff-F1", "affiliation"),
+    Diagnostic("hit_at_1", "Hit@1", "root-cause", chance="chance_at_1"),
+    Diagnostic("hit_at_3", "Hit@3", "root-cause", chance="chance_at_3"),
+    Diagnostic("hit_at_5", "Hit@5", "root-cause", chance="chance_at_5"),
+    Diagnostic("chance_at_1", "", "root-cause"),
+    Diagnostic("chance_at_3", "", "root-cause"),
+    Diagnostic("chance_at_5", "", "root-cause"),
 )
 
 

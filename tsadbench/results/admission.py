@@ -46,3 +46,9 @@ def known_detector(name: str, *, trust_code: bool = False) -> Description | None
         return describe(name)
     except TsadbenchError:
         return None
+
+
+def offers_contributions(record: Record, *, trust_code: bool = False) -> bool | None:
+    """Return whether a record's detector offers contributions; None if it is not known (`known_detector`)."""
+    detector = known_detector(parse_label(record.label).target, trust_code=trust_code)
+    return None if detector is None else detector.offers_contributions

@@ -36,6 +36,8 @@ def add(store) -> Callable[..., Record]:
         status: str = "ok",
         score_seconds: float = 2.0,
         counted: bool = True,
+        floor: bool = False,
+        contributions: Mapping[str, np.ndarray] | None = None,
     ) -> Record:
         values = {".": 0.0, "x": 2.0, "?": np.nan}
         scores = {f"test/all/{name}": np.array([values[one] for one in text]) for name, text in flagged.items()}
@@ -48,7 +50,7 @@ def add(store) -> Callable[..., Record]:
             label=label,
             family="statistics",
             parameters={},
-            floor=False,
+            floor=floor,
             look_ahead=look_ahead,
             dataset=data.dataset.name,
             protocol=protocol,
@@ -67,7 +69,8 @@ def add(store) -> Callable[..., Record]:
             manifest={"data_hash": data.dataset.content_hash, "labels_hash": data.labels.content_hash},
         )
         train = {f"train/all/{one.id}": np.zeros(one.n_rows) for one in data.dataset.train}
-        store.add(Outcome(record, {**train, **scores} if status == "ok" else {}))
+        kept = {f"all/{name}": values.astype(np.float32) for name, values in (contributions or {}).items()}
+        store.add(Outcome(record, {**train, **scores} if status == "ok" else {}, kept))
         return record
 
     return call

@@ -14,8 +14,10 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
+from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_of, readable_result
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
 
 
@@ -70,7 +72,10 @@ def with_diagnostics(
     shown = [row for row in shown if all(record.trial in diagnostics for record in row.records)]
     found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
     rows = [found.get(id(row), row) for row in board.rows]
-    return Leaderboard(rows, [*board.notes, *_notes(shown, diagnostics)])
+    notes = [*board.notes, *_notes(shown, diagnostics)]
+    if "root-cause" in groups:
+        notes += _contribution_notes(shown, diagnostics, store)
+    return Leaderboard(rows, notes)
 
 
 def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
@@ -84,6 +89,37 @@ def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]
         buffer = next(iter(splits.values())).vus_buffer
         if buffer is not None:
             yield Note(dataset, f"VUS-PR is over buffers of 0 to {buffer} rows", protocol)
+        causes = {split: of_split.n_causes for split, of_split in splits.items()}
+        if any(causes.values()):
+            counts = ", ".join(f"{n} on {split}" for split, n in causes.items() if n)
+            yield Note(dataset, f"events with known causes: {counts}", protocol)
+        elif None not in causes.values():
+            yield Note(dataset, "no event has known causes, so nobody can hit them", protocol)
+
+
+def _contribution_notes(
+    rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]], store: Store
+) -> Iterator[Note]:
+    """Yield which rows have no contributions to hold against known causes, and how to get them."""
+    lacking = {
+        (row.dataset, row.protocol, row.label): row.first
+        for row in rows
+        if any(by_trial[record.trial][row.split].n_causes for record in row.records)
+        and not all(store.has_contributions(record.trial) for record in row.records)
+    }
+    reasons = {
+        True: "no contributions were kept; `tsadbench run` with these detectors, this --out and "
+        "--rerun no-contributions makes them again with contributions",
+        False: "they offer no contributions",
+        None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
+    }
+    said = [
+        (dataset, protocol, offers_contributions(record), label)
+        for (dataset, protocol, label), record in lacking.items()
+    ]
+    for (dataset, protocol, offered), alike in grouped(said, lambda one: one[:3]).items():
+        labels = ", ".join(label for *_, label in alike)
+        yield Note(dataset, f"root-cause is empty for {labels}: {reasons[offered]}", protocol)
 
 
 def _with_scores(rows: Sequence[Row]) -> list[Row]:

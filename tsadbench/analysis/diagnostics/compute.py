@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.analysis.diagnostics.affiliation import Affiliation, Zone, zones_of
+from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, blamed_events
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER, check_buffer, vus_pr
 from tsadbench.analysis.events import Delay, Event, delays_of, false_alarms_of, recording_events, row_seconds
 from tsadbench.errors import UsageError
@@ -59,6 +60,14 @@ class Diagnostics:
         Mean VUS-PR over the recordings with rows of both classes, and the largest buffer in rows.
     affiliation_precision, affiliation_recall, affiliation_f1
         Over all events; precision is None if no event's zone holds a flagged row.
+    n_causes
+        Events whose sensors are known, found or missed.
+    hit_at_1, hit_at_3, hit_at_5
+        How often one of the 1, 3, 5 sensors that contributed most to such an event is to blame for it
+        (`tsadbench.analysis.diagnostics.root_cause`): mean over each entity's events, then over entities. None if
+        contributions were not kept.
+    chance_at_1, chance_at_3, chance_at_5
+        What a random order of the sensors gets.
     """
 
     n_recordings: int
@@ -79,6 +88,13 @@ class Diagnostics:
     affiliation_precision: float | None = None
     affiliation_recall: float | None = None
     affiliation_f1: float | None = None
+    n_causes: int | None = None
+    hit_at_1: float | None = None
+    hit_at_3: float | None = None
+    hit_at_5: float | None = None
+    chance_at_1: float | None = None
+    chance_at_3: float | None = None
+    chance_at_5: float | None = None
 
     def values(self, groups: Collection[str] = GROUPS) -> dict[str, float | None]:
         """Return the diagnostics of some groups by name, in the order of their columns."""
@@ -123,7 +139,7 @@ def of_splits(
     check_buffer(vus_buffer)
     chosen = {name for split in splits for name in members[split]}
     parts = {
-        name: _of_recording(scored, result.record.look_ahead, groups, vus_buffer)
+        name: _of_recording(scored, result, groups, vus_buffer)
         for name, scored in result.recordings.items()
         if name in chosen
     }
@@ -147,12 +163,16 @@ class _OfRecording:
     delays: tuple[Delay, ...]
     vus_pr: float | None
     zones: tuple[Zone, ...]
+    blamed: tuple[BlamedEvent, ...]
 
 
-def _of_recording(scored: ScoredRecording, look_ahead: int, groups: Collection[str], vus_buffer: int) -> _OfRecording:
+def _of_recording(
+    scored: ScoredRecording, result: TrialResult, groups: Collection[str], vus_buffer: int
+) -> _OfRecording:
     evaluated, flagged, recording = scored.evaluated, scored.flagged, scored.recording
     events = recording_events(scored)
-    delays = delays_of(events, recording.n_rows, recording.time, look_ahead)
+    delays = delays_of(events, recording.n_rows, recording.time, result.record.look_ahead)
+    causes = result.data.labels.causes.get(recording.id, ()) if "root-cause" in groups else ()
     normal = evaluated & ~scored.anomalous
     truth = scored.anomalous[evaluated]
     return _OfRecording(
@@ -165,6 +185,7 @@ def _of_recording(scored: ScoredRecording, look_ahead: int, groups: Collection[s
         delays=tuple(delay for delay in delays if delay is not None),
         vus_pr=vus_pr(scored.scores[evaluated], truth, vus_buffer) if "vus" in groups and len(truth) else None,
         zones=zones_of(flagged[evaluated], truth) if "affiliation" in groups else (),
+        blamed=tuple(blamed_events(scored, causes, result.data.dataset.entities.get(recording.id, ""))),
     )
 
 
@@ -174,9 +195,15 @@ def _pooled(
     events = [event for part in parts for event in part.events]
     n_recordings = sum(bool(part.n_normal or part.events) for part in parts)
     largest_buffer = vus_buffer if "vus" in groups else None
+    blamed = [event for part in parts for event in part.blamed]
+    n_causes = len(blamed) if "root-cause" in groups else None
     if not all(part.complete for part in parts):
         return Diagnostics(
-            n_recordings=n_recordings, n_events=len(events), rows_per_second=speed, vus_buffer=largest_buffer
+            n_recordings=n_recordings,
+            n_events=len(events),
+            rows_per_second=speed,
+            vus_buffer=largest_buffer,
+            n_causes=n_causes,
         )
     n_found = sum(event.found for event in events)
     delays = [delay for part in parts for delay in part.delays]
@@ -184,6 +211,7 @@ def _pooled(
     n_normal = sum(part.n_normal for part in parts)
     n_false_alarms = sum(part.n_false_alarms for part in parts)
     affiliation = Affiliation.of(zone for part in parts for zone in part.zones)
+    root_cause = RootCause.of(blamed)
     return Diagnostics(
         n_recordings=n_recordings,
         n_events=len(events),
@@ -203,6 +231,13 @@ def _pooled(
         affiliation_precision=affiliation.precision,
         affiliation_recall=affiliation.recall,
         affiliation_f1=affiliation.f1,
+        n_causes=n_causes,
+        hit_at_1=root_cause.hits[0],
+        hit_at_3=root_cause.hits[1],
+        hit_at_5=root_cause.hits[2],
+        chance_at_1=root_cause.chances[0],
+        chance_at_3=root_cause.chances[1],
+        chance_at_5=root_cause.chances[2],
     )
 
 

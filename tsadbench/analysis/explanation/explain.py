@@ -16,7 +16,7 @@ from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
-from tsadbench.results.admission import known_detector
+from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.mask_runs import mask_runs
@@ -302,10 +302,8 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
 def _state(record: Record, scored: ScoredRecording, trust_code: bool) -> str:
     if scored.contributions is not None:
         return "kept"
-    detector = known_detector(parse_label(record.label).target, trust_code=trust_code)
-    if detector is None:
-        return "not known"
-    return "not kept" if detector.offers_contributions else "not offered"
+    offered = offers_contributions(record, trust_code=trust_code)
+    return {None: "not known", True: "not kept", False: "not offered"}[offered]
 
 
 def _top(events: Sequence[ExplainedEvent]) -> list[str]:

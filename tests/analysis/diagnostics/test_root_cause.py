@@ -1,0 +1,326 @@
+"""Hit rates of blamed sensors against enumeration of all orders, scipy's hypergeometric distribution, and by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from tests.helpers.plans import make_plan
+from tsadbench import Dataset, Labels, Leaderboard, Recording
+from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits, with_diagnostics
+from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, blamed_events, hit_chances
+from tsadbench.base.dataset import Cause, LabelledDataset
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.cells import grids, legend
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
+
+SENSORS = ("a", "b", "c", "d", "e", "f")
+SPLITS = {"overall": ("one", "two"), "one": ("one",), "two": ("two",)}
+# Rows 0 and 1 are not evaluated under "strict[warm_up=2]".
+ROWS = {"one": "...xxx..xx..", "two": "xxx.........."}
+CAUSES = {
+    "one": (Cause(3, 6, ("b",)), Cause(8, 10, ("a", "c"))),
+    "two": (Cause(0, 3, ("f",)),),
+}
+
+
+def made(causes=CAUSES, **changes) -> LabelledDataset:
+    def recording(name: str, n_rows: int) -> Recording:
+        return Recording(name, np.random.default_rng(n_rows).normal(size=(n_rows, 6)), SENSORS)
+
+    test = tuple(recording(name, len(rows)) for name, rows in ROWS.items())
+    labels = {name: np.array([row == "x" for row in rows]) for name, rows in ROWS.items()}
+    dataset = replace(Dataset("plant", (recording("normal", 40),), test, SPLITS), **changes)
+    return LabelledDataset(dataset, Labels(labels, SPLITS, causes))
+
+
+def contributions(**rows: dict[str, float]) -> dict[str, np.ndarray]:
+    """Contributions by recording: those of ``rows`` in every anomalous row, none in the others but for a decoy."""
+    found = {}
+    for name, text in ROWS.items():
+        values = np.zeros((len(text), 6))
+        values[:, 3] = [0.0 if row == "x" else 9.0 for row in text]  # d is loud while nothing is wrong
+        for sensor, value in rows.get(name, {}).items():
+            values[[row == "x" for row in text], SENSORS.index(sensor)] = value
+        found[name] = values
+    return found
+
+
+@st.composite
+def cases(draw):
+    n_sensors = draw(st.integers(1, 6))
+    sums = np.array(draw(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=n_sensors, max_size=n_sensors)))
+    to_blame = draw(st.sets(st.integers(0, n_sensors - 1), min_size=1))
+    return sums, np.isin(np.arange(n_sensors), list(to_blame))
+
+
+class TestHits:
+    @given(cases())
+    def test_ties_are_the_mean_over_all_orders_that_they_can_have(self, case):
+        sums, to_blame = case
+        ranks = (1, 2, 3, 5, 9)
+        hits = []
+        for order in permutations(range(len(sums))):
+            ranked = sorted(order, key=lambda sensor: -sums[sensor])  # stable: ties stay in this permutation's order
+            hits.append([any(to_blame[sensor] for sensor in ranked[:k]) for k in ranks])
+        assert hit_chances(sums, to_blame, ranks) == pytest.approx(np.mean(hits, axis=0).tolist())
+
+    @given(st.integers(1, 300).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n), st.integers(1, 12))))
+    def test_chance_is_at_least_one_of_a_hypergeometric_draw(self, drawn):
+        n_sensors, n_to_blame, k = drawn
+        to_blame = np.arange(n_sensors) < n_to_blame
+        expected = 1 - hypergeom(n_sensors, n_to_blame, min(k, n_sensors)).pmf(0)
+        assert hit_chances(np.zeros(n_sensors), to_blame, (k,)) == pytest.approx((expected,), abs=1e-12)
+
+    def test_a_tie_for_the_last_place_is_shared_by_those_who_tie_for_it(self):
+        sums = np.array([5.0, 3.0, 3.0, 3.0, 1.0])
+        # Two places are left for three sensors: one of them is left out in a third of the orders.
+        assert hit_chances(sums, np.array([0, 1, 0, 0, 0], dtype=bool), (1, 2, 3, 4)) == pytest.approx(
+            (0.0, 1 / 3, 2 / 3, 1.0)
+        )
+
+
+class TestEvents:
+    def scored(self, contributions: np.ndarray | None, evaluated: str) -> ScoredRecording:
+        n_rows = len(evaluated)
+        return ScoredRecording(
+            recording=Recording("r", np.zeros((n_rows, 3)), ("a", "b", "c")),
+            anomalous=np.ones(n_rows, dtype=bool),
+            scores=np.ones(n_rows),
+            evaluated=np.array([row == "x" for row in evaluated]),
+            episode="all",
+            threshold=0.0,
+            contributions=None if contributions is None else contributions.astype(np.float32),
+        )
+
+    def test_contributions_are_summed_over_the_evaluated_rows_of_the_cause(self):
+        values = np.array([[9.0, 0, 0], [0, 2, 3], [0, 2, 0], [0, 9, 0]])
+        # Rows 1 and 2 count: b has 4, c has 3. Row 0 is not evaluated, row 3 lies behind the event.
+        (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("b",))])
+        assert event.hits == (1.0, 1.0, 1.0)
+        (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("c",))])
+        assert event.hits == (0.0, 1.0, 1.0)
+        assert event.chances == pytest.approx((1 / 3, 1.0, 1.0))
+
+    def test_each_cause_is_an_event_even_if_they_touch_or_overlap(self):
+        values = np.array([[3.0, 1, 0], [0, 2, 3]])
+        causes = [Cause(0, 1, ("a",)), Cause(1, 2, ("a",)), Cause(0, 2, ("a", "b"))]
+        events = list(blamed_events(self.scored(values, "xx"), causes, "pump"))
+        # Over both rows all three have 3: a or b comes first in two of three orders.
+        assert [event.hits[0] for event in events] == pytest.approx([1.0, 0.0, 2 / 3])
+        assert {event.entity for event in events} == {"pump"}
+
+    def test_events_without_an_evaluated_row_are_none(self):
+        assert not list(blamed_events(self.scored(np.ones((3, 3)), "..x"), [Cause(0, 2, ("a",))]))
+
+    def test_what_is_no_number_counts_as_no_contribution(self):
+        values = np.array([[np.nan, 1.0, 0.5], [0.0, np.nan, 0.6]])
+        (event,) = blamed_events(self.scored(values, "xx"), [Cause(0, 2, ("c",))])
+        assert event.hits[0] == 1.0  # 1.1 against 1
+        (event,) = blamed_events(self.scored(np.full((2, 3), np.nan), "xx"), [Cause(0, 2, ("c",))])
+        assert event.hits == pytest.approx(event.chances)
+
+    def test_large_contributions_of_many_rows_are_summed_without_loss(self):
+        values = np.full((100_000, 3), 16_777_216.0)
+        values[:, 1] += 2.0  # float32's next number
+        (event,) = blamed_events(self.scored(values, "x" * len(values)), [Cause(0, len(values), ("b",))])
+        assert event.hits[0] == 1.0
+
+    def test_chance_needs_no_contributions(self):
+        (event,) = blamed_events(self.scored(None, "xx"), [Cause(0, 2, ("a", "b"))])
+        assert event.hits is None
+        assert event.chances[0] == pytest.approx(2 / 3)
+
+
+class TestMeans:
+    def test_they_are_of_each_entity_first(self):
+        events = [
+            BlamedEvent("pump", (1.0, 1.0, 1.0), (0.1, 0.2, 0.3)),
+            BlamedEvent("pump", (0.0, 1.0, 1.0), (0.3, 0.4, 0.5)),
+            BlamedEvent("pump", (0.5, 0.5, 1.0), (0.2, 0.3, 0.4)),
+            BlamedEvent("fan", (0.0, 0.0, 0.5), (0.5, 0.7, 0.9)),
+        ]
+        found = RootCause.of(events)
+        assert found.hits == pytest.approx((0.25, (5 / 6) / 2, 0.75))
+        assert found.chances == pytest.approx((0.35, 0.5, 0.65))
+
+    def test_without_contributions_there_is_chance_alone(self):
+        found = RootCause.of(
+            [BlamedEvent("", (1.0, 1.0, 1.0), (0.1, 0.2, 0.3)), BlamedEvent("", None, (0.1, 0.2, 0.3))]
+        )
+        assert found.hits == (None, None, None)
+        assert found.chances == pytest.approx((0.1, 0.2, 0.3))
+
+    def test_without_events_there_is_nothing(self):
+        assert RootCause.of([]) == RootCause((None, None, None), (None, None, None))
+
+
+class TestTrials:
+    def result(self, add, store, data=None, **options) -> TrialResult:
+        data = data or made()
+        flagged = {name: "." * len(rows) for name, rows in ROWS.items()}  # all events are missed, and count
+        return TrialResult(add(data, options.pop("flagged", flagged), **options), store, data)
+
+    def test_numbers_of_each_split(self, add, store):
+        kept = contributions(one={"b": 2.0, "e": 1.0}, two={"a": 1.0, "f": 1.0})
+        found = of_splits(self.result(add, store, contributions=kept), list(SPLITS), ["root-cause"])
+        # one: b comes first, so its first event is hit; of its second, a and c tie with d and f for the third place.
+        third = 1 - (2 / 4)
+        assert found["one"].hit_at_1 == 0.5
+        assert found["one"].hit_at_3 == pytest.approx((1 + third) / 2)
+        assert found["one"].hit_at_5 == 1.0
+        # two: one row is evaluated; f ties with a.
+        assert (found["two"].hit_at_1, found["two"].hit_at_3) == (0.5, 1.0)
+        assert found["overall"].hit_at_1 == pytest.approx((1 + 0 + 0.5) / 3)
+        assert [one.n_causes for one in found.values()] == [3, 2, 1]
+        assert found["two"].chance_at_3 == pytest.approx(0.5)
+        assert found["overall"].chance_at_1 == pytest.approx((1 / 6 + 2 / 6 + 1 / 6) / 3)
+        assert found["overall"].vus_pr is None
+
+    def test_only_if_asked_for(self, add, store):
+        found = of_result(self.result(add, store, contributions=contributions()), "overall", ["operational"])
+        assert found.n_causes is found.hit_at_1 is found.chance_at_1 is None
+
+    def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(self, add, store):
+        flagged = {"one": "." * 12, "two": "???" + "." * 10}
+        result = self.result(add, store, flagged=flagged, contributions=contributions())
+        found = of_splits(result, list(SPLITS), ["root-cause"])
+        assert found["overall"].hit_at_1 is found["two"].chance_at_1 is None
+        assert (found["overall"].n_causes, found["two"].n_causes) == (3, 1)
+        assert found["one"].hit_at_1 is not None
+
+    def test_means_over_the_entities_of_a_run(self, tmp_path):
+        """One machine has three events that anybody explains, the other one that nobody can."""
+        rng = np.random.default_rng(0)
+        n_rows, events = 300, {"pump": ((50, 60), (150, 160), (250, 260)), "fan": ((100, 110),)}
+
+        def recording(name: str, entity: str) -> Recording:
+            values = rng.normal(size=(n_rows, 3))
+            for start, stop in () if name.startswith("train") else events[entity]:
+                values[start:stop, 0] += 50.0
+            return Recording(name, values, ("a", "b", "c"))
+
+        splits = {"overall": ("test/pump", "test/fan")}
+        entities = {f"{role}/{entity}": entity for role in ("train", "test") for entity in events}
+        train, test = ([recording(f"{role}/{entity}", entity) for entity in events] for role in ("train", "test"))
+        labels = {one.id: np.zeros(n_rows, dtype=bool) for one in test}
+        for one in test:
+            for start, stop in events[entities[one.id]]:
+                labels[one.id][start:stop] = True
+        to_blame = {"pump": ("a",), "fan": ("b", "c")}
+        causes = {
+            one.id: tuple(Cause(*at, to_blame[entities[one.id]]) for at in events[entities[one.id]]) for one in test
+        }
+        dataset = Dataset("plants", tuple(train), tuple(test), splits, entities=entities)
+        data = LabelledDataset(dataset, Labels(labels, splits, causes))
+        plan = make_plan(["tests.helpers.tiny:Distance"], dataset=data, floors=False, contributions=True)
+        store = Store.create(tmp_path / "runs")
+        (record,) = run_plan(plan, store)
+        found = of_result(TrialResult(record, store, data), "overall", ["root-cause"])
+        assert (found.n_causes, found.hit_at_1, found.hit_at_3) == (4, 0.5, 1.0)
+        assert found.chance_at_1 == pytest.approx((1 / 3 + 2 / 3) / 2)
+
+
+class TestTables:
+    @pytest.fixture
+    def board(self, add, store) -> Leaderboard:
+        data = made()
+        flagged = ROWS
+        right = contributions(one={"b": 2.0, "a": 1.0, "c": 1.0}, two={"f": 1.0})
+        wrong = contributions(one={"e": 2.0}, two={"e": 2.0})
+        records = [
+            add(data, flagged, label="good", seed=0, contributions=right),
+            add(data, flagged, label="good", seed=1, contributions=contributions(one={"b": 2.0}, two={"f": 1.0})),
+            add(data, flagged, label="bad", contributions=wrong),
+            add(data, flagged, label="max-z", floor=True, contributions=contributions(one={"b": 1.0})),
+            add(data, flagged, label="t2", seed=0, contributions=right),
+            add(data, flagged, label="t2", seed=1),
+            add(data, flagged, label="isolation-forest"),
+            add(data, flagged, label="stranger:Mine"),
+        ]
+        return with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, ["root-cause"])
+
+    def test_means_over_seeds_in_every_format(self, board):
+        row = next(row for row in board.rows if (row.label, row.split) == ("good", "overall"))
+        # Its second event is hit at 1 with chance 0 by both seeds; at 3 surely by one, in a random order by the other.
+        assert row.diagnostics["hit_at_1"].mean == pytest.approx(2 / 3)
+        assert row.diagnostics["hit_at_1"].std == 0.0
+        others = 1 - (3 / 5) * (2 / 4)
+        assert row.diagnostics["hit_at_3"].mean == pytest.approx((1 + (2 + others) / 3) / 2)
+        (found,) = (
+            one for one in json.loads(board.to_json())["rows"] if (one["label"], one["split"]) == ("good", "overall")
+        )
+        assert found["diagnostics"]["hit_at_1"] == {"mean": pytest.approx(2 / 3), "std": 0.0}
+        assert found["diagnostics"]["chance_at_1"]["mean"] == pytest.approx(2 / 9)
+        table = list(csv.DictReader(io.StringIO(board.to_csv())))
+        (line,) = (line for line in table if (line["detector"], line["split"]) == ("good", "two"))
+        assert (float(line["diagnostic_hit_at_1_mean"]), float(line["diagnostic_chance_at_5_mean"])) == (1.0, 5 / 6)
+
+    def test_the_header_has_chance_and_rows_that_beat_no_floor_are_marked(self, board):
+        overall = grids(board.rows)[0]
+        assert overall.header[-3:] == ("Hit@1† (.2222)", "Hit@3† (.6000)", "Hit@5† (.8889)")
+        cells = {
+            row[0].text.split()[-1]: [cell.marked for cell in row[-3:]] for row in (*overall.detectors, *overall.floors)
+        }
+        # max-z: one's first event is hit, its second not; two has no contributions: as chance.
+        assert cells["max-z"][0] == ".3889"
+        assert cells["good"][0] == ".6667(.0000)"
+        assert cells["bad"][0] == ".0000↓"
+        assert cells["t2"] == cells["isolation-forest"] == ["-", "-", "-"]
+        assert "in brackets what a random order of the sensors gets" in legend(board.rows)
+        two = grids(board.rows)[2]
+        assert two.header[-3] == "Hit@1† (.1667)"
+
+    def test_notes_say_how_many_events_there_are_and_who_has_no_contributions(self, board):
+        notes = [str(note) for note in board.notes]
+        assert "plant, protocol strict[warm_up=2]: events with known causes: 3 on overall, 2 on one, 1 on two" in notes
+        (again,) = (note for note in notes if "--rerun no-contributions" in note)
+        assert "root-cause is empty for t2: no contributions were kept" in again
+        assert any("root-cause is empty for isolation-forest: they offer no contributions" in note for note in notes)
+        assert any("root-cause is empty for stranger:Mine" in note and "not known" in note for note in notes)
+        assert all(text in board.to_markdown() for text in ("Hit@1† (.2222)", "--rerun no-contributions"))
+
+    def test_chance_is_the_bar_without_floors(self, add, store):
+        data = made()
+        kept = contributions(one=dict.fromkeys("abcef", 1.0) | {"d": 1.0}, two=dict.fromkeys(SENSORS, 1.0))
+        plain = Leaderboard.from_records([add(data, ROWS, contributions=kept)])
+        overall = grids(with_diagnostics(plain, store, lambda _: data, ["root-cause"]).rows)[0]
+        assert overall.detectors[0][-3].marked == ".2222↓"
+
+    def test_where_no_causes_are_known_it_says_so(self, add, store):
+        data = made(causes={})
+        plain = Leaderboard.from_records([add(data, ROWS)])
+        found = with_diagnostics(plain, store, lambda _: data, GROUPS)
+        assert not any("Hit@" in name for name in grids(found.rows)[0].header)
+        assert any("no event has known causes" in str(note) for note in found.notes)
+        assert not any("root-cause is empty" in str(note) for note in found.notes)
+        assert "Hit@k" not in legend(found.rows)
+        plain = with_diagnostics(plain, store, lambda _: data, ["operational"])
+        assert not any("causes" in str(note) for note in plain.notes)
+
+
+def test_on_the_command_line(tmp_path, tsadbench):
+    out = tmp_path / "runs"
+    start = ["run", "-d", "max-z", "--dataset", "pumploop", "--no-floors", "--out", out, "--format", "json"]
+    assert tsadbench(*start, "--no-contributions").code == 0
+    shown = tsadbench("leaderboard", out, "--split", "leak", "--diagnostics", "root-cause", "--format", "markdown")
+    assert shown.code == 0
+    assert "Hit@1" not in shown.out.split("mean(std)")[0]
+    assert "--rerun no-contributions" in shown.out
+    assert tsadbench(*start, "--rerun", "no-contributions").code == 0
+    shown = tsadbench("leaderboard", out, "--split", "leak", "--diagnostics", "root-cause", "--format", "json")
+    (row,) = json.loads(shown.out)["rows"]
+    assert row["diagnostics"]["chance_at_1"] == {"mean": pytest.approx(1 / 8), "std": None}
+    assert row["diagnostics"]["hit_at_1"]["mean"] * 9 == pytest.approx(
+        round(row["diagnostics"]["hit_at_1"]["mean"] * 9)
+    )
