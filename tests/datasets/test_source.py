@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.loopback import FILES
+from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.datasets.source import Source, listed
 from tsadbench.datasets.source import published as published_names
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
@@ -39,8 +41,8 @@ ADDRESSES = [
     ("smd", 33, "LICENSE", f"{INTERFUSION}/LICENSE"),
     ("cranfield", 7, "FaultyCase6.mat", f"{CRANFIELD}/CVACaseStudy/FaultyCase6.mat"),
     ("cranfield", 7, "license.txt", f"{CRANFIELD}/license.txt"),
-    ("causrca", 393, "real_op/dataset_real_op_72825.csv", f"{CAUSRCA}/data/real_op/dataset_real_op_72825.csv"),
-    ("causrca", 393, "LICENSE.md", f"{CAUSRCA}/LICENSE.md"),
+    ("causrca", 391, "real_op/dataset_real_op_72825.csv", f"{CAUSRCA}/data/real_op/dataset_real_op_72825.csv"),
+    ("causrca", 391, "LICENSE.md", f"{CAUSRCA}/LICENSE.md"),
     (
         "gecco2018",
         2,
@@ -128,6 +130,28 @@ def test_missing_files_are_named_with_the_way_out(published: Path) -> None:
         f"valve1/4.csv and 2 more; run  tsadbench data fetch skab --data {published.parent}  "
         "(0.0 MB, GPL-3.0, published at http://127.0.0.1:1/nowhere)"
     )
+
+
+def test_what_is_wrong_with_a_changed_file_comes_with_the_way_to_the_published_one(published: Path) -> None:
+    source, error = Source.load("skab"), DataError("valve1/3.csv, line 2: something")
+    assert source.with_hint(error, published) is error  # the file is as published, so fetching it again helps nobody
+    (published / "valve1/3.csv").write_text("torn")
+    assert str(source.with_hint(error, published)) == (
+        f"valve1/3.csv, line 2: something\nskab: 1 of 35 files in {published} differs from the published ones "
+        f"(SHA-256): valve1/3.csv; put the published ones there with  tsadbench data fetch skab "
+        f"--data {published.parent}"
+    )
+
+
+def test_a_torn_file_is_told_by_both(published: Path) -> None:
+    with (published / "valve1/3.csv").open("ab") as file:
+        file.write(b"2020-03-09 10:14:09;1;2")
+    with pytest.raises(DataError) as caught:
+        load_dataset("skab")(DataOptions(directory=published.parent))
+    problem, *_, hint = str(caught.value).splitlines()
+    assert problem.startswith("data set skab in ")
+    assert "valve1/3.csv, line 5" in str(caught.value)
+    assert hint.endswith(f"tsadbench data fetch skab --data {published.parent}")
 
 
 def test_listed() -> None:

@@ -106,17 +106,29 @@ class Source:
         DataError
             If files differ and ``allow_changed`` is False, or a file cannot be read.
         """
-        changed = [file for file in self.sha256 if self.state(folder, file) != "as published"]
+        changed = self._changed(folder)
         if not changed:
             return ()
-        verb = "differs" if len(changed) == 1 else "differ"
         if allow_changed:
             count = f"{len(changed)} of {self.name.upper()}'s {len(self.sha256)} files"
-            return (f"{count} {verb} from the published ones: {', '.join(changed)}.",)
+            return (f"{count} {_verb(changed)} from the published ones: {', '.join(changed)}.",)
         raise DataError(
-            f"{self.name}: {len(changed)} of {len(self.sha256)} files in {folder} {verb} from the published ones "
-            f"(SHA-256): {listed(changed)}; put the published ones there with  tsadbench data fetch {self.name} --data "
-            f"{folder.parent}, or continue with --allow-changed-data, which every table will say"
+            f"{self._told(changed, folder)}, or continue with --allow-changed-data, which every table will say"
+        )
+
+    def with_hint(self, error: DataError, folder: Path) -> DataError:
+        """Return an error about the folder's files; if some are not the published ones, it says how to get these."""
+        changed = self._changed(folder)
+        return DataError(f"{error}\n{self._told(changed, folder)}") if changed else error
+
+    def _changed(self, folder: Path) -> list[str]:
+        return [file for file in self.sha256 if self.state(folder, file) != "as published"]
+
+    def _told(self, changed: Sequence[str], folder: Path) -> str:
+        return (
+            f"{self.name}: {len(changed)} of {len(self.sha256)} files in {folder} {_verb(changed)} from the published "
+            f"ones (SHA-256): {listed(changed)}; put the published ones there with  tsadbench data fetch {self.name} "
+            f"--data {folder.parent}"
         )
 
     def state(self, folder: Path, file: str) -> FileState:
@@ -140,6 +152,10 @@ class Source:
 def published() -> list[str]:
     """Return the names of the data sets whose files are published."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
+
+
+def _verb(changed: Sequence[str]) -> str:
+    return "differs" if len(changed) == 1 else "differ"
 
 
 def megabytes(n_bytes: int) -> str:

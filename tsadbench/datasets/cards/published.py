@@ -42,7 +42,10 @@ def load_published(card: Path, options: DataOptions) -> LabelledDataset:
     """
     source = Source.load(card.stem)
     folder = find_or_download(source, options.directory)
-    dataset, labels = load_card(card, folder)
+    try:
+        dataset, labels = load_card(card, folder)
+    except DataError as error:
+        raise source.with_hint(error, folder) from error
     notes = source.notes(folder, allow_changed=options.allow_changed)
     return LabelledDataset(replace(dataset, notes=(*notes, *dataset.notes)), labels)
 
