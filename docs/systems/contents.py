@@ -61,7 +61,6 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
         ],
         "events_with_causes": sum(map(len, labels.causes.values())),
         "couplings": 0 if data.prior is None else len(data.prior.edges),
-        "notes": list(data.notes),
     }
 
 
