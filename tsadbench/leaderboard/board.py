@@ -17,6 +17,7 @@ from tsadbench.leaderboard.latex import latex
 from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
+from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import inside
@@ -99,8 +100,9 @@ class Leaderboard:
         }
 
     def to_json(self) -> str:
-        """Return ``{"schema": 1, "rows": [...]}``, each row as `Row.to_json` returns it."""
-        content = {"schema": SCHEMA, "rows": [row.to_json() for row in self.rows]}
+        """Return ``{"schema": 1, "core_minutes": ..., "rows": [...]}``, each row as `Row.to_json` returns it."""
+        minutes = core_minutes(record for row in self.rows for record in row.records)
+        content = {"schema": SCHEMA, "core_minutes": minutes, "rows": [row.to_json() for row in self.rows]}
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:

@@ -91,6 +91,7 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     origins: dict[str, Iterable[object]] = {
         "data": (record.manifest.get("data_hash") for record in records),
         "package versions": (record.manifest.get("versions") for record in records),
+        "version of the data set": (record.dataset_version for record in records),
         "number of threads": (record.threads for record in records),
     }
     for what, values in origins.items():

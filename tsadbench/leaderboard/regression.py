@@ -14,6 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_label
+from tsadbench.leaderboard.throughput import cost_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.text import printable
@@ -46,7 +47,11 @@ class Baseline:
     def quick(self) -> Baseline:
         """Return the baseline of those detectors whose trials are cheap."""
         trials = by_label(self.records)
-        cheap = {label for label in trials if statistics.mean(map(_seconds, trials[label])) <= QUICK_SECONDS}
+        cheap = {
+            label
+            for label in trials
+            if statistics.mean(sum(cost_of(record)) for record in trials[label]) <= QUICK_SECONDS
+        }
         return replace(self, records=tuple(record for record in self.records if record.label in cheap))
 
 
@@ -198,12 +203,6 @@ def to_junit(cells: Sequence[Cell]) -> str:
 
 def _broken(cells: Iterable[Cell]) -> list[Cell]:
     return [cell for cell in cells if not cell.holds]
-
-
-def _seconds(record: Record) -> float:
-    """Return what a trial cost: CPU seconds, or wall-clock seconds if they were not measured."""
-    parts = (record.fit_cpu_seconds or record.fit_seconds, record.score_cpu_seconds or record.score_seconds)
-    return sum(part or 0.0 for part in parts)
 
 
 def _number(value: float | None) -> str:

@@ -37,7 +37,9 @@ class Selection:
     rows
         The chosen ones, in the order they were named, else by rank.
     left_out
-        Which detectors were not chosen, and why: they failed, or an older version of the protocol judged them.
+        Which detectors were not chosen, and why: they failed, or are of an older version of the protocol or the data.
+    failed
+        Those of them that failed.
     """
 
     store: Store
@@ -46,6 +48,7 @@ class Selection:
     split: str
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
+    failed: tuple[Row, ...] = ()
 
     def only(self, row: Row) -> Selection:
         """Return the selection of one of its rows."""
@@ -110,7 +113,7 @@ class Selection:
 
 
 def select(
-    runs: str | Path,
+    runs: str | Path | Store,
     *,
     dataset: str | LabelledDataset | None = None,
     protocol: str | None = None,
@@ -123,12 +126,13 @@ def select(
 ) -> Selection:
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
-    If two versions of the protocol judged the trials, those of the older one are left out.
+    If they are of two versions of the data set, or two versions of the protocol judged them, those of the older one are
+    left out.
 
     Parameters
     ----------
     runs
-        The store's folder.
+        The store, or its folder.
     dataset
         Name of the data set, the path of its card, or the data themselves. Needed if the store holds several.
     protocol
@@ -153,20 +157,21 @@ def select(
         If there is no store, data set, protocol, split, label or seed of this name, an older version of the protocol
         judged the trials of a label, or no trial has status "ok".
     """
-    store = Store.open(Path(runs))
+    store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     directory = None if data is None else Path(data)
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
     every = records_of_one(store, dataset=name, protocol=protocol)
-    trials = by_label(_of_newest_version(every))
-    older = {record.label: record.rules for record in every if record.label not in trials}
+    trials = by_label(_of_newest_versions(every))
+    older = {record.label: _version(record, every) for record in every if record.label not in trials}
     labels = tuple(dict.fromkeys(map(normal_label, detectors)))
     for label in labels:
         if label not in trials:
             raise UsageError(
-                f"{label} was judged by {older[label]}, other trials of {runs} by a newer version: "
-                f"`tsadbench judge {runs}` judges its scores again; if they are gone, run it again"
+                f"{label} was {older[label]}, other trials of {store.path} by a newer version: "
+                f"`tsadbench judge {store.path}` judges its scores again; if they are gone, or the data are others, "
+                "run it again"
                 if label in older
                 else f"there is no detector {label!r} among these trials{nearest(label, trials)}"
             )
@@ -188,8 +193,9 @@ def select(
                 for row in ranked
                 if not row.ok and (not labels or row.label in labels)
             ),
-            *(f"{label}: it was judged by {rules}" for label, rules in older.items() if not labels),
+            *(f"{label}: it was {version}" for label, version in older.items() if not labels),
         ),
+        failed=tuple(row for row in ranked if not row.ok and (not labels or row.label in labels)),
     )
 
 
@@ -229,11 +235,23 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
     return tuple(records)
 
 
-def _of_newest_version(records: Sequence[Record]) -> tuple[Record, ...]:
-    """Return the newest record of each label and seed; trials that an older version judged than others are left out."""
-    newest = max((record.protocol_version for record in records if record.status == "ok"), default=0)
-    kept = [record for record in records if record.protocol_version == newest or record.status != "ok"]
+def _of_newest_versions(records: Sequence[Record]) -> tuple[Record, ...]:
+    """Return the newest record of each label and seed, without older versions of the data set and of the protocol."""
+    on_newest = [record for record in records if record.dataset_version == _newest_data(records)]
+    newest = max((record.protocol_version for record in on_newest if record.status == "ok"), default=0)
+    kept = [record for record in on_newest if record.protocol_version == newest or record.status != "ok"]
     return tuple({(record.label, record.seed): record for record in kept}.values())
+
+
+def _newest_data(records: Sequence[Record]) -> int:
+    return max(record.dataset_version for record in records)
+
+
+def _version(record: Record, records: Sequence[Record]) -> str:
+    """Return by what a record is older than the others."""
+    if record.dataset_version < _newest_data(records):
+        return f"run on version {record.dataset_version} of the data set"
+    return f"judged by {record.rules}"
 
 
 def normal_label(text: str) -> str:

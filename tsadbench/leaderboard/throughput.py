@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from tsadbench.base.protocol import Metric
+from tsadbench.execution.record import Record
 from tsadbench.leaderboard.ranking import UNDEFINED, Row
 
 Speed: TypeAlias = Literal["fit_seconds", "rows_per_second"]
@@ -40,7 +41,41 @@ def threads_note(row: Row) -> str:
 def throughput_legend(rows: Sequence[Row]) -> str:
     """Return what the cells mean, and with how many threads the trials ran."""
     parts = [LEGEND, _ONE_THREAD if all(row.threads == (1,) for row in rows) else _SEVERAL]
+    parts.append(f"{minutes_text(core_minutes(record for row in rows for record in row.records))}.")
     return " ".join([*parts, *([_NOT_COUNTED] if any(row.ok and row.rows_per_second is None for row in rows) else [])])
+
+
+def cost_of(record: Record) -> tuple[float, float]:
+    """Return the CPU seconds of a trial's fits and of its scores; wall-clock seconds if they were not measured."""
+    fit = record.fit_cpu_seconds or record.fit_seconds or 0.0
+    return fit, record.score_cpu_seconds or record.score_seconds or 0.0
+
+
+def core_minutes(records: Iterable[Record]) -> float:
+    """Return the CPU minutes of the fits and scores of trials; a trial counts once, as does a fit that several share.
+
+    Trials that failed count with what was measured of them.
+    """
+    fits: dict[object, float] = {}
+    scores: dict[str, float] = {}
+    for record in records:
+        fit, scores[record.trial] = cost_of(record)
+        shared = record.manifest.get("fit_shared_with")
+        labels = frozenset([record.label, *map(str, shared if isinstance(shared, list) else ())])
+        fits[record.dataset, record.protocol, record.seed, record.threads, labels] = fit
+    return (sum(fits.values()) + sum(scores.values())) / 60
+
+
+def minutes_text(minutes: float) -> str:
+    """Return in words what the trials of a table took.
+
+    Examples
+    --------
+    >>> minutes_text(41.6), minutes_text(0.25), minutes_text(1.0)
+    ('The trials took 42 core minutes', 'The trials took 0.2 core minutes', 'The trials took 1 core minute')
+    """
+    shown = f"{minutes:,.0f}" if minutes >= 9.95 else f"{round(minutes, 1):g}"
+    return f"The trials took {shown} core minute{'' if shown == '1' else 's'}"
 
 
 def compact(value: float) -> str:

@@ -13,15 +13,17 @@ from tsadbench.analysis.significance.caveats import PRIMARY
 from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
 from tsadbench.analysis.significance.ranks import Place, Ranking, Ranks
 from tsadbench.analysis.significance.resampling import draw, resampled
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.analysis.significance.suite_rank import rank_over_all
+from tsadbench.analysis.significance.suite_rows import Drawn, Standings
+from tsadbench.analysis.significance.tables import Table, read_tables
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
-from tsadbench.leaderboard.selection import Selection, all_records, select
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
@@ -35,7 +37,7 @@ _TAILS = (0.05, 0.95)
 
 
 def rank(
-    runs: str | Path,
+    runs: str | Path | Sequence[str | Path],
     *,
     metric: str = PRIMARY,
     stability: bool = False,
@@ -45,35 +47,41 @@ def rank(
     protocol: str | None = None,
     splits: Sequence[str] = (),
     data: str | Path | None = None,
+    suites: Sequence[str] = (),
 ) -> Ranks:
-    """Rank the rows of a run store on each split; ``stability`` says how firm the places are.
+    """Rank the rows of run stores on each data set and split, and over all data sets that they hold.
 
-    A hierarchical bootstrap: sessions are drawn with replacement, and recordings within each drawn session; every
-    row's metric is computed on each resample from stored scores, no detector runs.
+    ``stability`` says how firm the places are, by a hierarchical bootstrap: sessions are drawn with replacement, and
+    recordings within each drawn session; every row's metric is computed on each resample from stored scores, no
+    detector runs. Over several data sets these are drawn with replacement too, with or without ``stability``.
 
     Parameters
     ----------
     runs
-        A run store.
+        A run store, or several; a folder of committed leaderboards counts as one without scores.
     metric
         The one that ranks.
     stability
-        Whether to resample; needs stored scores, the data, and splits of two sessions or more.
+        Whether to resample sessions; needs stored scores, the data, and splits of two sessions or more.
     resamples, seed
         How many, and the seed that draws them.
     dataset
-        Name of the data set, the path of its card, or the data themselves (default: every data set of the store).
+        Name of the data set, the path of its card, or the data themselves (default: every data set of the stores).
     protocol
-        As tables show it (default: every one).
+        As tables show it (default: every one; of a suite ``strict``).
     splits
-        Those to rank on (default: all, or the first of more than eight).
+        Those to rank on (default: all, or the first of more than eight). Over several data sets each has one: the first
+        of these that it has, else ``overall``.
     data
         Folder with the data sets' files; None searches as the documentation says.
+    suites
+        Names of suites to rank over, each on its data sets alone (default: over all data sets that there are).
 
     Raises
     ------
     UsageError
-        If a name is wrong, there are fewer than two rows with scores, or no split has two sessions.
+        If a name is wrong, there are fewer than two rows with scores, no split has two sessions, or no two detectors
+        ran on all data sets of a suite.
     DataError, StoreError
         If the data are not those of the trials, or a trial cannot be read.
 
@@ -83,61 +91,61 @@ def rank(
     """
     if resamples < 1:
         raise UsageError(f"expected one resample or more, found {resamples}")
+    if suites and dataset is not None:
+        raise UsageError("a suite says which data sets are ranked: give either --suite or --dataset")
+    asked = [suite_named(name) for name in dict.fromkeys(suites)]
+    tables = read_tables(
+        [runs] if isinstance(runs, str | Path) else runs,
+        dataset=dataset,
+        datasets=tuple(dict.fromkeys(name for suite in asked for name in suite.datasets)),
+        protocol=DEFAULT_PROTOCOL if asked and protocol is None else protocol,
+        data=data,
+    )
+    if stability and not any(table.scored.rows for table in tables):
+        raise UsageError("--stability needs stored scores, and committed leaderboards hold none: name run stores")
     rankings: list[Ranking] = []
-    for selection in _selections(runs, dataset, protocol, data):
-        shown = _splits(selection, splits)
-        ranked_by = _metric(metric, selection)
+    standings: list[Standings] = []
+    for table, shown in zip(tables, _shown(tables, splits, one_each=bool(asked)), strict=True):
+        ranked_by = _metric(metric, table)
+        drawn: dict[str, Drawn] = {}
         if stability:
-            rankings += _resampled(selection, shown, ranked_by, resamples, seed)
+            rankings += _resampled(table, shown, ranked_by, resamples, seed, drawn)
         else:
-            rankings += [_ranking(selection, split, ranked_by) for split in shown]
+            rankings += [_ranking(table, split, ranked_by) for split in shown]
+        split = _of_all(shown, splits)
+        standings.append(Standings.of(table, split, ranked_by, drawn.get(split, {})))
     if stability and all(ranking.n_resamples is None for ranking in rankings):
         found = ", ".join(f"{ranking.dataset}, {ranking.split}: {ranking.n_sessions}" for ranking in rankings)
         raise UsageError(f"expected a split of two sessions or more, to resample them; found {found}")
-    return Ranks(tuple(rankings), resamples if stability else None)
+    over_all = rank_over_all(standings, asked, resamples, seed)
+    return Ranks(tuple(rankings), resamples if stability else None, tuple(over_all))
 
 
-def _selections(
-    runs: str | Path, dataset: str | LabelledDataset | None, protocol: str | None, data: str | Path | None
-) -> list[Selection]:
-    """Return the rows of each data set and protocol that were asked for; leaky and unforgetting ones take no part."""
-    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
-        dataset = load_dataset(dataset)(DataOptions(allow_changed=True))
-    asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-    records = all_records(Store.open(Path(runs)))
-    found = [
-        select(runs, dataset=dataset if asked == name else name, protocol=rules, data=data, everything=True)
-        for name, rules in dict.fromkeys((one.dataset, one.protocol) for one in records if one.status == "ok")
-        if asked in (None, name) and protocol in (None, rules)
-    ]
-    if not found:
-        select(runs, dataset=dataset, protocol=protocol)
-        raise UsageError(f"{runs} holds no trial of the data set {asked!r} under the protocol {protocol!r}")
-    return [_without_unfit(selection) for selection in found]
-
-
-def _without_unfit(selection: Selection) -> Selection:
-    unfit = {row.label: "it is leaky" for row in selection.rows if row.leaky}
-    unfit |= {row.label: "it does not forget" for row in selection.rows if not (row.floor or row.forgets)}
-    return replace(
-        selection,
-        rows=tuple(row for row in selection.rows if row.label not in unfit),
-        left_out=(*selection.left_out, *(f"{label}: {reason}" for label, reason in unfit.items())),
-    )
-
-
-def _splits(selection: Selection, asked: Sequence[str]) -> tuple[str, ...]:
-    available = splits_of([record for row in selection.rows for record in row.records])
+def _shown(tables: Sequence[Table], asked: Sequence[str], *, one_each: bool) -> list[tuple[str, ...]]:
+    """Return the splits of each table that are ranked; ``one_each`` for one of each."""
+    available = [splits_of([record for row in table.rows for record in row.records]) for table in tables]
+    everywhere = tuple(dict.fromkeys(split for splits in available for split in splits))
+    names = dict.fromkeys(table.first.dataset for table in tables)
     for split in asked:
-        if split not in available:
-            raise UsageError(f"{selection.rows[0].dataset} has no split {split!r}{nearest(split, available)}")
-    if asked:
-        return tuple(dict.fromkeys(asked))
-    return available if len(available) <= _MOST_SPLITS else available[:1]
+        if split not in everywhere:
+            has = "has" if len(names) == 1 else "have"
+            raise UsageError(f"{', '.join(names)} {has} no split {split!r}{nearest(split, everywhere)}")
+    shown = []
+    for splits in available:
+        own = tuple(split for split in dict.fromkeys(asked) if split in splits)
+        if not own:
+            own = splits if len(splits) <= _MOST_SPLITS and not asked else splits[:1]
+        shown.append((_of_all(own, asked),) if one_each else own)
+    return shown
 
 
-def _metric(name: str, selection: Selection) -> Metric:
-    first = selection.rows[0].first
+def _of_all(shown: Sequence[str], asked: Sequence[str]) -> str:
+    """Return the split by which a data set counts among several."""
+    return shown[0] if asked or "overall" not in shown else "overall"
+
+
+def _metric(name: str, table: Table) -> Metric:
+    first = table.first
     metrics = {metric.name: metric for metric in protocol_of(first).metrics if metric.better is not None}
     if name not in metrics:
         raise UsageError(
@@ -146,38 +154,45 @@ def _metric(name: str, selection: Selection) -> Metric:
     return metrics[name]
 
 
-def _ranking(selection: Selection, split: str, metric: Metric) -> Ranking:
+def _ranking(table: Table, split: str, metric: Metric) -> Ranking:
     """Return the places by what records hold."""
-    records = [record for row in selection.rows for record in row.records]
+    records = [record for row in table.rows for record in row.records]
     means = [(row, row.metrics[metric.name].mean) for row in ranked_rows(records, split) if row.ok]
     undefined = [row.label for row, mean in means if mean is None]
     values = [(row, mean) for row, mean in means if mean is not None]
     ranks = _ranks(np.array([mean for _, mean in values]), metric).tolist()
     return Ranking(
-        dataset=selection.rows[0].dataset,
-        protocol=selection.rows[0].protocol,
-        protocol_version=selection.rows[0].first.protocol_version,
+        dataset=table.first.dataset,
+        protocol=table.first.protocol,
+        protocol_version=table.first.protocol_version,
         split=split,
         metric=metric,
         places=_sorted(_place(row, value, rank_) for (row, value), rank_ in zip(values, ranks, strict=True)),
         notes=(
             *([f"{metric.title} is undefined for {', '.join(undefined)}."] if undefined else []),
-            *(f"Without a rank: {reason}." for reason in selection.left_out),
+            *(f"Without a rank: {reason}." for reason in table.left_out),
             *(str(note) for note in older_rules(records)),
         ),
     )
 
 
 def _resampled(
-    selection: Selection, splits: Sequence[str], metric: Metric, resamples: int, seed: int
+    table: Table, splits: Sequence[str], metric: Metric, resamples: int, seed: int, drawn: dict[str, Drawn]
 ) -> Iterator[Ranking]:
-    """Yield the places of each split over resamples; of a split of one session only a note."""
-    data, store = selection.load(), selection.store
-    selection = selection.without_broken(data)
-    if len(selection.rows) < 2:
-        reasons = "; ".join((f"found {len(selection.rows)}", *selection.left_out))
-        raise UsageError(f"{store.path}: expected two rows or more with stored scores, {reasons}")
-    scored = set(selection.only(selection.rows[0]).results(data, one_each=True)[0].recordings)
+    """Yield the places of each split over resamples; of a split of one session only a note.
+
+    The metrics of the rows on each split and its resamples are added to ``drawn``.
+    """
+    if not table.scored.rows:
+        note = "Not resampled: committed leaderboards hold no scores."
+        yield from (replace(_ranking(table, split, metric), places=(), notes=(note,)) for split in splits)
+        return
+    data = table.load()
+    table = table.scored.without_broken(data)
+    if len(table.rows) < 2:
+        reasons = "; ".join((f"found {len(table.rows)}", *table.left_out))
+        raise UsageError(f"{table.stores}: expected two rows or more with stored scores, {reasons}")
+    scored = set(table.results(table.rows[0], data, one_each=True)[0].recordings)
     session_of = sessions_of(data.dataset)
     sizes, draws = {}, {}
     for split in splits:
@@ -187,31 +202,32 @@ def _resampled(
         sizes[split] = (len(sessions), len(names))
         if len(sessions) > 1:
             draws[split] = (names, draw(sessions, resamples, seed))
-    values = _values(selection, data, metric, draws) if draws else {}
+    found = _values(table, data, metric, draws) if draws else {}
     for split, (n_sessions, n_recordings) in sizes.items():
-        plain = replace(_ranking(selection, split, metric), n_sessions=n_sessions, n_recordings=n_recordings)
-        if split in values:
-            yield _stable(plain, selection.rows, values[split])
+        plain = replace(_ranking(table, split, metric), n_sessions=n_sessions, n_recordings=n_recordings)
+        if split in found:
+            drawn[split] = dict(zip((row.label for row in table.rows), found[split], strict=True))
+            yield _stable(plain, table.rows, found[split])
         else:
             note = "Not resampled: one session says nothing about how ranks vary between sessions."
             yield replace(plain, places=(), notes=(note,))
 
 
 def _values(
-    selection: Selection,
+    table: Table,
     data: LabelledDataset,
     metric: Metric,
     draws: Mapping[str, tuple[Sequence[str], FloatArray]],
 ) -> dict[str, FloatArray]:
     """Return each row's metric on each split and its resamples, [n_rows, 1 + n_resamples], the mean over seeds."""
     values: dict[str, list[FloatArray]] = {split: [] for split in draws}
-    for done, row in enumerate(selection.rows):
-        progress(done, len(selection.rows), row.label)
-        results = selection.only(row).results(data)
+    for done, row in enumerate(table.rows):
+        progress(done, len(table.rows), f"{row.dataset}: {row.label}")
+        results = table.results(row, data)
         for split, (names, drawn) in draws.items():
             of_seeds = [resampled(result, metric.name, names, drawn) for result in results]
             values[split].append(np.mean(of_seeds, axis=0))
-    progress(len(selection.rows), len(selection.rows))
+    progress(len(table.rows), len(table.rows))
     return {split: np.stack(of_rows) for split, of_rows in values.items()}
 
 

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from tsadbench.analysis.significance.comparison import Table
+from tsadbench.analysis.significance.suite_ranks import SuiteRanking
+from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.marks import INCOMPLETE
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
-FLOOR = "†"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +123,13 @@ class Ranks:
         In the order of the tables.
     resampled
         How many resamples were asked for; None if nothing was resampled.
+    over_all
+        Rankings over several data sets: one a suite, or one a protocol.
     """
 
     rankings: tuple[Ranking, ...]
     resampled: int | None = None
+    over_all: tuple[SuiteRanking, ...] = ()
 
     @property
     def legend(self) -> str:
@@ -147,10 +151,12 @@ class Ranks:
             {**asdict(ranking), "metric": ranking.metric.name, "places": [asdict(place) for place in ranking.places]}
             for ranking in self.rankings
         ]
-        return json.dumps({"schema": SCHEMA, "resamples": self.resampled, "rankings": tables}, indent=1) + "\n"
+        content = {"schema": SCHEMA, "resamples": self.resampled, "rankings": tables}
+        over_all = [ranking.content() for ranking in self.over_all]
+        return json.dumps({**content, **({"over_all": over_all} if over_all else {})}, indent=1) + "\n"
 
     def to_csv(self) -> str:
-        """Return the rows as CSV, full precision, empty without resamples."""
+        """Return the rows of each data set as CSV, full precision, empty without resamples."""
         return csv_text(self.to_frame())
 
     def to_frame(self) -> pd.DataFrame:
@@ -166,7 +172,7 @@ class Ranks:
 
     def to_markdown(self) -> str:
         """Return the tables and their notes as Markdown."""
-        parts: list[str] = []
+        parts = [ranking.to_markdown() for ranking in self.over_all]
         for ranking in self.rankings:
             title, header, rows = ranking.table
             table = plain_table(header, rows) if rows else []

@@ -1,0 +1,366 @@
+"""Ranking over several data sets: from records made by hand, and from stored scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tsadbench as package
+from tests.analysis.significance.test_rank import OPPOSITE, PLANT, TRUTH, plant
+from tests.helpers.committed import commit, made
+from tests.helpers.plans import make_plan
+from tsadbench import UsageError
+from tsadbench.base.protocol import SplitJudgement
+from tsadbench.base.replay import Replay
+from tsadbench.datasets.suites import SUITES, Suite
+from tsadbench.errors import BrokenTrialWarning
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+
+ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
+TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}
+THREE = {"good": 0.3, "fair": "timeout", "poor": 0.1, "max-z": 0.35}
+
+
+@pytest.fixture
+def tables(tmp_path):
+    records = [*made("one", ONE), *made("two", TWO), *made("three", THREE)]
+    return commit(tmp_path / "tables", records)
+
+
+def over_all(*folders, **options):
+    (ranking,) = package.rank(folders, **options).over_all
+    return ranking
+
+
+def by_label(ranking):
+    return {standing.label: standing for standing in ranking.standings}
+
+
+def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
+    ranking = over_all(tables)
+    rows = by_label(ranking)
+    expected = {"good": (1 + 1.5 + 2) / 3, "max-z": (3 + 3 + 1) / 3, "fair": (2 + 1.5 + 4) / 3, "poor": (4 + 4 + 3) / 3}
+    assert {label: row.mean_rank.value for label, row in rows.items()} == pytest.approx(expected)
+    assert [row.label for row in ranking.standings] == ["good", "max-z", "fair", "poor"]
+    assert rows["good"].beats_floors.value == pytest.approx(2 / 3)
+    assert rows["fair"].beats_floors.value == pytest.approx(2 / 3)
+    assert rows["poor"].beats_floors.value == 0.0
+    assert rows["max-z"].beats_floors.value is None
+    assert (rows["good"].wins, rows["good"].pairs) == (3 + 2.5 + 2, 9)
+    assert (rows["fair"].n_datasets, rows["fair"].n_failed) == (3, 1)
+    assert (rows["fair"].on["three"].status, rows["fair"].on["three"].rank) == ("failed", 4)
+    assert rows["fair"].cells[2:4] == ["fair", "2 of 3"]
+    assert sorted(rows["fair"].cells[5:]) == ["1.5", "2", "failed"]
+    pairs = {(pair.first, pair.second): pair for pair in ranking.pairings}
+    assert pairs["good", "fair"].rate.value == pytest.approx(2.5 / 3)
+    assert pairs["fair", "poor"].rate.value == pytest.approx(2 / 3)
+    assert len(pairs) == 6
+    assert "three: fair failed, timeout in 1 of 1 trials: it broke." in ranking.notes
+    floors = {part.dataset: part.best_floor for part in ranking.parts}
+    assert floors == {"one": ("max-z", 0.5), "two": ("max-z", 0.5), "three": ("max-z", 0.35)}
+
+
+def test_intervals_are_over_draws_of_the_data_sets(tables):
+    ranking = over_all(tables, resamples=4000, seed=3)
+    row = by_label(ranking)["good"]
+    # All ways to draw three of three, each as likely: 27 means of the ranks 1, 1.5 and 2.
+    ranks = [1.0, 1.5, 2.0]
+    means = [(a + b + c) / 3 for a in ranks for b in ranks for c in ranks]
+    low, high = np.quantile(means, (0.05, 0.95), method="inverted_cdf")
+    assert (row.mean_rank.low, row.mean_rank.high) == pytest.approx((low, high))
+    # Two of three data sets: none is drawn in one of 27 draws, both alone in eight.
+    assert (row.beats_floors.low, row.beats_floors.high) == pytest.approx((1 / 3, 1.0))
+    assert ranking.n_draws == 4000
+    assert any(note.startswith("3 data sets are few") for note in ranking.notes)
+    assert over_all(tables, seed=3).to_json() == over_all(tables, seed=3).to_json()
+
+
+def test_a_row_that_was_not_run_everywhere_is_marked_listed_last_and_moves_nobody(tables):
+    before = by_label(over_all(tables))
+    commit(tables, made("two", {"partial": 0.99}))
+    ranking = over_all(tables)
+    after = by_label(ranking)
+    assert {label: after[label].mean_rank.value for label in before} == {
+        label: row.mean_rank.value for label, row in before.items()
+    }
+    row = ranking.standings[-1]
+    assert (row.label, row.complete, row.n_datasets, row.mean_rank.value) == ("partial", False, 1, 1.0)
+    assert row.name == "partial ‡"
+    assert row.beats_floors.value == 1.0
+    assert sorted(row.cells[5:]) == ["-", "-", "1"]
+    assert {found.status for found in row.on.values()} == {"missing", "ok"}
+    pair = next(pair for pair in ranking.pairings if pair.second == "partial" and pair.first == "good")
+    assert (pair.n_datasets, pair.rate.value) == (1, 0.0)
+    assert "‡" in ranking.legend
+
+
+def test_rows_are_matched_without_bounds_and_by_what_they_stand_for(tmp_path):
+    prior = {"graphs": 0.9, "graphs[graph=correlation]": 0.8, "net": 0.7, "net[max_steps=9]": 0.95, "max-z": 0.5}
+    stand_in = made("two", {"graphs[graph=correlation,max_steps=9]": 0.6}, stands_for="graphs[max_steps=9]")
+    bounded = made("two", {"net[max_steps=9]": 0.4, "max-z": 0.3})
+    folder = commit(tmp_path, [*made("one", prior), *stand_in, *bounded])
+    ranking = over_all(folder)
+    rows = by_label(ranking)
+    assert set(rows) == {"graphs", "graphs[graph=correlation]", "net", "max-z"}
+    assert all(row.complete for row in rows.values())
+    assert rows["net"].on["one"].label == "net"
+    assert rows["net"].on["two"].label == "net[max_steps=9]"
+    assert rows["graphs"].on["two"].label == rows["graphs[graph=correlation]"].on["two"].label
+    assert rows["graphs"].on["two"].rank == rows["graphs[graph=correlation]"].on["two"].rank == 1.5
+    assert "net is net[max_steps=9] on two." in ranking.notes
+    assert "graphs is graphs[graph=correlation,max_steps=9] on two." in ranking.notes
+    assert "one: another row of the same name counts instead of net[max_steps=9]." in ranking.notes
+
+
+def test_an_unbounded_row_that_failed_gives_way_to_a_bounded_one(tmp_path):
+    one = {"net": "timeout", "net[max_steps=9]": 0.4, "max-z": 0.3}
+    ranking = over_all(commit(tmp_path, [*made("one", one), *made("two", {"net": 0.4, "max-z": 0.3})]))
+    assert by_label(ranking)["net"].on["one"].label == "net[max_steps=9]"
+    assert by_label(ranking)["net"].n_failed == 0
+
+
+def test_marked_rows_take_no_part(tables):
+    half = {"overall": SplitJudgement({"prac_f1": 0.5, "auroc": 0.5, "auprc": 0.99}, 100, 35, 0.5)}
+    forgetful = Replay(copy="restored", rows=600, unbounded=True, correlation=0.2)
+    commit(
+        tables,
+        [
+            *made("one", {"leak": 0.99}, leaky="test rows"),
+            *made("one", {"half": 0.99}, splits=half),
+            *made("one", {"counter": 0.99}, replay=forgetful),
+            *(one for dataset in ("two", "three") for one in made(dataset, {"half": 0.01, "counter": 0.01})),
+        ],
+    )
+    ranking = over_all(tables)
+    rows = by_label(ranking)
+    assert "leak" not in rows
+    assert rows["good"].on["one"].rank == 1
+    assert [(rows[label].complete, rows[label].on["one"].cell) for label in ("half", "counter")] == [
+        (False, "△"),
+        (False, "∞"),
+    ]
+    notes = "\n".join(ranking.notes)
+    assert "⚠ leak takes no part on one: it is leaky." in notes
+    assert "△ half takes no part on one" in notes
+    assert "∞ counter takes no part on one: it does not forget." in notes
+
+
+def test_versions_of_data_sets_and_protocols_are_not_mixed(tables):
+    commit(tables, made("one", {"good": 0.1, "fair": 0.2, "poor": 0.3, "max-z": 0.4}, dataset_version=2))
+    commit(tables, made("two", {"stale": 0.99}, protocol_version=1))
+    ranking = over_all(tables)
+    rows = by_label(ranking)
+    assert {part.dataset: part.dataset_version for part in ranking.parts} == {"one": 2, "two": 1, "three": 1}
+    assert rows["good"].on["one"].rank == 4
+    assert "stale" not in rows
+    assert "two: without a rank, stale: it was judged by strict 1." in ranking.notes
+
+
+def test_a_data_set_of_an_older_protocol_is_not_ranked_with_the_others(tables):
+    commit(tables, made("old", ONE, protocol_version=1))
+    commit(tables, made("older", ONE, protocol_version=1))
+    found = {(ranking.protocol_version, tuple(sorted(ranking.datasets))) for ranking in package.rank(tables).over_all}
+    assert found == {(2, ("one", "three", "two")), (1, ("old", "older"))}
+
+
+def test_a_row_in_two_folders_is_the_firsts_in_which_it_did_not_fail(tables, tmp_path):
+    again = commit(tmp_path / "again", made("three", {"fair": 0.9, "good": 0.01, "new": 0.5, "max-z": 0.0}))
+    rows = by_label(over_all(tables, again))
+    assert rows["fair"].on["three"].status == "ok"
+    assert rows["good"].on["three"].value == 0.3
+    assert rows["new"].on["three"].value == 0.5
+    assert rows["max-z"].on["three"].value == 0.35
+
+
+@pytest.fixture
+def trio(monkeypatch):
+    monkeypatch.setitem(SUITES, "trio", Suite("trio", 7, ("three", "one", "gone")))
+
+
+@pytest.mark.usefixtures("trio")
+def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
+    ranking = over_all(tables, suites=["trio"])
+    assert (ranking.suite, ranking.datasets, ranking.missing) == ("trio 7", ("three", "one"), ("gone",))
+    assert ranking.title == "AUPRC over 2 of 3 data sets, suite trio 7, protocol strict 2"
+    assert "No rows on gone: the ranking is over the others." in ranking.notes
+    found = package.rank(tables, suites=["trio"])
+    assert {one.dataset for one in found.rankings} == {"one", "three"}
+    assert by_label(ranking)["good"].mean_rank.value == 1.5
+
+
+@pytest.mark.usefixtures("trio")
+def test_one_split_a_data_set(tmp_path):
+    judged = {
+        split: SplitJudgement({"prac_f1": 0.5, "auroc": 0.5, "auprc": value}, 100, 35, 1.0)
+        for split, value in (("overall", 0.9), ("easy", 0.1))
+    }
+    worse = {**judged, "overall": judged["easy"], "easy": judged["overall"]}
+    folder = commit(
+        tmp_path,
+        [
+            *made("one", {"good": 0.9}, splits=judged),
+            *made("one", {"max-z": 0.5}, splits=worse),
+            *made("three", {"good": 0.9, "max-z": 0.5}),
+        ],
+    )
+    assert {part.split for part in over_all(folder, suites=["trio"]).parts} == {"overall"}
+    easy = over_all(folder, suites=["trio"], splits=["easy"])
+    assert {part.dataset: part.split for part in easy.parts} == {"one": "easy", "three": "overall"}
+    assert by_label(easy)["good"].on["one"].rank == 2
+    assert "one (easy)" in easy.table[1]
+    with pytest.raises(UsageError, match="no split 'esay'; did you mean 'easy'"):
+        package.rank(folder, splits=["esay"])
+
+
+@pytest.mark.usefixtures("trio")
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ({"one": ONE}, {"suites": ["trio"]}, "suite trio: expected rows on two of its data sets or more.*found one"),
+        ({"two": ONE}, {"suites": ["trio"]}, "no trial of the data set 'three' or 'one' or 'gone'"),
+        ({"one": {"a": 0.1, "b": 0.2}, "three": {"c": 0.1, "a": 0.2}}, {"suites": ["trio"]},
+         "expected two detectors or more that ran on each of three, one, found 1"),
+        ({"one": ONE}, {"suites": ["tiro"]}, "there is no suite 'tiro'; did you mean 'trio'"),
+        ({"one": ONE}, {"suites": ["trio"], "dataset": "one"}, "give either --suite or --dataset"),
+        ({"one": ONE}, {"stability": True}, "--stability needs stored scores, and committed leaderboards hold none"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_ranked_is_one_line(tmp_path, values, options, message):
+    for dataset, of_dataset in values.items():
+        commit(tmp_path, made(dataset, of_dataset))
+    with pytest.raises(UsageError, match=message):
+        package.rank(tmp_path, **options)
+
+
+def test_a_folder_that_is_neither_a_store_nor_leaderboards(tmp_path):
+    with pytest.raises(UsageError, match="is not a run store"):
+        package.rank(tmp_path)
+
+
+def test_costs_are_summed(tables):
+    ranking = over_all(tables)
+    # Twelve records, of two and one seconds each.
+    assert ranking.core_minutes == pytest.approx(12 * 3 / 60)
+    assert "The trials took 0.6 core minutes" in ranking.legend
+    assert json.loads(ranking.to_json())["core_minutes"] == ranking.core_minutes
+
+
+@pytest.mark.usefixtures("trio")
+def test_written_files_and_formats(tables, tmp_path, tsadbench):
+    done = tsadbench(
+        "rank",
+        tables,
+        "--suite",
+        "trio",
+        "--write",
+        tmp_path / "suites",
+        "--figure",
+        tmp_path / "one.png",
+        "--format",
+        "json",
+    )
+    assert done.code == 0, done.err
+    folder = tmp_path / "suites" / "trio"
+    assert sorted(file.name for file in folder.iterdir()) == ["rank.csv", "rank.json", "rank.md", "rank.svg"]
+    content = json.loads((folder / "rank.json").read_text())
+    assert (content["schema"], content["suite"], content["metric"]) == (1, "trio 7", "auprc")
+    assert [(part["dataset"], part["dataset_version"], part["split"]) for part in content["parts"]] == [
+        ("three", 1, "overall"),
+        ("one", 1, "overall"),
+    ]
+    (printed,) = json.loads(done.out)["over_all"]
+    assert printed == {key: value for key, value in content.items() if key != "schema"}
+    rows = list(csv.DictReader(io.StringIO((folder / "rank.csv").read_text())))
+    assert [row["detector"] for row in rows] == [row["label"] for row in content["standings"]]
+    fair = next(row for row in rows if row["detector"] == "fair")
+    assert (fair["three_status"], float(fair["three_rank"]), fair["three_value"]) == ("failed", 4.0, "")
+    text = (folder / "rank.md").read_text()
+    assert "| 3.00 |" in text
+    assert "![Mean ranks" in text
+    assert "### AUPRC on one, split overall" in text
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    table = tsadbench("rank", tables)
+    assert "AUPRC over 3 data sets, protocol strict 2" in " ".join(table.out.split())
+    for arguments, message in (
+        (("--write", tmp_path), "--write expects --suite"),
+        (("--figure", tmp_path / "one.txt"), ".svg, .png, .pdf"),
+        (("--dataset", "one", "--figure", tmp_path / "one.svg"), "--figure draws a ranking over several data sets"),
+    ):
+        wrong = tsadbench("rank", tables, *arguments)
+        assert wrong.code == 2
+        assert message in wrong.err
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """The plant of `test_rank` and another one of it, each in a store of its own."""
+    other = plant(n_sessions=4)
+    other = other._replace(dataset=replace(other.dataset, name="other"))
+    folders = []
+    for data in (PLANT, other):
+        folders.append(tmp_path_factory.mktemp("suite") / "runs")
+        run_plan(
+            make_plan([TRUTH, OPPOSITE, "max-z", "random"], dataset=data, floors=False, seeds=1),
+            Store.create(folders[-1]),
+        )
+    return folders
+
+
+class TestStability:
+    @pytest.fixture(autouse=True)
+    def _loaders(self, tmp_path, monkeypatch):
+        from tests.helpers.packages import write_package
+
+        code = (
+            "from dataclasses import replace\n"
+            "from tests.analysis.significance.test_rank import PLANT, plant\n"
+            "def rankable(options):\n    return PLANT\n"
+            "def other(options):\n    data = plant(n_sessions=4)\n"
+            "    return data._replace(dataset=replace(data.dataset, name='other'))\n"
+        )
+        points = "[tsadbench.datasets]\nrankable = rank_plants:rankable\nother = rank_plants:other\n"
+        write_package(tmp_path / "plugin", "rank_plants", points, code)
+        monkeypatch.syspath_prepend(tmp_path / "plugin")
+
+    def test_sessions_are_drawn_within_drawn_data_sets(self, stores):
+        found = package.rank(stores, stability=True, splits=["overall"], resamples=200)
+        (ranking,) = found.over_all
+        assert {part.dataset: part.n_resamples for part in ranking.parts} == {"rankable": 200, "other": 200}
+        rows = by_label(ranking)
+        assert rows[TRUTH].mean_rank.value == rows[TRUTH].mean_rank.low == rows[TRUTH].mean_rank.high == 1.0
+        assert rows[TRUTH].beats_floors.low == 1.0
+        assert rows[OPPOSITE].mean_rank.value == 4.0
+        # By records alone random and max-z keep their places; sessions say that they may change.
+        by_records = by_label(package.rank(stores, splits=["overall"]).over_all[0])
+        for label, row in rows.items():
+            assert row.mean_rank.value == by_records[label].mean_rank.value
+            assert row.mean_rank.low <= by_records[label].mean_rank.low
+            assert row.mean_rank.high >= by_records[label].mean_rank.high
+        assert "a resample of its sessions (rankable, other)" in ranking.legend
+
+    def test_a_data_set_without_scores_counts_as_it_is(self, stores, tmp_path):
+        values = {TRUTH: 0.9, OPPOSITE: 0.1, "max-z": 0.5, "random": 0.4}
+        third = commit(tmp_path / "tables", made("third", values))
+        found = package.rank([*stores, third], stability=True, splits=["overall"], resamples=50)
+        (ranking,) = found.over_all
+        assert {part.dataset: part.n_resamples for part in ranking.parts}["third"] is None
+        assert "; third as they are" in ranking.legend
+        (plain,) = (one for one in found.rankings if one.dataset == "third")
+        assert plain.notes == ("Not resampled: committed leaderboards hold no scores.",)
+
+    def test_a_broken_trial_counts_as_its_record_says(self, tmp_path, stores):
+        import shutil
+
+        broken = tmp_path / "broken"
+        shutil.copytree(stores[1], broken)
+        (trial,) = (one.trial for one in Store.open(broken).records() if one.label == TRUTH)
+        (broken / trial / "scores.npz").unlink()
+        with pytest.warns(BrokenTrialWarning, match=trial):
+            found = package.rank([stores[0], broken], stability=True, splits=["overall"], resamples=20)
+        assert by_label(found.over_all[0])[TRUTH].on["other"].rank == 1.0

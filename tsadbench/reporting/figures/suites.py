@@ -1,0 +1,105 @@
+"""A ranking over several data sets as a figure: mean ranks, and which row is better than which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+from tsadbench.analysis.significance.suite_ranks import Pairing, Standing, SuiteRanking
+from tsadbench.reporting.figures.style import BLACK, BLUE, GREY, VERMILLION, page, plain, style
+from tsadbench.utils.arrays import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+_LINE = 0.19
+_WIN_RATES = LinearSegmentedColormap.from_list("win rates", [VERMILLION, "white", BLUE])
+_FIRM = 5.0
+
+
+def draw(ranking: SuiteRanking, file: Path) -> None:
+    """Write a ranking over several data sets as a figure: `draw_ranks` beside `draw_wins`, a line a row.
+
+    A critical-difference diagram would join nearly all rows: over few data sets many mean ranks are within Nemenyi's
+    critical difference. Win rates compare two rows whatever the others do.
+
+    Parameters
+    ----------
+    ranking
+        The ranking.
+    file
+        Its ending decides the format: .svg, .png or .pdf.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    side = _LINE * len(ranking.standings)
+    with style(), page(file, side + 4.6, side + 1.9, salt=ranking.title) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2.4, max(side, 1.0)])
+        draw_ranks(left, ranking)
+        draw_wins(right, ranking)
+        figure.suptitle(ranking.title, fontsize=9, parse_math=False)
+
+
+def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
+    """Draw each row's mean rank with its 90 % interval, the best on top; floors are grey, partial rows hollow."""
+    for place, standing in enumerate(ranking.standings):
+        mean = standing.mean_rank
+        colour = GREY if standing.floor else BLUE
+        if mean.low is not None and mean.high is not None:
+            axes.hlines(place, mean.low, mean.high, color=colour, linewidth=1.2)
+        if mean.value is not None:
+            face = colour if standing.complete else "white"
+            axes.scatter([mean.value], [place], s=16, color=face, edgecolors=colour, zorder=3)
+    labels = [plain(standing.name, 40) for standing in ranking.standings]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlabel("mean rank, 90 % interval")
+    axes.grid(axis="x")
+
+
+def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
+    """Draw in which share of the data sets each row is better than each other one; a dot where that is firm.
+
+    Firm is a share whose 90 % interval does not hold one half.
+    """
+    rates, firm = win_rates(ranking.standings, ranking.pairings)
+    shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    axes.set_facecolor("0.85")  # what is not compared
+    rows, columns = np.nonzero(firm)
+    axes.scatter(columns, rows, s=_FIRM, color=BLACK, linewidths=0.0)
+    labels = [plain(standing.label, 24) for standing in ranking.standings]
+    axes.set_xticks(range(len(labels)), labels, rotation=90)
+    axes.tick_params(axis="y", length=0.0)
+    axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)
+    bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6, pad=0.02)
+    bar.set_label("dot: the 90 % interval does not hold one half")
+
+
+def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tuple[FloatArray, BoolArray]:
+    """Return win rates of rows over columns, [n_rows, n_rows], and whether each is firm; NaN for what is not compared.
+
+    Parameters
+    ----------
+    standings
+        The rows, in order.
+    pairings
+        Each two of them at most once.
+    """
+    place = {standing.label: i for i, standing in enumerate(standings)}
+    rates = np.full((len(place), len(place)), np.nan)
+    firm = np.zeros(rates.shape, dtype=np.bool_)
+    for pairing in pairings:
+        i, j, rate = place[pairing.first], place[pairing.second], pairing.rate
+        if rate.value is None or rate.low is None or rate.high is None:
+            continue
+        rates[i, j], rates[j, i] = rate.value, 1.0 - rate.value
+        firm[i, j] = firm[j, i] = not rate.low <= 0.5 <= rate.high
+    return rates, firm
