@@ -10,7 +10,7 @@ import numpy as np
 
 from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.gaps import complete_stretches
-from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Single, Train
+from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Single
 from tsadbench.datasets.cards.sources import Source
 from tsadbench.utils.issues import Issue
 
@@ -41,14 +41,11 @@ class Piece:
 def pieces_of(source: Source, contents: Contents) -> tuple[list[Piece], list[Issue]]:
     """Return the training rows and the test rows of a recording, and what is wrong with that division."""
     n_rows, issues = len(contents.values), list[Issue]()
-    if source.role == "test":
-        border = 0
-    elif source.role == "single":
-        border, issues = _n_train_rows(source, contents)
-    elif isinstance(source.part, Train) and source.part.rows == "all":
-        border = n_rows
-    else:
+    border = 0 if source.role == "test" else n_rows
+    if source.trains_before_event:
         border, issues = _before_first_event(source, contents)
+    elif isinstance(source.part, Single):
+        border, issues = _n_train_rows(source, source.part, contents)
     train, test = Piece(source.id, source.id, 0, border, True), Piece(source.id, source.id, border, n_rows, False)
     if source.role == "train":
         pieces = [train]
@@ -56,7 +53,7 @@ def pieces_of(source: Source, contents: Contents) -> tuple[list[Piece], list[Iss
         pieces = [test]
     else:
         pieces = [replace(train, id=f"{source.id}/train"), replace(test, id=f"{source.id}/test")]
-    if n_rows > 0 and takes_rows_before_event(source):
+    if n_rows > 0 and source.trains_before_event:
         pieces = [
             piece for piece in pieces if piece.start < piece.stop
         ]  # an event in the first row leaves none to train
@@ -67,13 +64,6 @@ def pieces_of(source: Source, contents: Contents) -> tuple[list[Piece], list[Iss
         elif piece.is_train and contents.labels is not None and contents.labels[piece.start : piece.stop].any():
             issues.append(_anomalous_training_row(piece, contents))
     return pieces, issues
-
-
-def takes_rows_before_event(source: Source) -> bool:
-    """Whether the rows before a recording's first event train."""
-    part = source.part
-    rule = part.rows if isinstance(part, Train) else part.train_rows if isinstance(part, Single) else ""
-    return source.role == "both" or rule == BEFORE_FIRST_EVENT
 
 
 def _anomalous_training_row(piece: Piece, contents: Contents) -> Issue:
@@ -96,18 +86,13 @@ def _before_first_event(source: Source, contents: Contents) -> tuple[int, list[I
     return n_rows, [Issue(source.tables[0].name, text)]
 
 
-def _n_train_rows(source: Source, contents: Contents) -> tuple[int, list[Issue]]:
-    """Return how many rows of a file with both parts are training rows."""
+def _n_train_rows(source: Source, part: Single, contents: Contents) -> tuple[int, list[Issue]]:
+    """Return how many rows of a file with both parts are training rows, by number or by the file's name."""
     n_rows, name, issues = len(contents.values), source.tables[0].name, list[Issue]()
-    n_train = source.part.train_rows if isinstance(source.part, Single) else n_rows
-    if n_train == BEFORE_FIRST_EVENT:
-        return _before_first_event(source, contents)
-    if n_train == "file name":
-        n_train = source.tables[0].file.train_rows or 0
-        if n_train == 0:
-            text = "expected the number of training rows in the file's name, as in ..._tr_1007_...; or set train_rows"
-            issues.append(Issue(name, text))
-    n_train = int(n_train)
+    n_train = part.train_rows if isinstance(part.train_rows, int) else source.tables[0].file.train_rows or 0
+    if n_train == 0:
+        text = "expected the number of training rows in the file's name, as in ..._tr_1007_...; or set train_rows"
+        issues.append(Issue(name, text))
     if n_train >= n_rows:
         text = f"{n_train} rows are for training, but it has {n_rows}: none is left to test on"
         issues.append(Issue(name, text))

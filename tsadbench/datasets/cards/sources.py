@@ -12,7 +12,7 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.files import File, find_files
 from tsadbench.datasets.cards.opening import named, open_tables
 from tsadbench.datasets.cards.schema import Card
-from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Part
+from tsadbench.datasets.cards.sections import BEFORE_FIRST_EVENT, Part, Single, Train
 from tsadbench.datasets.reading.header import matching
 from tsadbench.datasets.reading.long import open_long
 from tsadbench.datasets.reading.table import Table
@@ -73,9 +73,16 @@ class Source:
     place: int
 
     @property
+    def trains_before_event(self) -> bool:
+        """Whether the rows before its first event train."""
+        part = self.part
+        rule = part.rows if isinstance(part, Train) else part.train_rows if isinstance(part, Single) else ""
+        return self.role == "both" or rule == BEFORE_FIRST_EVENT
+
+    @property
     def needs_labels(self) -> bool:
         """Whether its rows must be labelled."""
-        return self.role != "train" or getattr(self.part, "rows", "all") == BEFORE_FIRST_EVENT
+        return self.role != "train" or self.trains_before_event
 
 
 @dataclass(slots=True)
@@ -211,7 +218,7 @@ class _Finder:
             found += [(variable, (use.table(variable, self._card),)) for variable in picked]
         names = [variable for use in uses for variable in use.arrays]
         for pattern in variables:
-            if names and not matching(names, [pattern]):
+            if names and not any(use.issues for use in uses) and not matching(names, [pattern]):
                 self._report(f"{role}.variables: no array is called {pattern!r}; there are {names[:10]}")
         return found
 
