@@ -39,6 +39,13 @@ def test_info_tells_what_a_data_set_contains(tsadbench):
         assert f"  {text}" in out
 
 
+def test_info_tells_of_the_data_set_and_of_no_other(tsadbench):
+    out = tsadbench("info", "swat").out
+    assert out.startswith("Return SWaT, a water treatment testbed")
+    assert "Its folder holds the workbooks" in out
+    assert "WADI" not in out
+
+
 def test_info_of_a_data_set_without_its_files_says_where_they_are(tsadbench, tmp_path, monkeypatch):
     monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
     monkeypatch.setenv("TSADBENCH_TEP_URL", "http://127.0.0.1:1")  # nothing is to be downloaded

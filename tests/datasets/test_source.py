@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,21 @@ def test_sources_agree_with_the_files_that_are_here(name: str) -> None:
     source = Source.load(name)
     assert source.notes(folder, allow_changed=False) == ()
     assert sum((folder / file).stat().st_size for file in source.sha256) == source.n_bytes
+
+
+@pytest.mark.parametrize("name", published_names())
+def test_without_the_files_each_data_set_says_where_to_get_them(name: str, tmp_path: Path) -> None:
+    source = Source.load(name)
+    where = re.escape(f"tsadbench data fetch {name} --data {tmp_path}  ({source.origin})")
+    assert re.fullmatch(
+        r"\d+\.\d MB, .+, published at https://github\.com/[^/]+/[^/]+/tree/[0-9a-f]{40}(/.+)?", source.origin
+    )
+    with pytest.raises(DataNotFoundError, match=f"expected a folder that holds {name}/, found none.*{where}"):
+        load_dataset(name)(DataOptions(directory=tmp_path))
+    (tmp_path / name).mkdir()
+    count = len(source.sha256)
+    with pytest.raises(DataNotFoundError, match=f"{name}: {count} of {count} files are missing in .*{where}"):
+        load_dataset(name)(DataOptions(directory=tmp_path))
 
 
 def test_where_the_files_come_from_in_words() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 
@@ -68,8 +69,9 @@ def _print_members(family: str, interview: Interview) -> None:
 
 def _inform_of_data_set(name: str) -> None:
     loader = load_dataset(name)
-    typer.echo(inspect.getdoc(inspect.getmodule(loader)) or "")
-    typer.echo((inspect.getdoc(loader) or "").partition("\n")[0])
+    if getattr(loader, "__name__", "") == "load":  # the only one of its module, whose text is about the data set too
+        typer.echo(f"{inspect.getdoc(inspect.getmodule(loader)) or ''}\n")
+    typer.echo(re.split(r"\n(?:Parameters|Raises)\n", inspect.getdoc(loader) or "")[0].strip())
     typer.echo("\nContents")
     for line in description(name, None):
         typer.echo(f"  {line}")
