@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,10 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
 from tsadbench.datasets.reading.text import MalformedError
-from tsadbench.errors import DataError
+from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.follow import Lines, Piece, Restarted
 from tsadbench.serving.model import Model, ScoredRows
+from tsadbench.serving.resampled import read_resampled
 from tsadbench.serving.rows import RowReader, Rows
 from tsadbench.serving.stream import Stream
 
@@ -40,7 +41,21 @@ def score_file(model: Model, path: Path, file_format: FileFormat, *, contributio
     DataError
         If the file is malformed; the message names the line.
     """
-    reader = RowReader(str(path), file_format, model.card.sensors)
+    if file_format.resample_every is None:
+        rows, has_times, notes = _read_rows(path, file_format, model.card.sensors)
+    else:
+        rows, has_times, notes = read_resampled(path, file_format, model.card.sensors), bool(file_format.time), ()
+    if len(rows) == 0:
+        raise DataError(f"{path}: it has no rows; expected some below the sensors' names")
+    start = 0.0 if rows.time is None else rows.time[0]
+    recording = Recording(path.stem, rows.values, model.card.sensors, None if rows.time is None else rows.time - start)
+    scored = model.score(recording, contributions=contributions)
+    return replace(scored, time=rows.time if has_times else None, notes=notes)
+
+
+def _read_rows(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> tuple[Rows, bool, tuple[str, ...]]:
+    """Return a file's rows, whether a column of it holds their times, and what a user should know of its header."""
+    reader = RowReader(str(path), file_format, sensors)
     try:
         if path.suffix.lower() in PARQUET:
             parts = list(reader.read_parquet(open_parquet(path, file_format)))
@@ -53,15 +68,11 @@ def score_file(model: Model, path: Path, file_format: FileFormat, *, contributio
     except MalformedError as error:
         raise DataError(f"{path}: {error.text}") from error
     reader.end()
-    parts = [part for part in parts if len(part)]
-    if reader.header is None or not parts:
-        raise DataError(f"{path}: it has no rows; expected some below the sensors' names")
-    times = [part.time for part in parts if part.time is not None]
-    time = np.concatenate(times) if times else None
-    values = np.concatenate([part.values for part in parts])
-    recording = Recording(path.stem, values, model.card.sensors, None if time is None else time - time[0])
-    scored = model.score(recording, contributions=contributions)
-    return replace(scored, time=time if reader.header.time else None, notes=reader.header.notes)
+    header = reader.header
+    times = [part.time for part in parts if len(part) and part.time is not None]
+    values = np.concatenate([np.empty((0, len(sensors))), *(part.values for part in parts)])
+    rows = Rows(values, np.concatenate(times) if times else None)
+    return rows, header is not None and bool(header.time), () if header is None else header.notes
 
 
 def score_stream(
@@ -86,7 +97,20 @@ def score_stream(
     ------
     DataError
         If a line is malformed; all rows before it have been scored as far as the look-ahead allows.
+    UsageError
+        If the model's rows are resampled.
     """
+    if file_format.resample_every is not None:
+        raise UsageError(
+            f"{model.card.label} was fitted on resampled rows, one every {file_format.resample_every:g} s: rows that "
+            "arrive one by one cannot be resampled; score whole files, without --follow and -"
+        )
+    return _scored(model, pieces, name, file_format, contributions=contributions)
+
+
+def _scored(
+    model: Model, pieces: Iterable[Piece], name: str, file_format: FileFormat, *, contributions: bool
+) -> Iterator[ScoredRows]:
     source = _Source(model, name, file_format, contributions=contributions)
     for piece in pieces:
         if isinstance(piece, Restarted):

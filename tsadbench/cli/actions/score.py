@@ -73,15 +73,16 @@ def score_stream(
     model: Model, file: str, idle: float | None, layout: FileFormat, out: Path | None, *, contributions: bool
 ) -> None:
     """Score the rows of standard input, or those that are appended to a file, as they arrive."""
-    if Stream(model, contributions=contributions).keeps_all:
-        warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
-        note([warning], model.card.label)
     from_input = file == STANDARD_INPUT
     name = "standard input" if from_input else file
     pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
+    answers = score_as_they_arrive(model, pieces, name, layout, contributions=contributions)
+    if Stream(model, contributions=contributions).keeps_all:
+        warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
+        note([warning], model.card.label)
     with _output(out) as stream:
         table = CsvTable(stream, model.card.sensors, contributions=contributions)
-        for scored in score_as_they_arrive(model, pieces, name, layout, contributions=contributions):
+        for scored in answers:
             note(scored.notes, name)
             table.add(scored)
             stream.flush()

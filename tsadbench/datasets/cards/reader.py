@@ -11,6 +11,7 @@ from pathlib import Path
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
+from tsadbench.datasets.cards.choice import listed, sensors_of, without, without_constant
 from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.files import find_file
 from tsadbench.datasets.cards.gaps import fill_gaps
@@ -20,7 +21,6 @@ from tsadbench.datasets.cards.membership import Membership
 from tsadbench.datasets.cards.parts import Cut, Piece, cut_at_gaps, pieces_of
 from tsadbench.datasets.cards.rows import RowReader
 from tsadbench.datasets.cards.schema import Card, read_card
-from tsadbench.datasets.cards.sections import Columns
 from tsadbench.datasets.cards.sources import Source, TableOfFile, find_sources
 from tsadbench.datasets.reading.header import header_faults, matching
 from tsadbench.datasets.reading.table import Table
@@ -29,7 +29,9 @@ from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.issues import Issue, raise_if_any
+from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
+from tsadbench.utils.toml import line_of
 
 _LONGEST_DESCRIPTION = 2**24
 
@@ -84,6 +86,7 @@ class _CardReader:
         self._path = path
         self._folder = folder
         self._sensors: tuple[str, ...] = ()
+        self._lacking: list[str] = []
         self._intervals: Intervals | None = None
 
     def read(self) -> LabelledDataset | None:
@@ -106,6 +109,8 @@ class _CardReader:
         if len(recordings) == len(sources) and not membership.issues:  # else it is not known what belongs to each
             membership.require_training(entities)
         self.issues += membership.issues
+        if prior is not None and self._lacking:
+            prior = without(prior, self._lacking)
         if prior is not None:
             try:
                 prior.check(self._sensors)
@@ -133,7 +138,8 @@ class _CardReader:
             entities=entities,
             version=card.version,
         )
-        return LabelledDataset(dataset, _labels(_as_tested(recordings), splits))
+        loaded = LabelledDataset(dataset, _labels(_as_tested(recordings), splits))
+        return without_constant(loaded) if card.columns.constant == "leave out" else loaded
 
     @property
     def _at_least(self) -> int:
@@ -170,12 +176,8 @@ class _CardReader:
     def _recordings(self, sources: Sequence[Source]) -> Iterator[_Loaded]:
         """Yield every recording that can be read; the first table's header decides which sensors there are."""
         opened = [table for source in sources for table in source.tables if table.table is not None]
-        if opened and opened[0].table is not None:
-            self._sensors = _sensors_of(opened[0].table.header, self._card.columns)
-            if not self._sensors:
-                columns, header = self._card.columns.sensors, opened[0].table.header
-                text = f"no column is a sensor by columns.sensors = {columns}; found {header}"
-                self._report(text, opened[0].name)
+        if opened:
+            self._choose_sensors([table.table.header for table in opened if table.table is not None], opened[0].name)
         if self._sensors:
             self._read_intervals(sources)
         for done, source in enumerate(sources):
@@ -195,6 +197,19 @@ class _CardReader:
                 pieces, cut = cut_at_gaps(pieces, contents, self._at_least)
             yield _Loaded(source, contents, tuple(pieces), causes, n_filled, cut)
         progress(2 * len(sources), 2 * len(sources))
+
+    def _choose_sensors(self, headers: Sequence[Sequence[str]], first: str) -> None:
+        """Choose the sensors from the columns' names in each file; the first file's decide which there are."""
+        columns = self._card.columns
+        sensors, self._lacking = sensors_of(headers, self._card.times, columns)
+        self._sensors = tuple(sensors)
+        if not sensors:
+            self._report(f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0]}", first)
+        names = list(dict.fromkeys(name for header in headers for name in header))
+        for pattern in columns.optional:
+            if not matching(names, [pattern]):
+                text = f"columns.optional: no column is called {pattern!r}{nearest(pattern, tuple(names))}"
+                self._report(text, line=line_of(self._text, ("columns", "optional")))
 
     def _read_intervals(self, sources: Sequence[Source]) -> None:
         labels = self._card.labels
@@ -262,6 +277,8 @@ class _CardReader:
         return Recording(piece.id, values, self._sensors, None if time is None else time[piece.start : piece.stop])
 
     def _notes(self, recordings: Sequence[_Loaded]) -> Iterator[str]:
+        if self._lacking:
+            yield f"sensors that some files lack are left out: {listed(self._lacking)}"
         filled = sum(one.n_filled for one in recordings)
         if filled:
             cells = sum(one.contents.values.size for one in recordings)
@@ -292,13 +309,6 @@ class _CardReader:
 def _as_tested(recordings: Sequence[_Loaded]) -> list[_Loaded]:
     """Return recordings in the order of the test part."""
     return sorted(recordings, key=lambda one: one.source.place)
-
-
-def _sensors_of(header: Sequence[str], columns: Columns) -> tuple[str, ...]:
-    """Return the sensors of a data set from the header of its first file; named ones come in the card's order."""
-    used = {*columns.times, columns.label}
-    used.update(matching(header, columns.ignore))
-    return tuple(matching((name for name in header if name and name not in used), columns.sensors))
 
 
 def _labels(recordings: Sequence[_Loaded], splits: dict[str, tuple[str, ...]]) -> Labels:

@@ -1,0 +1,105 @@
+"""Which sensors a card keeps: those that every file has, and those that vary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tsadbench.base.dataset import Cause, LabelledDataset
+from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
+from tsadbench.datasets.cards.sections import Columns
+from tsadbench.datasets.reading.header import matching
+from tsadbench.errors import DataError
+
+_SHOWN = 20
+
+
+def sensors_of(headers: Sequence[Sequence[str]], times: Sequence[str], columns: Columns) -> tuple[list[str], list[str]]:
+    """Return a data set's sensors, and those that are left out because some files lack them.
+
+    Parameters
+    ----------
+    headers
+        The columns' names in each file. The first one's decide which sensors there are, and their order if the card
+        names none.
+    times
+        The columns with times.
+    columns
+        What the card says of columns.
+    """
+    in_some = _sensors_in(list(dict.fromkeys(name for header in headers for name in header)), times, columns)
+    optional = set(matching(in_some, columns.optional))
+    lacking = [name for name in in_some if name in optional and not all(name in set(header) for header in headers)]
+    kept = [name for name in _sensors_in(headers[0], times, columns) if name not in lacking]
+    return kept, lacking
+
+
+def _sensors_in(header: Sequence[str], times: Sequence[str], columns: Columns) -> list[str]:
+    used = {*times, columns.label, *matching(header, columns.ignore)}
+    return matching((name for name in header if name and name not in used), columns.sensors)
+
+
+def without_constant(data: LabelledDataset) -> LabelledDataset:
+    """Return a data set without the sensors that are constant over all training rows; a note names them.
+
+    Its prior and its causes name the other sensors only.
+
+    Raises
+    ------
+    DataError
+        If all sensors are constant.
+    """
+    dataset, labels = data
+    low = np.min([recording.values.min(axis=0) for recording in dataset.train], axis=0)
+    high = np.max([recording.values.max(axis=0) for recording in dataset.train], axis=0)
+    kept = np.flatnonzero(low < high)
+    if len(kept) == len(low):
+        return data
+    if len(kept) == 0:
+        raise DataError(
+            f"data set {dataset.name!r}: all {len(low)} sensors are constant over the training rows; choose other "
+            'training rows, or set columns.constant = "keep"'
+        )
+    sensors = tuple(dataset.sensors[place] for place in kept)
+    constant = [name for name in dataset.sensors if name not in sensors]
+
+    def reduced(recording: Recording) -> Recording:
+        values = np.take(recording.values, kept, axis=1)
+        values.flags.writeable = False  # so that the recording does not copy them
+        return replace(recording, values=values, sensors=sensors)
+
+    reduced_dataset = replace(
+        dataset,
+        train=tuple(map(reduced, dataset.train)),
+        test=tuple(map(reduced, dataset.test)),
+        prior=None if dataset.prior is None else without(dataset.prior, constant),
+        notes=(*dataset.notes, f"sensors that are constant over all training rows are left out: {listed(constant)}"),
+        layout=replace(dataset.layout, unused=(*dataset.layout.unused, *constant)),
+    )
+    causes = {
+        id_: tuple(
+            Cause(cause.start, cause.stop, found)
+            for cause in events
+            if (found := tuple(name for name in cause.sensors if name in sensors))
+        )
+        for id_, events in labels.causes.items()
+    }
+    return LabelledDataset(
+        reduced_dataset, replace(labels, causes={id_: events for id_, events in causes.items() if events})
+    )
+
+
+def without(prior: Prior, sensors: Sequence[str]) -> Prior | None:
+    """Return a prior without its couplings of these sensors; None if there is no other."""
+    edges = tuple(edge for edge in prior.edges if not {edge.source, edge.target}.intersection(sensors))
+    kept = tuple(sensor for sensor in prior.sensors if sensor.name not in sensors)
+    return replace(prior, edges=edges, sensors=kept) if edges else None
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a note: the first ones, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
