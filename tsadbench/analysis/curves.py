@@ -20,6 +20,7 @@ from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.means import mean_defined
 from tsadbench.utils.parameters import nearest
 
 CurveKind: TypeAlias = Literal["roc", "precision_recall"]
@@ -82,7 +83,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """Rates at the thresholds, over the rows of all fits; None if undefined."""
+    """Rates at the thresholds; None if undefined."""
 
     false_alarm_rate: float | None
     recall: float | None
@@ -222,6 +223,11 @@ def average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
     return float(average_precision_score(anomalous, worst_case(scores, anomalous))) - missed
 
 
+def chance_level(fits: Sequence[FitRows]) -> float:
+    """Return the precision of random flags, the share of anomalous rows: the mean over the fits that have a curve."""
+    return float(np.mean([fit.anomalous.mean() for fit in fits if fit.both_classes]))
+
+
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Return the mean over the curves of several fits, on `GRID`; a single curve as it is.
 
@@ -239,8 +245,18 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     return Curve(GRID, np.mean([curve.heights(GRID) for curve in curves], axis=0), steps=curves[0].steps)
 
 
-def operating_point(fits: Sequence[FitRows]) -> OperatingPoint:
-    """Return the rates at the fits' thresholds."""
+def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> OperatingPoint:
+    """Return the rates at the fits' thresholds: over the rows of all fits, or means over the fits of entities.
+
+    Means are over the fits with rows of both classes, as those of curves are; without a flagged row precision is 0.
+    """
+    if of_entities:
+        points = [operating_point([fit]) for fit in fits if fit.both_classes]
+        return OperatingPoint(
+            false_alarm_rate=mean_defined(point.false_alarm_rate for point in points),
+            recall=mean_defined(point.recall for point in points),
+            precision=mean_defined(point.precision or 0.0 for point in points),
+        )
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
     hits = int((flagged & anomalous).sum())

@@ -37,6 +37,9 @@ def fit(
             autocompletion=complete.protocols,
         ),
     ] = "strict",
+    entity: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose model to fit, if the data set has several entities.")
+    ] = None,
     settings: SettingsOption = None,
     seed: Annotated[int, typer.Option(help="Seed of a stochastic detector.")] = 0,
     threads: ThreadsOption = 1,
@@ -63,6 +66,7 @@ def fit(
                 dataset,
                 out,
                 protocol=protocol,
+                entity=entity,
                 settings=settings or (),
                 seed=seed,
                 threads=threads,
@@ -77,7 +81,8 @@ def fit(
         raise typer.Exit(1) from None
     card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"
-    typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {card.dataset}, {len(card.sensors)} sensors")
+    source = card.dataset if entity is None else f"{card.dataset}, {entity}"
+    typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {source}, {len(card.sensors)} sensors")
     typer.echo(f"  threshold {threshold.value:.6g} ({threshold.method}, {threshold.status}), protocol {card.protocol}")
     typer.echo(f"  a row's score uses {traits.look_ahead} later rows, and {memory_rows} before it")
     typer.echo(f"Next:  tsadbench score {out} FILE.csv   or   ... | tsadbench score {out} -")

@@ -161,6 +161,27 @@ class Plan:
         """
         return episodes_hash(self.episodes)
 
+    def one_episode(self, entity: str | None = None) -> Episode:
+        """Return the only episode, or that of an entity.
+
+        Raises
+        ------
+        UsageError
+            If there are several and no entity is named, or there is no such entity.
+        """
+        data, episodes = self.data.dataset, {episode.id: episode for episode in self.episodes}
+        models = tuple(episodes) if len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys() else ()
+        if entity is not None and entity not in models:
+            raise UsageError(
+                f"--entity: protocol {self.protocol_label} fits no model for {entity!r} of {data.name} alone"
+                f"{nearest(entity, models)}"
+            )
+        if entity is None and len(episodes) > 1:
+            advice = f"choose an entity by --entity: {', '.join(models)}" if models else "choose strict or published"
+            times = f"protocol {self.protocol_label} fits a detector {len(episodes)} times"
+            raise UsageError(f"{times}, but a model is one fit: {advice}")
+        return self.episodes[0] if entity is None else episodes[entity]
+
     def accepts(self, record: Record) -> bool:
         """Whether a kept record's seal suffices."""
         return not self.require_seal or record.seal == "sealed"

@@ -34,6 +34,7 @@ def fit_model(
     out: Path | str,
     *,
     protocol: str = "strict",
+    entity: str | None = None,
     settings: Sequence[str] = (),
     seed: int = 0,
     threads: int = 1,
@@ -50,9 +51,11 @@ def fit_model(
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
-        As in a `RunRequest`. The protocol must fit one detector for the whole data set.
+        As in a `RunRequest`. The protocol must fit one detector for the whole data set, or one an entity.
     out
         The file to write.
+    entity
+        Whose model it is, if the protocol fits one for each entity.
     seed
         Of a detector that is stochastic.
     listener
@@ -94,7 +97,7 @@ def fit_model(
     plan = make_plan(request)
     trial = Trial(plan.trials[0].contender, seed, threads)
     configure(trial.contender.seeded(seed), trial.contender.description, sensors=plan.data.dataset.sensors)
-    episode = _only_episode(plan)
+    episode = plan.one_episode(entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
     threshold, parts, expected = _fit_in_box(trial, plan, episode, compared, listener)
@@ -110,7 +113,7 @@ def fit_model(
         dataset=plan.data.dataset.name,
         n_rows=sum(recording.n_rows for recording in episode.train),
         layout=plan.data.dataset.layout,
-        manifest=_without_labels(manifest(trial, plan, started)),
+        manifest=_without_labels(manifest(trial, plan, started)) | ({} if entity is None else {"entity": entity}),
         parts=checksums(parts),
     )
     content = model_bytes(card, parts)
@@ -128,15 +131,6 @@ def _require_new_or_model(out: Path) -> None:
     """Raise a UsageError rather than overwrite what is no model: a card, its data, a detector's file."""
     if out.is_file() and out.stat().st_size and not is_model(out):
         raise UsageError(f"{out}: exists and is no model; remove it, or choose another file to write")
-
-
-def _only_episode(plan: Plan) -> Episode:
-    if len(plan.episodes) != 1:
-        raise UsageError(
-            f"protocol {plan.protocol_label} fits a detector {len(plan.episodes)} times, but a model is one fit: "
-            f"choose strict or published"
-        )
-    return plan.episodes[0]
 
 
 def _fit_in_box(

@@ -101,8 +101,8 @@ class Task:
         How far scores see, over all points.
     dataset, source, data_hash
         Name of the data set; the name or card by which the user gave it; its content hash.
-    train
-        The recordings that the protocol ``strict`` trains on.
+    parts
+        The recordings that the protocol ``strict`` trains on: those of each fit, which is one an entity.
     forbidden
         Folders of which nothing may be opened inside a box.
     settings
@@ -121,7 +121,7 @@ class Task:
     dataset: str
     source: str
     data_hash: str
-    train: tuple[Recording, ...]
+    parts: tuple[tuple[Recording, ...], ...]
     forbidden: tuple[Path, ...]
     settings: Settings
     study: str
@@ -134,8 +134,13 @@ class Task:
         return replace(self.construction, arguments=arguments)
 
     def folds(self) -> tuple[Fold, ...]:
-        """Return the divisions of the training recordings."""
-        return make_folds(self.train, self.settings.folds, self.reach)
+        """Return the divisions of the training recordings, those of each entity by themselves."""
+        return tuple(fold for part in self.parts for fold in make_folds(part, self.settings.folds, self.reach))
+
+    @property
+    def train(self) -> tuple[Recording, ...]:
+        """All training recordings."""
+        return tuple(recording for part in self.parts for recording in part)
 
 
 def make_task(plan: Plan, settings: Settings) -> Task:
@@ -159,7 +164,7 @@ def make_task(plan: Plan, settings: Settings) -> Task:
         If the training recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
-    (episode,) = plan.episodes
+    parts = tuple(episode.train for episode in plan.episodes)
     space = searched(contender, settings.objective)
     reach = reach_of(contender, space, dataset.sensors)
     task = Task(
@@ -173,10 +178,10 @@ def make_task(plan: Plan, settings: Settings) -> Task:
         dataset=dataset.name,
         source=plan.source[0] if plan.source else dataset.name,
         data_hash=dataset.content_hash,
-        train=episode.train,
+        parts=parts,
         forbidden=() if dataset.folder is None else (dataset.folder.resolve(),),
         settings=settings,
-        study=_study_name(contender, dataset.name, space, reach, episode.train, settings),
+        study=_study_name(contender, dataset.name, space, reach, parts, settings),
     )
     task.folds()  # reports recordings that are too short before anything starts
     return task
@@ -267,7 +272,7 @@ def _study_name(
     dataset: str,
     space: Mapping[str, Space],
     reach: Reach,
-    train: Sequence[Recording],
+    parts: Sequence[Sequence[Recording]],
     settings: Settings,
 ) -> str:
     """Return the detector, data set and objective, with a hash of everything that a point's value depends on."""
@@ -278,7 +283,8 @@ def _study_name(
         "code": [contender.description.code_hash, *map(module_fingerprint, _CODE)],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
-        "train": training_hash(train),
+        "train": training_hash([recording for part in parts for recording in part]),
+        **({"parts": [len(part) for part in parts]} if len(parts) > 1 else {}),
         "settings": [settings.objective, settings.folds, settings.seed, settings.threads],
     }
     digest = hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:12]

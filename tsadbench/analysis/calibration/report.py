@@ -57,7 +57,7 @@ class TrialCalibration:
     """
 
     seed: int
-    calibration: Literal["training", "held-out"]
+    calibration: Literal["training", "held-out", "partly held-out"]
     q: float
     flagged: FlaggedNormal
     n_fits: int
@@ -225,10 +225,11 @@ def calibration_of(result: TrialResult) -> TrialCalibration:
         if len(scores) < _FEWEST_ROWS:
             raise DataError(f"{len(scores)} rows set the threshold of {entry.episode}: too few to leave a tenth out")
         fits.append(cross_fitted(scores, result.protocol.threshold_from))
+    kinds = {result.calibrated_on(entry.episode) for entry in record.thresholds}
     excesses = [entry.threshold.excesses or 0 for entry in record.thresholds]
     return TrialCalibration(
         seed=record.seed,
-        calibration=result.calibrated_on(record.thresholds[0].episode),
+        calibration=kinds.pop() if len(kinds) == 1 else "partly held-out",
         q=record.thresholds[0].threshold.q or 0.0,
         flagged=FlaggedNormal(sum(fit.n_rows for fit in fits), tuple(size for fit in fits for size in fit.sizes)),
         n_fits=len(fits),

@@ -15,6 +15,7 @@ from tsadbench.base.sessions import STEPS
 from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
+from tsadbench.utils.grouping import grouped
 
 # Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
 PRIMARY = "auprc"
@@ -71,9 +72,11 @@ def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, inde
     names = {member: session for session, members in sessions.items() for member in members}
     counted = [recording for recording in dataset.test if recording.id in names]
     if independent or dataset.sessions:
+        # Machines of different entities may repeat a row and share nothing.
         sharing = [
             f"{pair.first} and {pair.second}"
-            for pair in recordings_sharing_rows((), counted, {})
+            for of_entity in grouped(counted, lambda one: dataset.entities.get(one.id)).values()
+            for pair in recordings_sharing_rows((), of_entity, {})
             if names[pair.first] != names[pair.second]
         ]
         if independent:
@@ -107,6 +110,11 @@ def on_fits(dataset: Dataset, protocol: Protocol, name: str) -> Iterator[str]:
         yield (
             f"Protocol {name} joins the recordings into one series: windows cross their borders, so the first rows of "
             "each are scored with rows of another. They are less independent than this comparison assumes."
+        )
+    if len(episodes) > 1 and {episode.id for episode in episodes} == dataset.by_entity.keys():
+        yield (
+            "Each entity has a model of its own, which scored its sessions. Means here are over sessions, so an entity "
+            "counts as often as it has some; those of tables are over entities."
         )
     if len(episodes) == 1 and len(n_rows) > 1:
         yield (

@@ -14,6 +14,7 @@ import numpy as np
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.grouping import grouped
 
 # Two ways to a metric agree if they differ by rounding alone, also to float32.
 _CLOSE = 1e-6
@@ -50,6 +51,9 @@ def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> 
 def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: FloatArray) -> FloatArray:
     """Return a metric of a trial over some recordings, and over resamples of them.
 
+    If each entity has a model of its own, it is the mean over the entities on which it is defined, as the protocol's
+    is. An entity counts as often as its recordings were drawn on average; one that was not drawn takes no part.
+
     Which way leads to the metric, over the pooled rows or by the mean over recordings, is tried on the recordings
     themselves: it must give what the protocol's own judge gives. If none does, the judge takes every resample.
 
@@ -68,6 +72,14 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
     weights = np.hstack([np.ones((len(names), 1)), drawn])
     (whole,) = result.judge({"": names}).values()
     expected = _or_nan(whole.metrics[metric])
+    if len(whole.entities) > 1:
+        places = grouped(range(len(names)), lambda i: result.recordings[names[i]].episode).values()
+        each = np.stack([resampled(result, metric, [names[i] for i in of_one], drawn[[*of_one]]) for of_one in places])
+        times = np.stack([weights[[*of_one]].mean(axis=0) for of_one in places]) * ~np.isnan(each)
+        with np.errstate(invalid="ignore"):
+            means: FloatArray = (np.nan_to_num(each) * times).sum(axis=0) / times.sum(axis=0)
+        means[0] = expected
+        return means
     scored = [result.recordings[name] for name in names]
     ways: tuple[Callable[[FloatArray], FloatArray | None], ...] = (
         lambda some: _pooled(metric, scored, some),

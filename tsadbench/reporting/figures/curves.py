@@ -15,6 +15,7 @@ from tsadbench.analysis.curves import (
     CurveKind,
     FitRows,
     OperatingPoint,
+    chance_level,
     curve_of,
     fits_of,
     mean_curve,
@@ -79,8 +80,9 @@ def roc(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | 
 def precision_recall(results: Sequence[TrialResult], split: str = "overall", *, axes: Axes | None = None) -> Axes:
     """Draw precision against recall, in steps, since nothing lies between two thresholds; all else as `roc`."""
     drawn = _draw(results, split, own_axes(axes), _PRECISION_RECALL)
-    anomalous = np.concatenate([fit.anomalous for fit in fits_of(results[0], split)])
-    drawn.axhline(anomalous.mean(), color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
+    drawn.axhline(
+        chance_level(fits_of(results[0], split)), color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance"
+    )
     return drawn
 
 
@@ -94,8 +96,9 @@ def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -
         names.append(f"{metric}  {plain(label)}")
         curves = [mean_curve([curve_of(fit, kind.curve) for fit in _judged(fits, split)]) for fits in seeds]
         _draw_detector(axes, curves, names[-1], look)
+        of_entities = bool(of_label[0].record.splits[split].entities)
         for fits in seeds:
-            _mark(axes, operating_point(fits), look, kind)
+            _mark(axes, operating_point(fits, of_entities=of_entities), look, kind)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=kind.x, ylabel=kind.y, box_aspect=1)
     axes.set_title(about(results[0], split))
     axes.set_anchor("W")

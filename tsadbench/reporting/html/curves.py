@@ -10,6 +10,7 @@ from tsadbench.analysis.curves import (
     CurveKind,
     FitRows,
     Tail,
+    chance_level,
     curve_of,
     fits_of,
     mean_curve,
@@ -41,8 +42,10 @@ def ranking_curves(result: TrialResult, split: str) -> dict[str, JsonValue] | No
     return {
         "roc": _points(both, "roc"),
         "precision_recall": _points(both, "precision_recall"),
-        "point": asdict(operating_point(fits)),
+        "point": asdict(operating_point(fits, of_entities=bool(result.record.splits[split].entities))),
+        "chance": chance_level(fits),
         "averaged": len(fits) > 1,
+        "entities": len(result.record.splits[split].entities),
     }
 
 

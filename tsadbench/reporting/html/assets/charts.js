@@ -127,13 +127,15 @@ function curveTraces(kind, point) {
 }
 
 function drawCurves() {
-  const averaged = chosen().some((one) => (one.curves[shown.split] || []).some((curve) => curve && curve.averaged));
+  const drawn = chosen().flatMap((one) => one.curves[shown.split] || []).filter((curve) => curve);
+  const averaged = !drawn.some((curve) => curve.averaged) ? ""
+    : drawn.some((curve) => curve.entities) ? "Each entity has a model of its own: curves and crosses are means over the entities with rows of both classes."
+    : "Each recording has a fit of its own here: curves are means over recordings, crosses pool their rows.";
   const missing = chosen().every((one) => (one.curves[shown.split] || []).every((curve) => curve === null));
   byId("curves-lead").textContent = missing
     ? "This split holds one class of rows only: no curve can be drawn."
-    : `A line a seed, the first one strong; the cross is where the threshold lies. ${averaged ? "Each recording has a fit of its own here: curves are means over recordings, crosses pool their rows." : ""}`;
-  const { n_rows, n_anomalous } = table();
-  const prevalence = n_rows ? n_anomalous / n_rows : 0;
+    : `A line a seed, the first one strong; the cross is where the threshold lies. ${averaged}`;
+  const prevalence = drawn.length ? drawn[0].chance : 0;
   const chance = (y0, y1) => ({ type: "line", x0: 0, x1: 1, y0, y1, line: { color: style("--quiet"), dash: "dot", width: 1 } });
   const side = (range) => ({ range, constrain: "domain" });
   const values = (name) => table().rows.filter((row) => shown.detectors.has(row.label)).map((row) => `${row.label} ${number((row.metrics[name] || {}).mean)}`).join(", ");
