@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from tests.helpers.plans import make_plan
 from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
-from tsadbench import Recording, UsageError
+from tsadbench import Dataset, Labels, Recording, UsageError
 from tsadbench.analysis.explanation.explain import explain
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
 from tsadbench.reporting.figures import contributions, explanation, recording, score, sensors
 from tsadbench.reporting.figures.recording import time_axis
-from tsadbench.results.trial_result import ScoredRecording
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
 
 def spans(axes, gid):
@@ -186,3 +191,44 @@ def test_an_explanation_marks_the_first_alarm_in_every_panel(plant, figure):
         (line,) = (one for one in axes.lines if one.get_gid() == "first alarm")
         assert set(line.get_xdata()) == {row * 10 / 60}
     assert drawn(figure).std() > 0
+
+
+def test_delays_of_many_events_are_not_written_over_one_another(plant, figure):
+    (result,) = plant.of(DISTANCE, n_seeds=1)
+    found = explain(result, "f1")
+    (event,) = found.events
+    rows = [0, 3, 5, 60, 62, 150, 151, 200]
+    events = [replace(event, first_alarm=replace(event.first_alarm, row=row)) for row in rows]
+    every = explanation(result, replace(found, events=tuple(events)), figure=figure)
+    assert len([line for line in every[1].lines if line.get_gid() == "first alarm"]) == len(rows)
+    drawn(figure)
+    boxes = [text.get_window_extent() for text in every[0].texts]
+    assert 3 <= len(boxes) < len(rows)
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_z_scores_are_those_of_the_machines_own_training_rows(tmp_path, figure):
+    """Two machines of 20 sensors whose levels are far apart: laid together, no row would look unusual."""
+    rng = np.random.default_rng(0)
+    names, levels = tuple(f"s{i}" for i in range(20)), {"low": 0.0, "high": 1000.0}
+    every = {
+        f"{role}/{machine}": Recording(f"{role}/{machine}", rng.normal(level, 1.0, size=(200, 20)), names)
+        for role in ("train", "test")
+        for machine, level in levels.items()
+    }
+    test = [one for name, one in every.items() if name.startswith("test")]
+    shifted = test[0].values.copy()
+    shifted[100:150, 7] += 30.0
+    test[0] = replace(test[0], values=shifted)
+    train = [one for name, one in every.items() if name.startswith("train")]
+    splits = {"overall": tuple(one.id for one in test)}
+    dataset = Dataset("two", tuple(train), tuple(test), splits, entities={name: name.split("/")[1] for name in every})
+    fault = np.arange(200) // 50 == 2
+    data = LabelledDataset(dataset, Labels({"test/low": fault, "test/high": np.zeros(200, dtype=bool)}, splits))
+    store = Store.create(tmp_path / "runs")
+    (record,) = run_plan(make_plan([DISTANCE], dataset=data, floors=False), store)
+    top, *_ = recording([TrialResult(record, store, data)], "test/low", figure=figure)
+    shown = np.asarray(top.images[0].get_array())
+    assert shown[7, 100:150].min() == 5.0  # saturated
+    others = np.delete(shown, 7, axis=0)
+    assert others.std() == pytest.approx(1.0, abs=0.1)

@@ -29,6 +29,8 @@ MOST_LINES = 16
 _COLUMNS = 1200
 # Standard deviations at which the sensors' heat map is saturated.
 _SATURATED = 5.0
+# Width of a letter above the axes, as a share of theirs.
+_LETTER = 0.01
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 
 
@@ -67,7 +69,7 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     every: list[Axes] = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[
         :, 0
     ].tolist()
-    sensors(scored[0], _training(shown[0]), axes=every[0])
+    sensors(scored[0], _training(shown[0], scored[0].episode), axes=every[0])
     first = shown[0].record
     every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}")
     rest = iter(every[1:])
@@ -86,6 +88,8 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
 def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
     """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
 
+    A delay that would be written over the one before it is left out.
+
     Parameters
     ----------
     result
@@ -103,6 +107,7 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
     every = recording([result], explained.recording, figure=figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
     time, _ = time_axis(result.recording(explained.recording).recording)
+    free_from = -np.inf
     for event in explained.events:
         if event.first_alarm is None:
             continue
@@ -110,7 +115,9 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
         for axes in every:
             axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
         text = f" first alarm{_late(event)}"
-        every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)
+        if at >= free_from:
+            every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)
+            free_from = at + len(text) * _LETTER * np.ptp(every[0].get_xlim())
     return every
 
 
@@ -285,8 +292,10 @@ def _heights(one: Recording) -> tuple[float, float]:
     return 0.4 + 0.22 * one.n_sensors, 0.2 + 0.12 * one.n_sensors
 
 
-def _training(result: TrialResult) -> FloatArray:
-    return np.concatenate([one.values for one in result.data.dataset.train])
+def _training(result: TrialResult, episode: str) -> FloatArray:
+    """Return the rows that one fit was trained on, [n_rows, n_sensors]: other machines have other ranges."""
+    (trained_on,) = (scored.episode.train for scored in result.scored if scored.episode.id == episode)
+    return np.concatenate([one.values for one in trained_on])
 
 
 def _legend(scored: Sequence[ScoredRecording]) -> list[Patch | Line2D]:
