@@ -21,7 +21,7 @@ import numpy as np
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.mask_runs import mask_runs
 
 
@@ -160,6 +160,18 @@ def delays_of(
         seconds = None if clock is None else float(clock[alarm] - clock[event.start])
         delays.append(Delay(alarm - event.start, seconds))
     return tuple(delays)
+
+
+def summed_contributions(contributions: Float32Array) -> FloatArray:
+    """Return what each sensor contributed over some rows, [n_sensors]; what is no number counts as none.
+
+    Parameters
+    ----------
+    contributions
+        [n_rows, n_sensors].
+    """
+    summed: FloatArray = np.nan_to_num(contributions).sum(axis=0, dtype=np.float64)
+    return summed
 
 
 def row_seconds(time: FloatArray | None) -> float | None:

@@ -13,6 +13,7 @@ from tests.helpers.plans import make_plan
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import Share, explain
 from tsadbench.analysis.explanation.narrative import duration, narrative
+from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Episode, EpisodeThreshold, Scored, Threshold
 from tsadbench.execution.trial import run_trial
@@ -54,6 +55,7 @@ def result(
     prior=PRIOR,
     scores=SCORES,
     evaluated_from=2,
+    causes=(),
 ):
     threshold = found or Threshold(
         value=2.0, method="pot", status="ok", t=1.0, level=0.98, q=1e-3, n=500, excesses=40, gamma=0.1, sigma=1.0
@@ -74,7 +76,7 @@ def result(
     return Written(
         record=replace(record, label=label, look_ahead=look_ahead, thresholds=(EpisodeThreshold("all", threshold),)),
         recordings={"r": one},
-        data=SimpleNamespace(dataset=SimpleNamespace(prior=prior)),
+        data=SimpleNamespace(dataset=SimpleNamespace(prior=prior), labels=SimpleNamespace(causes={"r": causes})),
     )
 
 
@@ -170,6 +172,30 @@ def test_the_narrative_says_the_same(record):
     assert max(map(len, narrative(explain(result(record), "r")).splitlines())) <= 100
 
 
+def test_what_the_data_set_knows_of_a_cause_is_said_beside_what_contributed_over_the_event(record):
+    # Rows 4 to 7 in all: flow 1, speed -3, heat 5.
+    causes = (Cause(3, 6, ("speed",)), Cause(6, 8, ("heat", "speed")), Cause(8, 10, ("flow",)))
+    found = explain(result(record, causes=causes), "r")
+    first, second = found.events
+    assert first.sensors == (Share("heat", 5 / 6), Share("flow", 1 / 6), Share("speed", 0.0))
+    assert (first.to_blame, second.to_blame) == (("speed", "heat"), ())
+    text = " ".join(narrative(found).split())
+    known = "According to the data set speed and heat are to blame."
+    assert (
+        f"{known} What contributes most over the whole event: heat (83%), flow (17%). Of these heat is to blame."
+        in text
+    )
+    assert text.count("According to the data set") == 1
+    wrong = " ".join(narrative(explain(result(record, causes=(Cause(4, 8, ("speed",)),)), "r")).split())
+    assert (
+        "set speed is to blame. What contributes most over the whole event: heat (83%), flow (17%). Of these none is"
+        in wrong
+    )
+    blind = " ".join(narrative(explain(result(record, causes=causes, kept=False), "r")).split())
+    assert known in blind
+    assert "over the whole event" not in blind
+
+
 def test_what_is_not_known_is_said(record):
     text = narrative(explain(result(record, kept=False), "r", trust_code=True))
     assert "--rerun no-contributions" in text
@@ -213,6 +239,8 @@ def test_a_recording_without_scores(record):
 def test_json_holds_it_all(record):
     content = json.loads(json.dumps(explain(result(record), "r").to_json(), allow_nan=False))
     assert content["schema"] == 1
+    assert content["events"][0]["to_blame"] == []
+    assert content["events"][0]["sensors"][0] == {"sensor": "heat", "share": pytest.approx(5 / 6)}
     assert content["events"][0]["first_alarm"]["sensors"][0] == {"sensor": "heat", "share": 0.75}
     assert content["neighbours"][0]["driven_by"][0]["mechanism"] == "water carries heat"
     assert content["threshold"]["value"] == 2.0

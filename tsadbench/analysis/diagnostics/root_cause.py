@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsadbench.analysis.events import summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.results.trial_result import ScoredRecording
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -73,8 +74,7 @@ def blamed_events(scored: ScoredRecording, causes: Sequence[Cause], entity: str 
         to_blame = np.isin(scored.recording.sensors, cause.sensors)
         hits = None
         if scored.contributions is not None:
-            contributions = np.nan_to_num(scored.contributions[rows][evaluated])
-            hits = hit_chances(contributions.sum(axis=0, dtype=np.float64), to_blame)
+            hits = hit_chances(summed_contributions(scored.contributions[rows][evaluated]), to_blame)
         yield BlamedEvent(entity, hits, hit_chances(np.zeros(len(to_blame)), to_blame))
 
 

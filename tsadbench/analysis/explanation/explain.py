@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from tsadbench.analysis.events import Delay, Event, delays_of, recording_events
+from tsadbench.analysis.events import Delay, Event, delays_of, recording_events, summed_contributions
+from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
@@ -93,6 +94,11 @@ class ExplainedEvent:
     early_rows
         Flagged rows directly before its start whose scores may depend on the event, as they look ahead. They are false
         alarms too.
+    to_blame
+        The sensors that the data set says it began in, or shows in (`tsadbench.base.dataset.Cause`); empty if it does
+        not say.
+    sensors
+        Each sensor's contribution over all its rows, the largest first; empty if contributions were not kept.
     """
 
     start: int
@@ -108,6 +114,8 @@ class ExplainedEvent:
     highest: Moment | None
     before: FalseAlarms
     early_rows: int
+    to_blame: tuple[str, ...]
+    sensors: tuple[Share, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +207,7 @@ def explain(
     scored = result.recording(recording)
     record = result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
-    events = _events(scored, record.look_ahead)
+    events = _events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))
     used = _prior(result, trust_code) if prior is None else prior
     return Explanation(
         label=record.label,
@@ -228,21 +236,27 @@ def _prior(result: TrialResult, trust_code: bool) -> Prior | None:
     return Prior.load(named) if trust_code else None
 
 
-def _events(scored: ScoredRecording, look_ahead: int) -> tuple[ExplainedEvent, ...]:
+def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> tuple[ExplainedEvent, ...]:
     events = recording_events(scored)
     delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
     previous_stops = [0, *(event.stop for event in events)]
     return tuple(
-        _explained(scored, event, delay, previous_stop, look_ahead)
+        _explained(scored, event, delay, previous_stop, look_ahead, causes)
         for event, delay, previous_stop in zip(events, delays, previous_stops, strict=False)
     )
 
 
 def _explained(
-    scored: ScoredRecording, event: Event, delay: Delay | None, previous_stop: int, look_ahead: int
+    scored: ScoredRecording,
+    event: Event,
+    delay: Delay | None,
+    previous_stop: int,
+    look_ahead: int,
+    causes: Sequence[Cause],
 ) -> ExplainedEvent:
     rows = slice(event.start, event.stop)
     scores = scored.scores[rows]
+    its_causes = [cause for cause in causes if cause.start < event.stop and event.start < cause.stop]
     return ExplainedEvent(
         start=event.start,
         stop=event.stop,
@@ -257,6 +271,8 @@ def _explained(
         highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
         before=_false_alarms(scored, slice(previous_stop, event.start)),
         early_rows=_early_rows(scored, max(previous_stop, event.start - look_ahead), event.start),
+        to_blame=tuple(dict.fromkeys(sensor for cause in its_causes for sensor in cause.sensors)),
+        sensors=_shares(scored, rows),
     )
 
 
@@ -273,14 +289,14 @@ def _moment(scored: ScoredRecording, row: int) -> Moment:
         seconds=_seconds(scored, row),
         score=score,
         ratio=score / scored.threshold if scored.threshold > 0 else None,
-        sensors=_shares(scored, row),
+        sensors=_shares(scored, slice(row, row + 1)),
     )
 
 
-def _shares(scored: ScoredRecording, row: int) -> tuple[Share, ...]:
+def _shares(scored: ScoredRecording, rows: slice) -> tuple[Share, ...]:
     if scored.contributions is None:
         return ()
-    raising = np.maximum(np.nan_to_num(scored.contributions[row]).astype(np.float64), 0.0)
+    raising = np.maximum(summed_contributions(scored.contributions[rows]), 0.0)
     total = float(raising.sum())
     if total == 0:
         return ()

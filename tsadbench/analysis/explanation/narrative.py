@@ -94,6 +94,7 @@ def _event(event: ExplainedEvent, number: int, look_ahead: int) -> str:
             parts += _sensors(event.highest.sensors, "there")
     else:
         parts += _alarm(event, event.first_alarm, look_ahead)
+    parts += _causes(event)
     parts.append(_before(event.before, number))
     if event.early_rows:
         rows = "the last row" if event.early_rows == 1 else f"the last {event.early_rows} rows"
@@ -109,7 +110,8 @@ def _alarm(event: ExplainedEvent, alarm: Moment, look_ahead: int) -> Iterator[st
         late = "at the onset" if event.delay_rows == 0 else f"{_rows(event.delay_rows)}{_in(event.delay_seconds)} late"
         needs = f", as a score needs the next {_rows(look_ahead)}" if look_ahead else ""
         yield f"The alarm is raised {late}{needs}."
-    yield f"{event.flagged_rows:,} of its {event.evaluated_rows:,} evaluated rows are flagged."
+    are = "is" if event.flagged_rows == 1 else "are"
+    yield f"{event.flagged_rows:,} of its {event.evaluated_rows:,} evaluated rows {are} flagged."
     if event.highest is not None and event.highest.row != alarm.row:
         yield f"The score is highest at row {event.highest.row:,}: {_level(event.highest)}."
     yield from _sensors(alarm.sensors, "to the first alarm")
@@ -121,6 +123,21 @@ def _sensors(shares: Sequence[Share], where: str) -> Iterator[str]:
     if shares:
         named = ", ".join(f"{share.sensor} ({share.share:.0%})" for share in shares[:TOP] if share.share > 0)
         yield f"What contributes most {where}: {named}."
+
+
+def _causes(event: ExplainedEvent) -> Iterator[str]:
+    if not event.to_blame:
+        return
+    yield f"According to the data set {_listed(event.to_blame)} {'is' if len(event.to_blame) == 1 else 'are'} to blame."
+    yield from _sensors(event.sensors, "over the whole event")
+    if event.sensors:
+        right = [share.sensor for share in event.sensors[:TOP] if share.sensor in event.to_blame and share.share > 0]
+        yield f"Of these {_listed(right) or 'none'} {'are' if len(right) > 1 else 'is'} to blame."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a list in words, "a, b and c"."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def _before(before: FalseAlarms, number: int) -> str:
