@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs/adding-a-data-set.md").read_text(encod
 CARD, *TABLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 UNLABELLED = re.sub(r'label = "fault".*\n', "", CARD)
 # Each stands in the card as a comment, with what has to be left out beside it.
-KEYS = ("ids", "rows", "variables", "join", "period", "names", "extra_columns", "at_least")
+KEYS = ("ids", "rows", "variables", "join", "period", "names", "extra_columns", "at_least", "constant", "optional")
 
 
 @pytest.fixture
@@ -48,3 +48,13 @@ def test_labels(check, table, with_comments):
     if with_comments:
         table = re.sub(r"^# (\w+ = )", r"\1", table, flags=re.MULTILINE).replace('"rows"', '"time"')
     check(f"{UNLABELLED}\n{table}")
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if re.match(r"\[(resample|long|states)", table)])
+def test_regular_rows(check, table):
+    text = re.sub(r"^time = .*\n", "", CARD, flags=re.MULTILINE) if table.startswith("[long]") else CARD
+    check(f"{text}\n{table}")
+
+
+def test_every_table_is_checked():
+    assert {re.match(r"\[(\w+)", table)[1] for table in TABLES} == {"single", "labels", "resample", "long", "states"}

@@ -307,3 +307,13 @@ class TestChoice:
         card = edit("[columns]", '[columns]\nconstant = "leave out"')
         with pytest.raises(Exception, match="all 2 sensors are constant over the training rows"):
             load_card(card)
+
+
+@pytest.mark.parametrize("command", [("data", "validate"), ("run", "-d", "t2", "--dataset")])
+def test_commands_end_with_2(tsadbench, edit, command):
+    card = edit("[columns]", '[resample]\nevery = "100ms"\n[columns]')
+    done = tsadbench(*command, card)
+    assert done.code == 2
+    for file in ("train/a", "train/b", "test/c", "test/d"):
+        assert done.err.count(f"  {file}.csv, line 3: resample.every is 0.1 s") == 1
+    assert "Traceback" not in done.err
