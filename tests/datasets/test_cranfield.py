@@ -104,7 +104,7 @@ class TestMadeUp:
             made_up("cranfield", tmp_path, files | {"FaultyCase2.mat": matlab(2, columns=22)})
 
     def test_with_a_file_that_is_cut_off(self, files, tmp_path):
-        with pytest.raises(DataError, match=r"FaultyCase3\.mat: it is cut off: .* copy it again"):
+        with pytest.raises(DataError, match=r": 1 problem\n  FaultyCase3\.mat: it is cut off: .* copy it again"):
             made_up("cranfield", tmp_path, files | {"FaultyCase3.mat": files["FaultyCase3.mat"][:-1000]})
 
 

@@ -81,7 +81,7 @@ class TestMadeUp:
     def test_with_a_file_that_is_cut_off(self, above, share):
         path = above / "gecco2018/geccoIC2018Test.rda"
         content = path.read_bytes()
-        with pytest.raises(DataError, match=r"geccoIC2018Test\.rda: it is cut off; copy it again"):
+        with pytest.raises(DataError, match=r": 1 problem\n  geccoIC2018Test\.rda: it is cut off; copy it again"):
             made_up("gecco2018", above, {path.name: content[: int(len(content) * share)]})
 
 

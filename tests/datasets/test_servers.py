@@ -79,7 +79,7 @@ class TestMadeUp:
                 return os.mkdir, (str(tmp_path / "ran"),)
 
         file = f"{MACHINES[name][2]}_test.pkl"
-        with pytest.raises(DataError, match=rf"{file}: the pickle asks for '(posix|nt)\.mkdir'"):
+        with pytest.raises(DataError, match=rf": 1 problem\n  {file}: the pickle asks for '(posix|nt)\.mkdir'"):
             made_up(name, tmp_path, files(name) | {file: pickle.dumps(Hostile())})
         assert not (tmp_path / "ran").exists()
 

@@ -9,6 +9,7 @@ import lzma
 import os
 import pickle
 import struct
+import sys
 import zlib
 from collections import OrderedDict
 from pathlib import Path
@@ -29,6 +30,7 @@ from tsadbench.datasets.reading.matlab import read_matlab
 from tsadbench.datasets.reading.pickled import read_pickle
 from tsadbench.datasets.reading.r_data import read_r
 from tsadbench.datasets.reading.text import MalformedError
+from tsadbench.errors import MissingExtraError
 
 VALUES = np.random.default_rng(0).normal(size=(5, 3))
 
@@ -406,6 +408,12 @@ class TestR:
         except MalformedError:
             return
         assert [len(table) for table in rows] == [tables[name].n_rows for name in tables]
+
+
+def test_without_rdata_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdata.parser", None)
+    with pytest.raises(MissingExtraError, match=r"reading files of R needs packages .* pip install 'tsadbench\[r\]'"):
+        read_r(b"RDX3\n")
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path):

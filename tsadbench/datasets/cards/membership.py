@@ -19,11 +19,14 @@ class Membership:
         The training and test recordings.
     file, text
         The card's file name, for messages, and its text.
+    unread
+        Recordings that cannot be read, by id: patterns may mean them, or pieces of them. None if their ids are unknown.
     """
 
-    def __init__(self, pieces: Sequence[Piece], file: str, text: str) -> None:
+    def __init__(self, pieces: Sequence[Piece], file: str, text: str, *, unread: Sequence[str] | None) -> None:
         self.issues: list[Issue] = []
         self._pieces = pieces
+        self._unread = unread
         self._file = file
         self._text = text
 
@@ -34,7 +37,7 @@ class Membership:
         splits = {"overall": tuple(ids)}
         for split, patterns in declared.items():
             splits[split] = tuple(piece.id for piece in test if _is_named(piece, patterns))
-            if not splits[split] and ids:
+            if not splits[split] and ids and not self._may_mean_unread(patterns):
                 self._report(f"splits.{split}: no test recording is called {patterns}; there are {ids[:10]}")
         return splits
 
@@ -46,7 +49,7 @@ class Membership:
             line = line_of(self._text, (table, group))
             for pattern in patterns:
                 members = [piece.id for piece in self._pieces if _is_named(piece, [pattern])]
-                if not members and ids:
+                if not members and ids and not self._may_mean_unread([pattern]):
                     self._report(f"{table}.{group}: no recording is called {pattern!r}; there are {ids[:10]}", line)
                 for id_ in members:
                     other = found.setdefault(id_, group)
@@ -66,6 +69,14 @@ class Membership:
             if entity not in trained:
                 text = f"entities.{entity}: it has no training row; give it a training recording, or leave it out"
                 self._report(text, line_of(self._text, ("entities", entity)))
+
+    def _may_mean_unread(self, patterns: Sequence[str]) -> bool:
+        if self._unread is None:
+            return True
+        pieces = tuple(f"{id_}/" for id_ in self._unread)
+        return any(pattern.startswith(pieces) for pattern in patterns) or any(
+            matches(id_, patterns) for id_ in self._unread
+        )
 
     def _report(self, text: str, line: int | None = None, kind: str | None = None, count: int = 1) -> None:
         self.issues.append(Issue(self._file, text, line, kind, count))

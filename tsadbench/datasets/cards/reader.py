@@ -102,11 +102,18 @@ class _CardReader:
             *(piece for one in recordings for piece in one.pieces if piece.is_train),
             *(piece for one in _as_tested(recordings) for piece in one.pieces if not piece.is_train),
         ]
-        membership = Membership(pieces, self._path.name, self._text)
+        read = {one.source.id for one in recordings}
+        unread = [source for source in sources if source.id not in read]
+        # Nobody knows what the arrays of a file that cannot be opened are called.
+        unknown = issues or any(
+            one.part.variables and any(table.table is None for table in one.tables) for one in unread
+        )
+        names = None if unknown else [source.id for source in unread]
+        membership = Membership(pieces, self._path.name, self._text, unread=names)
         splits = membership.splits(card.splits)
         sessions = membership.belonging("sessions", card.sessions)
         entities = membership.belonging("entities", card.entities)
-        if len(recordings) == len(sources) and not membership.issues:  # else it is not known what belongs to each
+        if names == [] and not membership.issues:  # else it is not known what belongs to each
             membership.require_training(entities)
         self.issues += membership.issues
         if prior is not None and self._lacking:
