@@ -35,7 +35,7 @@ from tsadbench.studies.tuning.page import method
 from tsadbench.utils.markdown import fill_blocks, number, table_lines
 
 ROOT = Path(__file__).parent.parent
-# The data sets in a few words.
+# The data sets, which have a page each, in a few words.
 WORDS = {
     "skab": "a water pump on a testbed",
     "tep": "a chemical plant, simulated",
@@ -46,11 +46,9 @@ WORDS = {
     "asd": "application servers",
     "smd": "server machines",
 }
-# Those with a page, docs/systems/NAME.md, parts of which are generated.
-SYSTEMS = ("cranfield", "gecco2018", "causrca", "asd", "smd")
 PAGES = (
     "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md",
-    *(f"docs/systems/{name}.md" for name in SYSTEMS),
+    *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
 METRICS = {
     "auroc": "AUROC",
@@ -82,6 +80,8 @@ COLUMNS = (
     "detector", "AUPRC", "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "VUS-PR†",
     "Aff-P†", "Aff-R†", "Aff-F1†",
 )  # fmt: skip
+# Blocks that docs/systems/pumploop.py makes.
+ELSEWHERE = ("faults", "sessions")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
 
@@ -412,9 +412,9 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "seeds": seeds_table,
     "comparison": comparison,
     "data sets": data_sets_table,
-    **{f"contents {name}": partial(contents_table, name) for name in SYSTEMS},
-    **{f"findings {name}": partial(findings, name) for name in SYSTEMS},
-    **{f"floors {name}": partial(floors_of, name) for name in SYSTEMS},
+    **{f"contents {name}": partial(contents_table, name) for name in WORDS},
+    **{f"findings {name}": partial(findings, name) for name in WORDS},
+    **{f"floors {name}": partial(floors_of, name) for name in WORDS},
     "how tuning is done": lambda: method().splitlines(),
     **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
 }
@@ -443,7 +443,8 @@ def generated(text: str) -> str:
         If a marker names a block or a fact that does not exist.
     """
     return _VALUE.sub(
-        lambda found: found[1] + value(found[2]) + found[3], fill_blocks(text, lambda name: BLOCKS[name]())
+        lambda found: found[1] + value(found[2]) + found[3],
+        fill_blocks(text, lambda name: None if name in ELSEWHERE else BLOCKS[name]()),
     )
 
 

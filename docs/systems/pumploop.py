@@ -131,10 +131,10 @@ def _position(every: list[Measured], session: str) -> float:
 
 
 def filled(text: str) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its tables made anew; other blocks are docs/readme.py's."""
     every = measured()
     tables = {"faults": lambda: fault_lines(every), "sessions": lambda: session_lines(every)}
-    return fill_blocks(text, lambda name: tables[name]())
+    return fill_blocks(text, lambda name: tables[name]() if name in tables else None)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
     return [f"| {' | '.join(map(escaped, cells))} |" for cells in (header, ["---"] * len(header), *rows)]
 
 
-def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str]]) -> str:
+def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> str:
     r"""Return a page whose generated blocks are made anew.
 
     Parameters
@@ -76,11 +76,16 @@ def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str]]) -> str:
     text
         The page. A block stands between the lines ``<!-- generated: NAME -->`` and ``<!-- end -->``.
     lines_of
-        Returns the lines of the block of a name.
+        Returns the lines of the block of a name; None leaves the block as it is.
 
     Examples
     --------
     >>> fill_blocks("<!-- generated: sum -->\nold\n<!-- end -->\n", lambda name: [f"{name}: 4"])
     '<!-- generated: sum -->\nsum: 4\n<!-- end -->\n'
     """
-    return _BLOCK.sub(lambda found: found[1] + "\n".join(lines_of(found[2])) + f"\n{found[3]}", text)
+
+    def filled(found: re.Match[str]) -> str:
+        lines = lines_of(found[2])
+        return found[0] if lines is None else found[1] + "\n".join(lines) + f"\n{found[3]}"
+
+    return _BLOCK.sub(filled, text)
