@@ -1,6 +1,6 @@
 """Audit data sets anew: ``python docs/audits/write.py [NAME...]``; without names, all of them (``make audits``).
 
-Writes NAME.md and NAME.svg beside this file, and the findings that ship with the package.
+Writes NAME.md and NAME.svg beside this file, the findings that ship with the package, and their list in README.md.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import time
 from pathlib import Path
 
 from tsadbench.analysis.audit import audit
-from tsadbench.analysis.audit.findings import write_shipped
+from tsadbench.analysis.audit.findings import shipped_note, write_shipped
 from tsadbench.analysis.audit.render import markdown
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.suites import suite_named
 from tsadbench.reporting.figures.audit import draw_audit
+from tsadbench.utils.markdown import fill_blocks, plain
 
 FOLDER = Path(__file__).parent
-NAMES = ("skab", "tep", "pumploop")
 
 
 def main(names: list[str]) -> None:
-    """Write the pages of these data sets."""
+    """Write the pages of these data sets, and what was found into README.md."""
     for name in names:
         start = time.monotonic()
         data = load_dataset(name)(DataOptions())
@@ -30,7 +31,15 @@ def main(names: list[str]) -> None:
         draw_audit(found, FOLDER / f"{name}.svg")
         write_shipped({name: (data.dataset.version, found.findings)})
         print(f"{name}: {time.monotonic() - start:.0f} s")
+    page = FOLDER / "README.md"
+    page.write_text(fill_blocks(page.read_text(encoding="utf-8"), lambda _: found_in_all()), encoding="utf-8")
+
+
+def found_in_all() -> list[str]:
+    """Return a line for each data set of the suite ``all``."""
+    notes = map(shipped_note, suite_named("all").datasets)
+    return [f"* {plain(note.partition(' (docs')[0])}" for note in notes]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(NAMES))
+    main(sys.argv[1:] or list(suite_named("all").datasets))

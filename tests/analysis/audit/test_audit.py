@@ -11,10 +11,12 @@ import pytest
 from tests.helpers.protocol_plant import SENSORS, plant
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.findings import shipped_findings
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.analysis.audit.predictors import position_scores
 from tsadbench.analysis.audit.render import markdown
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets.suites import suite_named
 from tsadbench.reporting.figures.audit import draw_audit
 
 
@@ -187,12 +189,16 @@ def test_what_is_known_of_skab(skab_directory):
 
 
 @pytest.mark.skab
-@pytest.mark.parametrize("name", ["skab", "tep", "pumploop"])
-def test_the_committed_audits_are_what_the_command_prints(name, skab_directory):
+@pytest.mark.slow
+@pytest.mark.parametrize("name", suite_named("all").datasets)
+def test_the_committed_audits_and_findings_are_what_the_command_prints(name, skab_directory):
     from tsadbench.datasets.loading import load_dataset
 
+    data = load_dataset(name)(DataOptions(directory=skab_directory))
+    found = audit(data)
     committed = Path(__file__).parents[3] / "docs" / "audits" / f"{name}.md"
-    assert committed.read_text() == markdown(audit(load_dataset(name)(DataOptions(directory=skab_directory))))
+    assert committed.read_text() == markdown(found)
+    assert shipped_findings(name, data.dataset.version) == found.findings
 
 
 @pytest.mark.skab

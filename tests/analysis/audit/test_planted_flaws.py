@@ -198,6 +198,59 @@ def test_a_stretch_of_a_recording_that_is_played_again_later():
     assert {one.about: one.grade for one in found.findings}["copies"] == "note"  # no test row is concerned
 
 
+def test_copies_across_declared_sessions_are_named():
+    data = sound()
+    other = data.dataset.test[0].values
+    copied = changed(data, lambda role, name, values: np.array(other) if name == "test2" else values)
+    names = [one.id for one in (*data.dataset.train, *data.dataset.test)]
+
+    def declared(sessions):
+        return LabelledDataset(replace(copied.dataset, sessions=sessions), copied.labels)
+
+    apart = declared({name: name for name in names})
+    assert "test0 and test2" in sentence(apart, "sessions")
+    assert "sessions" not in grades(declared({name: name.replace("2", "0") for name in names}))
+    assert "sessions" not in grades(copied)  # none are declared: they are inferred from such rows
+
+
+def timed(data: LabelledDataset, step: float) -> LabelledDataset:
+    """Return the data set with times; each recording begins ``step`` after the one before."""
+    every = [one.id for one in (*data.dataset.train, *data.dataset.test)]
+    recordings = {
+        role: tuple(
+            Recording(one.id, one.values, SENSORS, every.index(one.id) * step + np.arange(float(one.n_rows)))
+            for one in getattr(data.dataset, role)
+        )
+        for role in ("train", "test")
+    }
+    return LabelledDataset(replace(data.dataset, **recordings), data.labels)
+
+
+def test_single_rows_that_are_alike_prove_copying_by_the_clock_alone():
+    """Row 50 of a training and a test recording: the same values, at the same time since their beginning."""
+    data = sound()
+    row = data.dataset.train[0].values[50]
+
+    def planted(role, name, values):
+        if name == "test0":
+            values[50] = row
+        return values
+
+    alike = changed(data, planted)
+    from_beginning = timed(alike, 0.0)
+    assert grades(from_beginning)["shared-train-test"] == "note"
+    assert "same time since their beginning" in sentence(from_beginning, "shared-train-test")
+    assert grades(alike)["shared-train-test"] == "note"
+    assert "by values alone" in sentence(alike, "shared-train-test")
+    by_the_clock = timed(data, 1000.0)
+    times = by_the_clock.dataset.train[0].time
+    first = by_the_clock.dataset.test[0]
+    moved = Recording(first.id, np.vstack([[row], first.values[1:]]), SENSORS, np.arange(300.0) + times[50])
+    dataset = replace(by_the_clock.dataset, test=(moved, *by_the_clock.dataset.test[1:]))
+    assert grades(LabelledDataset(dataset, data.labels))["shared-train-test"] == "fault"
+    assert grades(timed(data, 1000.0))["shared-train-test"] == "good"
+
+
 def test_a_system_at_rest_has_no_copies():
     rest = changed(sound(), lambda role, name, values: np.where(np.arange(len(values))[:, None] < 200, 4.0, values))
     assert audit(rest).copies == ()

@@ -24,7 +24,7 @@ from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, pre
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift, sensor_facts, shifts_of
 from tsadbench.analysis.label_changes import LabelChange, label_changes
 from tsadbench.analysis.label_noise import LabelNoise, of_scores
-from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.dataset import Dataset, LabelledDataset
 
 SCHEMA = 1
 
@@ -110,7 +110,6 @@ def audit(
     copies = copies_of(dataset.train, dataset.test, labels)
     sensors = tuple(map(sensor_facts, parts))
     moved = tuple(shift for part in parts for shift in shifts_of(part))
-    timed = all(recording.time is not None for recording in (*dataset.train, *dataset.test))
     findings = (
         verdicts.on_anomalies(events),
         *verdicts.on_entities(parts),
@@ -118,8 +117,9 @@ def audit(
         *verdicts.on_predictors(predicting),
         verdicts.on_trivial(events),
         verdicts.on_overlap(overlap),
-        *verdicts.on_shared(shared, copies, timed=timed),
-        verdicts.on_copies(copies, recordings),
+        *verdicts.on_shared(shared, copies, _compared(dataset)),
+        verdicts.on_copies(copies, shared, recordings),
+        *verdicts.on_sessions(copies, dataset.sessions),
         verdicts.on_shift(moved),
         verdicts.on_range(sensors),
         verdicts.on_gaps(recordings),
@@ -144,3 +144,11 @@ def audit(
         shifts=moved,
         findings=findings,
     )
+
+
+def _compared(dataset: Dataset) -> verdicts.Compared:
+    """Return by what `recordings_sharing_rows` compares; times that begin alike are no clock's."""
+    begins = [None if one.time is None else one.time[0] for one in (*dataset.train, *dataset.test)]
+    if None in begins:
+        return verdicts.Compared.VALUES
+    return verdicts.Compared.CLOCK if len(set(begins)) == len(begins) else verdicts.Compared.ELAPSED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from math import sqrt
 from statistics import stdev
 
@@ -36,6 +37,14 @@ _OFF_CONSTANT = 0.1
 _SCALED = 0.8
 # Fewer events than this: each of them decides.
 _FEW_EVENTS = 5
+
+
+class Compared(Enum):
+    """By what rows are the same."""
+
+    CLOCK = "same time and values"
+    ELAPSED = "same time since their beginning, and values"
+    VALUES = "by values alone, without time"
 
 
 def on_anomalies(events: Sequence[EventFacts]) -> Finding:
@@ -116,8 +125,13 @@ def on_predictors(predictors: Sequence[Predictor]) -> Iterator[Finding]:
         verdict = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
         grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
         brief = f"{name} alone has AUROC {auroc:.3f}" if strength > limit and (blind or auroc == strongest) else ""
-        spread = f", mean over {len(of_each)} entities, {min(of_each):.3f} to {max(of_each):.3f}" if of_each else ""
+        spread = f", {_spread(of_each)}" if of_each else ""
         yield Finding(name, grade, f"{subject} {verdict}: AUROC {auroc:.3f}{spread}.", brief)
+
+
+def _spread(of_each: Sequence[float]) -> str:
+    deviation = f", deviation {stdev(of_each):.3f}" if len(of_each) > 1 else ""
+    return f"mean over {len(of_each)} entities{deviation}, {min(of_each):.3f} to {max(of_each):.3f}"
 
 
 def _strength(auroc: float, of_each: Sequence[float]) -> float:
@@ -171,8 +185,9 @@ def on_overlap(overlap: Sequence[Overlap]) -> Finding:
     return Finding("overlap", "fault" if copied else "note", sentence, brief)
 
 
-def on_shared(shared: Sequence[SharedRows], copies: Sequence[Copy], *, timed: bool) -> Iterator[Finding]:
-    """Say which rows stand in several recordings; ``timed``: at the same time too."""
+def on_shared(shared: Sequence[SharedRows], copies: Sequence[Copy], compared: Compared) -> Iterator[Finding]:
+    """Say which rows stand in several recordings."""
+    certain = {}
     for roles, what, brief in (
         (
             "train and test",
@@ -184,25 +199,28 @@ def on_shared(shared: Sequence[SharedRows], copies: Sequence[Copy], *, timed: bo
         pairs = [pair for pair in shared if pair.roles == roles]
         n_rows = sum(pair.n_rows for pair in pairs)
         about = "shared-" + roles.replace(" and ", "-")
+        # Unless clocks tell, rows are mostly alike by chance, if they are no part of copied stretches.
+        copied = sum(copy.stop - copy.start for copy in copies if copy.roles == roles)
+        certain[roles] = compared is Compared.CLOCK or copied >= n_rows / 2
         if n_rows:
-            # By values alone, single rows may be alike without being copies.
-            certain = timed or any(copy.roles == roles for copy in copies)
-            count = f"pairs of recordings: {len(pairs)}{'' if timed else '; by values alone, without time'}"
-            sentence = f"{n_rows:,} {what} ({count})."
-            yield Finding(about, "fault" if certain else "note", sentence, f"{n_rows:,} {brief}")
+            sentence = f"{n_rows:,} {what} (pairs of recordings: {len(pairs)}; {compared.value})."
+            if not certain[roles]:
+                sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
+            yield Finding(about, "fault" if certain[roles] else "note", sentence, f"{n_rows:,} {brief}")
         else:
-            yield Finding(about, "good", f"No row stands in both, {roles}.")
+            yield Finding(about, "good", f"No row stands in both, {roles} ({compared.value}).")
     contradicting = sum(pair.n_contradicting or 0 for pair in shared)
     if contradicting:
         sentence = (
             f"{contradicting:,} of the rows that test recordings share are anomalous in one and normal in the other."
         )
-        yield Finding("contradicting-labels", "fault", sentence, f"{contradicting:,} test rows have two labels")
+        grade: Grade = "fault" if certain["test and test"] else "note"
+        yield Finding("contradicting-labels", grade, sentence, f"{contradicting:,} test rows have two labels")
     else:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
 
-def on_copies(copies: Sequence[Copy], recordings: Sequence[RecordingFacts]) -> Finding:
+def on_copies(copies: Sequence[Copy], shared: Sequence[SharedRows], recordings: Sequence[RecordingFacts]) -> Finding:
     """Say which stretches occur twice."""
     if not copies:
         return Finding("copies", "good", f"No stretch of {STATES} different states occurs twice.")
@@ -219,10 +237,31 @@ def on_copies(copies: Sequence[Copy], recordings: Sequence[RecordingFacts]) -> F
         f"{longest.start:,} on, {longest.stop - longest.start:,} rows as in {longest.source} from row "
         f"{longest.source_start:,} on."
     )
-    share = (counts["train and test"] + counts["test and test"]) / n_test
+    contradicting = sum(copy.n_contradicting or 0 for copy in copies)
+    if contradicting:
+        sentence += f" {_count(contradicting, 'row has', 'rows have')} another label there."
+    copied = counts["train and test"] + counts["test and test"]
+    share = copied / n_test
+    # Rows that are shared at the same time too are told of already.
+    told = sum(pair.n_rows for pair in shared if pair.roles != "train and train") == copied
     if share < _COPIED:
         return Finding("copies", "note", sentence, f"{_count(len(copies), 'stretch', 'stretches')} twice")
-    return Finding("copies", "fault", sentence, f"{share:.1%} of the test rows are copies of others")
+    return Finding("copies", "fault", sentence, "" if told else f"{share:.1%} of the test rows are copies of others")
+
+
+def on_sessions(copies: Sequence[Copy], sessions: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which test recordings are copies across declared sessions; nothing if none is."""
+    pairs = dict.fromkeys(
+        f"{copy.source} and {copy.recording}"
+        for copy in copies
+        if copy.roles == "test and test" and sessions.get(copy.source) != sessions.get(copy.recording)
+    )
+    if pairs:
+        sentence = (
+            f"Declared as different sessions, though one holds a copy of the other: {_first(list(pairs))}. Statistics "
+            "take them for independent, which flatters."
+        )
+        yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")
 
 
 def on_shift(shifts: Sequence[Shift]) -> Finding:

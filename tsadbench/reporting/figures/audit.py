@@ -10,6 +10,9 @@ import matplotlib as mpl
 from tsadbench.analysis.audit import Audit
 from tsadbench.reporting.figures.style import BLUE, VERMILLION, page
 
+# Colours end here, in standard deviations: one sensor far off would leave all others white.
+_FAR = 10.0
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -43,7 +46,8 @@ def _draw_anomalies(axes: Axes, audit: Audit) -> None:
     for position, facts in enumerate(test):
         axes.barh(position, facts.n_rows, color="#d9d9d9", height=0.8)
         spans = [(start, stop - start) for start, stop in facts.events]
-        axes.broken_barh(spans, (position - 0.4, 0.8), facecolors=VERMILLION)
+        # Edges keep an event of a few rows in sight.
+        axes.broken_barh(spans, (position - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
     axes.set_yticks(range(len(test)), [facts.id for facts in test], fontsize=6)
     axes.invert_yaxis()
     axes.set_title("Test recordings and their events")
@@ -67,7 +71,8 @@ def _draw_shifts(axes: Axes, audit: Audit) -> None:
     sensors = list(dict.fromkeys(shift.sensor for shift in audit.shifts))
     z = {(shift.entity or shift.split, shift.sensor): shift.z for shift in audit.shifts}
     values = [[z.get((split, sensor)) or 0.0 for split in splits] for sensor in sensors]
-    limit = max((abs(value) for row in values for value in row), default=1.0) or 1.0
+    furthest = max((abs(value) for row in values for value in row), default=1.0) or 1.0
+    limit = min(furthest, _FAR)
     if not values:
         axes.set_axis_off()
         return
@@ -75,4 +80,4 @@ def _draw_shifts(axes: Axes, audit: Audit) -> None:
     axes.set_xticks(range(len(splits)), splits, rotation=90, fontsize=6)
     axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
     axes.set_title("Median z-score of\nnormal test rows")
-    axes.figure.colorbar(image, ax=axes)
+    axes.figure.colorbar(image, ax=axes, extend="both" if furthest > limit else "neither")
