@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import csv
 import io
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 
 from tests.helpers.cards import frame
 from tsadbench.base.dataset import DataOptions, LabelledDataset
@@ -129,6 +131,66 @@ def test_parquet(plant):
         table.to_parquet(path.with_suffix(".parquet"))
         path.unlink()
     assert drafted(plant).dataset.test[0].n_rows == 60
+
+
+class TestLabelsElsewhere:
+    """Files of their own tell which rows are anomalous."""
+
+    @pytest.fixture
+    def truth(self, plant) -> LabelledDataset:
+        """The labels of the plant, whose files lose them."""
+        truth = load_card(plant / "card.toml")
+        for path in plant.glob("*/*.csv"):
+            pd.read_csv(path).drop(columns="fault").to_csv(path, index=False)
+        return truth
+
+    @pytest.mark.parametrize("name", ["labels/{}.csv", "test/{}_label.csv"])
+    @pytest.mark.parametrize("header", [["anomaly"], False])
+    def test_a_file_for_each_recording(self, plant, truth, name, header):
+        for id_, rows in truth.labels.rows.items():
+            path = plant / name.format(id_.removeprefix("test/"))
+            path.parent.mkdir(exist_ok=True)
+            pd.DataFrame({"anomaly": rows.astype(int)}).to_csv(path, index=False, header=header)
+        found = drafted(plant)
+        assert found.dataset.content_hash == truth.dataset.content_hash
+        assert found.labels.content_hash == truth.labels.content_hash
+
+    @pytest.mark.parametrize("unit", ["rows", "time"])
+    def test_intervals(self, plant, truth, unit):
+        seconds = pd.Timestamp("2024-05-01 12:00:00") + pd.to_timedelta(np.arange(60), unit="s")
+        events = [("test/c", 40, 49), ("test/d", 30, 59)]
+        table = pd.DataFrame(events, columns=["recording", "start", "end"])
+        if unit == "time":
+            table[["start", "end"]] = [[seconds[start], seconds[end]] for _, start, end in events]
+        table.to_csv(plant / "events.csv", index=False)
+        draft = draft_card(plant)
+        assert f'intervals = "events.csv"\nunit = "{unit}"' in draft
+        if unit == "rows":  # what times tell is not looked up: which files are for training is not known then
+            assert drafted(plant).labels.content_hash == truth.labels.content_hash
+
+    def test_pickles(self, tmp_path):
+        rng = np.random.default_rng(0)
+        for server in ("1", "2", "10"):
+            for part in ("train", "test"):
+                (tmp_path / f"omi-{server}_{part}.pkl").write_bytes(pickle.dumps(rng.normal(size=(60, 4))))
+            labels = (np.arange(60) // 10 == 4).astype(float)
+            (tmp_path / f"omi-{server}_test_label.pkl").write_bytes(pickle.dumps(labels))
+        (tmp_path / "model.pkl").write_bytes(pickle.dumps({"weights": [1.0]}))
+        data, labels_of = drafted(tmp_path)
+        assert data.sensors == ("x1", "x2", "x3", "x4")
+        assert [one.id for one in data.train] == ["omi-1_train", "omi-2_train", "omi-10_train"]
+        assert [one.id for one in data.test] == ["omi-1_test", "omi-2_test", "omi-10_test"]
+        assert all(np.flatnonzero(rows).tolist() == list(range(40, 50)) for rows in labels_of.rows.values())
+        assert "# No files with tables of numbers, so left out: model.pkl" in (tmp_path / "card.toml").read_text()
+
+
+def test_arrays_of_one_file(tmp_path):
+    runs = {f"run{number}": np.random.default_rng(number).normal(size=(60, 3)) for number in (1, 2)}
+    scipy.io.savemat(tmp_path / "rig.mat", {**runs, "size": np.zeros((60, 1))})
+    draft = draft_card(tmp_path)
+    assert 'files = ["rig.mat"]\nvariables = ["run1", "run2"]' in draft
+    assert 'names = "x{number}"' in draft
+    assert "NOT FOUND" in draft
 
 
 def test_without_a_label_the_card_says_so(plant):

@@ -1,0 +1,193 @@
+"""What one file of a folder seems to hold: which of its columns are times, labels or sensors."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.file_format import FileFormat
+from tsadbench.datasets.cards.files import File
+from tsadbench.datasets.cards.sniff import sniff
+from tsadbench.datasets.reading.array_table import ArrayTable
+from tsadbench.datasets.reading.arrays import ARRAYS, open_arrays
+from tsadbench.datasets.reading.cells import canonical
+from tsadbench.datasets.reading.csv import CsvFile, open_csv
+from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
+from tsadbench.datasets.reading.table import NamedTable, Table
+from tsadbench.datasets.reading.text import MalformedError, first_lines, names_in
+from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.errors import DataError
+
+ENDINGS = (".csv", ".txt", ".tsv", *PARQUET, *ARRAYS)
+_COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
+_TIME = re.compile(r"\b(date|time|timestamp|datetime|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
+LABEL = re.compile(
+    r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$", re.IGNORECASE
+)
+_MOST_LABELS = 10
+_TIME_FORMATS = (
+    "ISO8601",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%Y/%m/%d %H:%M:%S",
+)
+
+
+@dataclass(slots=True)
+class Look:
+    """What one file seems to hold.
+
+    Parameters
+    ----------
+    file, file_format, table
+        The file, its likely format, and how it is read.
+    roles
+        For each column that is not a sensor: "time", "label", "counter", "text" or "empty".
+    time_format
+        The format of its times.
+    labels
+        The first row of each value of its label, in order of appearance.
+    variables
+        The names of its arrays that seem to be recordings, if it holds several.
+    missing
+        How many sensor values are missing in its first rows.
+    """
+
+    file: File
+    file_format: FileFormat
+    table: Table
+    roles: dict[str, str] = field(default_factory=dict)
+    time_format: str = "ISO8601"
+    labels: dict[str, int] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    missing: int = 0
+
+    def of_role(self, role: str) -> list[str]:
+        """Return the columns of a role."""
+        return [name for name, other in self.roles.items() if other == role]
+
+    @property
+    def n_sensors(self) -> int:
+        """How many columns seem to be sensors."""
+        return len(self.table.header) - len(self.roles)
+
+
+def look_at(file: File) -> Look:
+    """Return what a file seems to hold.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, although its name says that it is a table.
+    """
+    try:
+        look = _look_at_arrays(file) if file.is_array else Look(file, *_opened(file))
+        table = look.table
+        first = next(iter(table.chunks(range(len(table.header)))), None)
+    except (OSError, ValueError, MalformedError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{file.path}: cannot be read as a table ({reason}); repair it or take it out") from error
+    if first is not None:
+        _find_roles(look, first)
+        _find_labels(look)
+    return look
+
+
+def _look_at_arrays(file: File) -> Look:
+    """Return the first of the widest arrays in a file, which seem to be recordings; a table without columns if none."""
+    tables: dict[str, Table] = {}
+    with contextlib.suppress(MalformedError):  # a pickle of something else, say: it is left out
+        arrays = open_arrays(file.path, FileFormat())
+        for name in arrays:
+            with contextlib.suppress(MalformedError):
+                tables[name] = arrays[name]
+    widest = max((len(table.header) for table in tables.values()), default=0)
+    wide = {name: table for name, table in tables.items() if len(table.header) == widest}
+    table = next(iter(wide.values()), ArrayTable((), ()))
+    if widest and not any(table.header):
+        table = NamedTable(table, tuple(f"x{number}" for number in range(1, widest + 1)))
+    return Look(file, FileFormat(), table, variables=tuple(wide) if len(tables) > 1 else ())
+
+
+def _opened(file: File) -> tuple[FileFormat, Table]:
+    """Return the likely format of a file, and the file; a text file that is not a table has no columns."""
+    if file.is_parquet:
+        return FileFormat(), open_parquet(file.path, FileFormat())
+    file_format = sniff(file.path)
+    number = int(file_format.header_line)
+    lines, table = first_lines(file.path, file_format.encoding, number), None
+    if len(lines) == number:
+        table, _ = open_csv(file.path, file.name, file_format, number, names_in(lines[-1], file_format))
+    return file_format, table or CsvFile(file.path, file_format, number, header=(), n_rows=0)
+
+
+def _find_roles(look: Look, rows: pd.DataFrame) -> None:
+    """Guess what each column is from its name and its first rows."""
+    n_missing = rows.isna().to_numpy().sum(axis=0).tolist()
+    timed = False
+    for place, (name, dtype) in enumerate(zip(look.table.header, rows.dtypes, strict=True)):
+        numeric = pd.api.types.is_numeric_dtype(dtype)
+        if n_missing[place] == len(rows):
+            look.roles[name] = "empty"
+        elif _COUNTER.fullmatch(name):
+            look.roles[name] = "counter"
+        elif LABEL.search(name) and rows[place].nunique() <= _MOST_LABELS:
+            look.roles[name] = "label"
+        elif not timed and (form := _time_format(name, rows, place, numeric=numeric)) is not None:
+            look.roles[name], look.time_format, timed = "time", form, True
+        elif not numeric:
+            look.roles[name] = "text"
+        else:
+            look.missing += n_missing[place]
+
+
+def _time_format(name: str, rows: pd.DataFrame, place: int, *, numeric: bool) -> str | None:
+    """Return the format of a column's times, or None if it seems to hold none."""
+    if numeric and not _TIME.search(name):
+        return None
+    cells = rows[place]
+    filled = cells.dropna().head(1000)
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return "ISO8601"
+    if numeric:
+        if not (np.diff(filled.to_numpy(np.float64)) >= 0).all():
+            return None
+        return "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
+    return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(filled, form)).all()), None)
+
+
+def _find_labels(look: Look) -> None:
+    """Read the whole label: a fault may begin with the last row."""
+    label = label_of(look)
+    if label is None:
+        return
+    look.labels = values_in(look.table, look.table.header.index(label))
+
+
+def values_in(table: Table, column: int) -> dict[str, int]:
+    """Return the first row of each value of a column, in order of appearance; the whole of it is read."""
+    found: dict[str, int] = {}
+    start = 0
+    for rows in table.chunks([column]):
+        codes, values = pd.factorize(rows[column].astype("object"))
+        for code, value in enumerate(values):
+            found.setdefault(canonical(value), start + int(np.argmax(codes == code)))
+        start += len(rows)
+    return found
+
+
+def label_of(look: Look) -> str | None:
+    """Return the most likely label column: one with a common name for labels before others."""
+    candidates = look.of_role("label")
+    order = ("anomaly", "label", "is_anomaly", "attack", "fault")
+    return min(candidates, key=lambda name: order.index(name.lower()) if name.lower() in order else 9, default=None)
