@@ -110,7 +110,7 @@ def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], 
 
 @app.command()
 def new(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with CSV or Parquet files.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with CSV, Parquet or array files.")],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The card to write (default: FOLDER/card.toml).")
     ] = None,

@@ -97,6 +97,11 @@ class TestVariables:
         assert data.splits["first"] == ("Set1_2/test",)
         assert np.flatnonzero(labels.rows["Set1_2/test"]).tolist() == list(range(10))
 
+    def test_an_array_without_a_name_is_called_by_its_file(self, servers):
+        expected = [one.id for one in load_card(servers).dataset.train]
+        servers.write_text(SERVERS.replace('["*_train.pkl"]', '["*_train.pkl"]\nvariables = ["*"]'))
+        assert [one.id for one in load_card(servers).dataset.train] == expected == ["a_train", "b_train"]
+
     @pytest.mark.parametrize(
         ("old", "new", "expected"),
         [

@@ -165,6 +165,7 @@ class TestFaults:
                 'unit = "time"\n',
                 "line 2: column 'start': expected a time",
             ),
+            ("recording,start,end\ntest/c,-1,2024\n", 'unit = "time"\n', "line 2: column 'start': expected a time"),
             (
                 "recording,start,end\ntest/c,noon,1\n",
                 'unit = "time"\norigin = "recording"\n',

@@ -215,7 +215,7 @@ class _Finder:
                 self._report(
                     f"none of its arrays is called {list(variables)}, as {role}.variables says; {held}", use.file.name
                 )
-            found += [(variable, (use.table(variable, self._card),)) for variable in picked]
+            found += [(variable or use.ids[role], (use.table(variable, self._card),)) for variable in picked]
         names = [variable for use in uses for variable in use.arrays]
         for pattern in variables:
             if names and not any(use.issues for use in uses) and not matching(names, [pattern]):
