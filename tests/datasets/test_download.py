@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import stat
@@ -151,11 +152,17 @@ def test_others_may_read_the_files(source: Source, folder: Path) -> None:
     assert {stat.S_IMODE((folder / file).stat().st_mode) for file in FILES} == {0o644}
 
 
-def test_a_folder_that_cannot_be_made(source: Source, folder: Path) -> None:
-    folder.parent.mkdir()
-    folder.write_text("a file where the folder belongs")
-    with pytest.raises(DataError, match=r"anomaly-free\.csv cannot be downloaded .*; 0 of 35 files are there"):
-        download(source, folder)
+@pytest.mark.parametrize("below", [".", "skab", "data/skab"])
+def test_a_folder_that_cannot_be_made(source: Source, tmp_path: Path, below: str) -> None:
+    blocking = tmp_path / "file"
+    blocking.write_text("a file where the folder belongs")
+    with pytest.raises(DataError) as caught:
+        download(source, blocking / below)
+    assert re.fullmatch(
+        r"anomaly-free/anomaly-free\.csv cannot be downloaded from http\S+: "
+        rf"{blocking} is a file, not a folder; 0 of 35 files are there, running it again continues from them",
+        str(caught.value),
+    )
 
 
 def heard_of(source: Source, folder: Path) -> list[tuple[int, int, str]]:
@@ -178,18 +185,18 @@ def test_progress_counts_the_files_and_the_bytes(tmp_path: Path, monkeypatch: py
         source = Source.load("sized")
         # Within a file, bytes are counted as they come in; a file is counted when it is complete.
         assert heard_of(source, folder) == [
-            *((0, 3, f"{megabytes} of 0.6 MB, a.bin") for megabytes in ("0.0", "0.1", "0.2")),
-            *((1, 3, f"{megabytes} of 0.6 MB, b/c.bin") for megabytes in ("0.2", "0.3")),
-            *((2, 3, f"{megabytes} of 0.6 MB, d.bin") for megabytes in ("0.3", "0.4", "0.5", "0.6")),
+            *((0, 3, f"{megabytes} of 0.6 MB") for megabytes in ("0.0", "0.1", "0.2")),
+            *((1, 3, f"{megabytes} of 0.6 MB") for megabytes in ("0.2", "0.3")),
+            *((2, 3, f"{megabytes} of 0.6 MB") for megabytes in ("0.3", "0.4", "0.5", "0.6")),
             (3, 3, "0.6 of 0.6 MB"),
         ]
         # What is there already counts at once.
         (folder / "b/c.bin").unlink()
         assert heard_of(source, folder) == [
-            (0, 3, "0.0 of 0.6 MB, a.bin"),
-            (1, 3, "0.2 of 0.6 MB, b/c.bin"),
-            (1, 3, "0.3 of 0.6 MB, b/c.bin"),
-            (2, 3, "0.3 of 0.6 MB, d.bin"),
+            (0, 3, "0.0 of 0.6 MB"),
+            (1, 3, "0.2 of 0.6 MB"),
+            (1, 3, "0.3 of 0.6 MB"),
+            (2, 3, "0.3 of 0.6 MB"),
             (3, 3, "0.6 of 0.6 MB"),
         ]
 
@@ -336,3 +343,15 @@ def test_a_file_that_is_too_large_for_the_disk(source: Source, server: Server, t
     assert len(done.stderr.splitlines()) == 1
     done = subprocess.run([*command, "0"], capture_output=True, text=True, check=True)
     assert "(35 downloaded)" in done.stdout
+
+
+def test_an_interrupted_command_keeps_what_is_complete(source: Source, server: Server, tmp_path: Path) -> None:
+    server.faults[FILES[2]] = "stalls"
+    command = [sys.executable, "-c", FETCH, str(tmp_path / "catalogue"), str(tmp_path / "data"), "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert server.stalled.wait(timeout=60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "interrupted: the files that are complete are kept; running it again continues from them\n"
+    assert out.split() == [f"skab/{file}" for file in FILES[:2]]

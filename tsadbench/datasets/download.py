@@ -47,7 +47,7 @@ def download(source: Source, folder: Path) -> list[str]:
     fetched: list[str] = []
     so_far = _SoFar(source)
     for file in source.sha256:
-        so_far.tell(file)
+        so_far.tell()
         if source.state(folder, file) != "as published":
             _fetch(source, folder, file, so_far)
             fetched.append(file)
@@ -65,10 +65,10 @@ class _SoFar:
     n_files: int = 0
     n_bytes: int = 0
 
-    def tell(self, file: str = "", received: int = 0) -> None:
+    def tell(self, received: int = 0) -> None:
         """Report it, with the bytes received of the file that is being downloaded."""
         note = f"{megabytes(self.n_bytes + received)} of {megabytes(self.source.n_bytes)} MB"
-        progress(self.n_files, len(self.source.sha256), f"{note}, {file}" if file else note)
+        progress(self.n_files, len(self.source.sha256), note)
 
 
 def require_answer(source: Source) -> None:
@@ -105,7 +105,7 @@ def _fetch(source: Source, folder: Path, file: str, so_far: _SoFar) -> None:
             with open(output_file, "wb") as output:
                 for chunk in response.iter_content(_CHUNK_BYTES):
                     output.write(chunk)
-                    so_far.tell(file, output.tell())
+                    so_far.tell(output.tell())
                     if output.tell() > source.n_bytes:  # no file is larger than all together: it may have no end
                         raise ValueError("too long")
 
@@ -145,6 +145,9 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, PermissionError):
         return "the folder may not be written to"
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        wanted = Path(error.filename)
+        return f"{next((one for one in (wanted, *wanted.parents) if one.is_file()), wanted)} is a file, not a folder"
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return "the server sent another file than the published one (its SHA-256 differs)"
