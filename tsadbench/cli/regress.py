@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tsadbench.cli.options import DataOption, JobsOption
+
+if TYPE_CHECKING:
+    from tsadbench.execution.plan import Plan
+    from tsadbench.execution.record import Record
 
 
 def regress(
@@ -36,7 +41,11 @@ def regress(
 
     A deterministic detector's metrics may move by 1e-6. A stochastic one's mean may move by three standard errors of
     the difference between the two means, plus .001. A row that was sealed, and is guarded now, is a note.
+
+    Rankings over suites, DIR/suites/SUITE/rank.json, are computed again from the records of the tables, those of the
+    rows that were run again in place of the committed ones.
     """
+    from tsadbench.analysis.significance.suite_regression import suite_cells
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
@@ -46,9 +55,16 @@ def regress(
         if file is not None:
             require_writable(file)
     notes: list[str] = []
+    fresh: list[Record] = []
+
+    def run(plan: Plan) -> Sequence[Record]:
+        records = run_watched([plan], None, jobs=jobs)[0][0]
+        fresh.extend(records)
+        return records
+
     cells = run_again(
         baseline,
-        run=lambda plan: run_watched([plan], None, jobs=jobs)[0][0],
+        run=run,
         quick=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),
@@ -58,6 +74,7 @@ def regress(
         directory=data,
         tell=notes.append,
     )
+    cells += suite_cells(baseline, fresh)
     text = to_markdown(cells, notes)
     sys.stdout.write(text)
     if junit is not None:

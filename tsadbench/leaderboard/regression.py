@@ -13,7 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_label
+from tsadbench.leaderboard.ranking import UNDEFINED, Row, Summary, by_label
 from tsadbench.leaderboard.throughput import cost_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import plain, plain_table
@@ -149,13 +149,17 @@ def _sealed(record: Record) -> bool:
     return record.seal == "sealed"
 
 
+def allowed(summary: Summary, n_seeds: int, n_found: int) -> float:
+    """Return how far a mean over ``n_seeds`` may lie from another one over ``n_found`` seeds."""
+    if summary.std is None:
+        return EXACT
+    return SPREADS * summary.std * math.sqrt(1 / n_seeds + 1 / n_found) + SLACK
+
+
 def _cells(row: Row, found: Row | None) -> Iterator[Cell]:
     for metric, summary in row.metrics.items():
         mean = found.metrics.get(metric, UNDEFINED).mean if found is not None else None
-        tolerance = EXACT
-        if summary.std is not None:
-            n_found = len(found.seeds) if found is not None else 1
-            tolerance = SPREADS * summary.std * math.sqrt(1 / len(row.seeds) + 1 / n_found) + SLACK
+        tolerance = allowed(summary, len(row.seeds), len(found.seeds) if found is not None else 1)
         yield Cell(row.dataset, row.protocol, row.split, row.label, metric, summary.mean, mean, tolerance)
 
 

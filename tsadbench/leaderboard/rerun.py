@@ -116,5 +116,11 @@ def _records(
             contributions=False,
         )
         _check_version(baseline)
-        records += run(make_plan(request))
+        plan = make_plan(request)
+        if plan.data.dataset.version != baseline.records[0].dataset_version:
+            raise UsageError(
+                f"--baseline: the tables of {baseline.dataset} are of version {baseline.records[0].dataset_version} of "
+                f"the data set, and version {plan.data.dataset.version} is installed: make them anew"
+            )
+        records += run(plan)
     return records

@@ -17,6 +17,7 @@ from tsadbench.analysis.significance.suite_draws import (
     ranks,
     wins,
 )
+from tsadbench.analysis.significance.suite_rank import critical_difference
 
 NAN, WORST = np.nan, -np.inf
 # Three detectors on three data sets; the second failed on the last one.
@@ -135,3 +136,10 @@ def test_intervals_hold_the_mean_as_often_as_they_say():
         low, high = interval(draws.means([ranks(wins(one), np.ones(4, dtype=bool)) for one in gains]))
         held += bool(low[0] <= 2.5 <= high[0])
     assert 0.83 <= held / 200 <= 0.95
+
+
+@pytest.mark.parametrize(("rows", "datasets", "quantile"), [(2, 12, 1.960), (4, 10, 2.569), (10, 8, 3.164)])
+def test_nemenyis_critical_difference_is_demsars(rows, datasets, quantile):
+    """Demsar 2006, table 5a."""
+    expected = quantile * np.sqrt(rows * (rows + 1) / (6 * datasets))
+    assert critical_difference(rows, datasets) == pytest.approx(expected, abs=2e-3)

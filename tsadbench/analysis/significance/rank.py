@@ -15,7 +15,7 @@ from tsadbench.analysis.significance.ranks import Place, Ranking, Ranks
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.significance.suite_rank import rank_over_all
 from tsadbench.analysis.significance.suite_rows import Drawn, Standings
-from tsadbench.analysis.significance.tables import Table, read_tables
+from tsadbench.analysis.significance.tables import Table, metric_of, read_tables
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
@@ -24,7 +24,6 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
-from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
@@ -106,7 +105,7 @@ def rank(
     rankings: list[Ranking] = []
     standings: list[Standings] = []
     for table, shown in zip(tables, _shown(tables, splits, one_each=bool(asked)), strict=True):
-        ranked_by = _metric(metric, table)
+        ranked_by = metric_of(metric, table)
         drawn: dict[str, Drawn] = {}
         if stability:
             rankings += _resampled(table, shown, ranked_by, resamples, seed, drawn)
@@ -142,16 +141,6 @@ def _shown(tables: Sequence[Table], asked: Sequence[str], *, one_each: bool) -> 
 def _of_all(shown: Sequence[str], asked: Sequence[str]) -> str:
     """Return the split by which a data set counts among several."""
     return shown[0] if asked or "overall" not in shown else "overall"
-
-
-def _metric(name: str, table: Table) -> Metric:
-    first = table.first
-    metrics = {metric.name: metric for metric in protocol_of(first).metrics if metric.better is not None}
-    if name not in metrics:
-        raise UsageError(
-            f"protocol {first.protocol} has no metric {name!r} that is better high or low{nearest(name, metrics)}"
-        )
-    return metrics[name]
 
 
 def _ranking(table: Table, split: str, metric: Metric) -> Ranking:

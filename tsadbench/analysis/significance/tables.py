@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.protocol import Metric
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
@@ -15,13 +16,26 @@ from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import Selection, all_records, select
-from tsadbench.results.trial_result import TrialResult
+from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.utils.parameters import nearest
 
 FLOOR = "†"
 
 
 class Committed(Store):
-    """Committed leaderboards, read like a store: records without scores."""
+    """Committed leaderboards, read like a store: records without scores.
+
+    Parameters
+    ----------
+    path
+        Their folder.
+    fresh
+        Records of rows that were run again, instead of the committed ones; they stand for what those stood for.
+    """
+
+    def __init__(self, path: Path, fresh: Sequence[Record] = ()) -> None:
+        super().__init__(path)
+        self._fresh = fresh
 
     def readable(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
@@ -29,7 +43,15 @@ class Committed(Store):
 
     @cached_property
     def _records(self) -> tuple[Record, ...]:
-        return tuple(record for file in _record_files(self.path) for record in read_records(file))
+        committed = [record for file in _record_files(self.path) for record in read_records(file)]
+        stood_for = {_row_of(record): record.stands_for for record in committed}
+        renewed = {_row_of(record) for record in self._fresh}
+        fresh = (replace(record, stands_for=stood_for.get(_row_of(record), "")) for record in self._fresh)
+        return (*(record for record in committed if _row_of(record) not in renewed), *fresh)
+
+
+def _row_of(record: Record) -> tuple[str, str, str]:
+    return record.dataset, record.protocol, record.label
 
 
 def _record_files(folder: Path) -> list[Path]:
@@ -105,7 +127,7 @@ class Table:
 
 
 def read_tables(
-    folders: Sequence[str | Path],
+    folders: Sequence[str | Path | Store],
     *,
     dataset: str | LabelledDataset | None = None,
     datasets: Sequence[str] = (),
@@ -119,7 +141,7 @@ def read_tables(
     Parameters
     ----------
     folders
-        Run stores, or committed leaderboards.
+        Run stores, or committed leaderboards, or their folders.
     dataset
         Name, path of a card, or the data themselves (default: every data set).
     datasets
@@ -138,7 +160,7 @@ def read_tables(
         dataset = load_dataset(dataset)(DataOptions(allow_changed=True))
     asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
     found: dict[tuple[str, str], list[Selection]] = {}
-    stores = [_opened(Path(folder)) for folder in folders]
+    stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
     for store in stores:
         for name, rules in dict.fromkeys(
             (one.dataset, one.protocol) for one in all_records(store) if one.status == "ok"
@@ -151,9 +173,8 @@ def read_tables(
         if len(stores) == 1 and not datasets:
             select(stores[0], dataset=dataset, protocol=protocol)
         wanted = " or ".join(map(repr, datasets)) if datasets else repr(asked)
-        raise UsageError(
-            f"{', '.join(map(str, folders))}: no trial of the data set {wanted} under the protocol {protocol!r}"
-        )
+        places = ", ".join(str(store.path) for store in stores)
+        raise UsageError(f"{places}: no trial of the data set {wanted} under the protocol {protocol!r}")
     return [_joined(selections) for selections in found.values()]
 
 
@@ -206,3 +227,14 @@ def _joined(selections: Sequence[Selection]) -> Table:
 def _versions(selection: Selection) -> tuple[int, int]:
     first = selection.rows[0].first
     return first.dataset_version, first.protocol_version
+
+
+def metric_of(name: str, table: Table) -> Metric:
+    """Return a metric of a table's protocol; a UsageError if it has none of this name that is better high or low."""
+    first = table.first
+    metrics = {metric.name: metric for metric in protocol_of(first).metrics if metric.better is not None}
+    if name not in metrics:
+        raise UsageError(
+            f"protocol {first.protocol} has no metric {name!r} that is better high or low{nearest(name, metrics)}"
+        )
+    return metrics[name]
