@@ -154,3 +154,13 @@ class TestOlderStores:
         (made,) = (one for one in store.records() if one.label != "max-z")
         with pytest.raises(StoreError, match=r"judged by strict 1, and version 2 is installed: `tsadbench judge"):
             TrialResult(made, store, data)
+
+
+def test_versions_of_a_data_set_are_noted_and_not_written_together(tmp_path):
+    old, new = (replace(record(label), dataset_version=version) for label, version in (("a", 1), ("b", 2)))
+    board = Leaderboard.from_records([old, new])
+    assert "these rows were not all made with the same version of the data set" in [note.text for note in board.notes]
+    assert [row.to_json()["dataset_version"] for row in board.rows] == [1, 2]
+    with pytest.raises(UsageError, match="d: the trials were run on versions 1 and 2 of the data set"):
+        board.write(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -127,7 +127,7 @@ class Leaderboard:
         Raises
         ------
         UsageError
-            If a file cannot be written, scores were smoothed, or two versions of a protocol judged the trials.
+            If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
         return self.write_tables(folder) + [
             write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
@@ -144,6 +144,12 @@ class Leaderboard:
                     f"{dataset}: the trials were judged by {' and '.join(sorted({row.rules for row in rows}))}, and a "
                     f"folder holds tables of one version of {protocol}; run those of the older one again, or remove "
                     "them (`tsadbench runs`)"
+                )
+            if len(versions := {record.dataset_version for row in rows for record in row.records}) > 1:
+                found = " and ".join(map(str, sorted(versions)))
+                raise UsageError(
+                    f"{dataset}: the trials were run on versions {found} of the data set, and a folder holds tables of "
+                    "one; run those of the older one again, or remove them (`tsadbench runs`)"
                 )
         written = []
         for (dataset, _, split), table in self.alone().items():

@@ -281,6 +281,7 @@ class Row:
             "family": self.first.family,
             "parameters": dict(self.first.parameters),
             "dataset": self.dataset,
+            "dataset_version": self.first.dataset_version,
             "protocol": self.protocol,
             "protocol_version": self.first.protocol_version,
             "split": self.split,

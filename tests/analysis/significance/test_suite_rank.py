@@ -113,8 +113,13 @@ def test_rows_are_matched_without_bounds_and_by_what_they_stand_for(tmp_path):
     assert rows["net"].on["two"].label == "net[max_steps=9]"
     assert rows["graphs"].on["two"].label == rows["graphs[graph=correlation]"].on["two"].label
     assert rows["graphs"].on["two"].rank == rows["graphs[graph=correlation]"].on["two"].rank == 1.5
-    assert "net is net[max_steps=9] on two." in ranking.notes
-    assert "graphs is graphs[graph=correlation,max_steps=9] on two." in ranking.notes
+    stands = "graphs[graph=correlation,max_steps=9]"
+    expected = f"{stands} for graphs, net[max_steps=9] for net"
+    (note,) = (note for note in ranking.notes if note.startswith("On two these rows stand for others: "))
+    assert {*note.removesuffix(".").split(": ")[1].split(", ")} == {
+        *expected.split(", "),
+        f"{stands} for graphs[graph=correlation]",
+    }
     assert "one: another row of the same name counts instead of net[max_steps=9]." in ranking.notes
 
 
@@ -132,6 +137,7 @@ def test_marked_rows_take_no_part(tables):
         tables,
         [
             *made("one", {"leak": 0.99}, leaky="test rows"),
+            *made("two", {"leak": "error"}, leaky="test rows"),
             *made("one", {"half": 0.99}, splits=half),
             *made("one", {"counter": 0.99}, replay=forgetful),
             *(one for dataset in ("two", "three") for one in made(dataset, {"half": 0.01, "counter": 0.01})),
@@ -146,7 +152,8 @@ def test_marked_rows_take_no_part(tables):
         (False, "∞"),
     ]
     notes = "\n".join(ranking.notes)
-    assert "⚠ leak takes no part on one: it is leaky." in notes
+    assert "⚠ leak takes no part on one and two: it is leaky." in notes
+    assert "leak failed" not in notes
     assert "△ half takes no part on one" in notes
     assert "∞ counter takes no part on one: it does not forget." in notes
 

@@ -228,14 +228,14 @@ def _notes(standings: Sequence[Standings], n_complete: int, suite: Suite | None)
         f"{few}By Nemenyi's test two mean ranks of {n_complete} rows over {n} data sets differ from "
         f"{critical_difference(n_complete, n):.1f} on (at {number(ALPHA, 2)}); win rates say more about a pair."
     )
-    same = [(name, row.label, one.dataset) for one in standings for name, row in one.rows.items() if row.label != name]
-    for (name, label), alike in grouped(same, lambda one: one[:2]).items():
-        yield f"{name} is {label} on {_listed([dataset for *_, dataset in alike])}."
+    for one in standings:
+        if others := [f"{row.label} for {name}" for name, row in one.rows.items() if row.label != name]:
+            yield f"On {one.dataset} these rows stand for others: {', '.join(others)}."
     for one in standings:
         if one.beside:
             yield f"{one.dataset}: another row of the same name counts instead of {', '.join(one.beside)}."
-        for row in one.rows.values():
-            if not row.ok:
+        for name, row in one.rows.items():
+            if one.status(name) == "failed":
                 yield f"{one.dataset}: {row.label} failed, {row.failure_count} trials: {failed(row.records)[0].reason}."
         undefined = [name for name in one.rows if one.status(name) == "undefined"]
         if undefined:

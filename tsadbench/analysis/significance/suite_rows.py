@@ -78,10 +78,10 @@ class Standings:
         row = self.rows.get(name)
         if row is None:
             return "missing"
-        if not row.ok:
-            return "failed"
         if mark_of(row):
             return "marked"
+        if not row.ok:
+            return "failed"
         return "undefined" if self.value(name) is None else "ok"
 
     def value(self, name: str) -> float | None:
