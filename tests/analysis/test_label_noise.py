@@ -16,6 +16,7 @@ from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.label_changes import label_changes
 from tsadbench.analysis.label_noise import of_rows, of_scores
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -114,6 +115,30 @@ def test_who_changes_places_and_by_how_much():
     assert (earlier.n_changed, earlier.n_left_out, margin.n_changed, margin.n_left_out) == (2, 0, 0, 1)
     assert given.change_places == margin.change_places == ()
     assert noise.largest == (pytest.approx(0.35 - 1.0), "late", "1 row earlier")
+
+
+def test_scores_of_several_fits_are_never_pooled():
+    """Two entities whose scores are of different sizes: each ranks perfectly by itself."""
+    data = machines({"a": [0, 0, 1, 1, 0, 0], "b": [0, 1, 1, 0, 0, 0]})
+    fits = [
+        {"x": {"a": np.array([0, 0, 9, 9, 0, 0.0])}},
+        {"x": {"b": np.array([500, 900, 900, 500, 500, 500.0])}, "y": {"b": np.array([0, 1, 0, 0, 0, 0.0])}},
+    ]
+    given, earlier, *_ = of_scores(fits, data, label_changes(data, shifts=[1], margins=[1])).moved
+    assert given.auprc == {"x": 1.0, "y": pytest.approx((1 + 2 / 6) / 2)}
+    # Labels a row earlier: rows 1 and 2 of a, where 2 and 3 score highest; rows 0 and 1 of b, where 1 and 2 do.
+    of_each = [0.5 * 0.5 + 0.5 * 2 / 6] * 2
+    assert earlier.auprc["x"] == pytest.approx(np.mean(of_each))
+
+
+def machines(labels: dict[str, list[int]]) -> LabelledDataset:
+    """Return a data set of several entities, a test recording each."""
+    rows = {name: np.array(one, dtype=np.bool_) for name, one in labels.items()}
+    test = tuple(Recording(name, np.arange(2.0 * len(one)).reshape(-1, 2), ("a", "b")) for name, one in rows.items())
+    train = tuple(Recording(f"{name} train", np.ones((40, 2)), ("a", "b")) for name in rows)
+    entities = {one.id: one.id.split()[0] for one in (*train, *test)}
+    splits = {"overall": tuple(rows)}
+    return LabelledDataset(Dataset("machines", train, test, splits, entities=entities), Labels(rows, splits))
 
 
 def test_labels_of_one_class_have_no_auprc():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -93,24 +94,38 @@ def _found(part: Part) -> tuple[BoolArray, IntArray, int]:
     And the places of the first and the last of its highest scores among the normal rows, [2, n_one_liners], and the
     number of these rows.
     """
-    of_events, of_normal = [], []
-    for recording in part.test:
-        anomalous, scores = part.labels[recording.id], _one_liners(recording.values)
-        events = mask_runs(anomalous)
-        of_events += [scores[start:stop].max(axis=0) for start, stop in events]
-        # What jumps as an event ends only jumps back: no false alarm.
-        scores[[stop for _, stop in events if stop < len(scores)], 2 * len(part.sensors) :] = -np.inf
-        of_normal.append(scores[~anomalous])
-    normal = np.concatenate(of_normal)
-    highest = normal.max(axis=0)
-    places = np.stack([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
-    return np.array(of_events) > np.where(np.isfinite(highest), highest, np.inf), places, len(normal)
+    borders = np.cumsum([0, *(recording.n_rows for recording in part.test)])
+    events = np.array(
+        [
+            (first + start, first + stop)
+            for recording, first in zip(part.test, borders.tolist(), strict=False)
+            for start, stop in mask_runs(part.labels[recording.id])
+        ]
+    )
+    normal = ~part.anomalous
+    found, places = [], []
+    for scores in _one_liners(part.test_rows, borders[:-1], np.setdiff1d(events[:, 1], borders)):
+        of_normal = scores[normal]
+        highest = of_normal.max()
+        of_events = np.maximum.reduceat(np.append(scores, -np.inf), events.ravel())[::2]
+        found.append(of_events > (highest if np.isfinite(highest) else np.inf))
+        places.append((of_normal.argmax(), len(of_normal) - 1 - of_normal[::-1].argmax()))
+    return np.stack(found, axis=1), np.array(places).T, int(normal.sum())
 
 
-def _one_liners(values: FloatArray) -> FloatArray:
-    """Return [n_rows, 3 n_sensors]: the values, the values from below, and the size of the jump to each row."""
-    jumps = np.abs(np.diff(values, axis=0, prepend=values[:1]))
-    return np.concatenate([values, -values, jumps], axis=1)
+def _one_liners(rows: FloatArray, begins: IntArray, ended: IntArray) -> Iterator[FloatArray]:
+    """Yield the scores [n_rows] of each: of all sensors from above, from below, and of their jumps to each row.
+
+    Nothing jumps to the first row of a recording, ``begins``. What jumps to the row after an event, ``ended``, only
+    jumps back: no false alarm.
+    """
+    yield from rows.T
+    yield from (-column for column in rows.T)
+    for column in rows.T:
+        jumps = np.abs(np.diff(column, prepend=column[:1]))
+        jumps[begins] = 0.0
+        jumps[ended] = -np.inf
+        yield jumps
 
 
 def _by_chance(places: IntArray, n_normal: int, length: int) -> float:

@@ -53,6 +53,8 @@ def recordings_sharing_rows(
     such findings need a second look.
     """
     recordings = [*train, *test]
+    if not recordings:
+        return ()
     roles = ["train"] * len(train) + ["test"] * len(test)
     numbers = shared_rows(recordings, untimed="by value")
     place = np.repeat(np.arange(len(recordings)), [recording.n_rows for recording in recordings])
