@@ -157,7 +157,8 @@ def on_trivial(events: Sequence[EventFacts]) -> Finding:
         f"chance {any_chance:.0%}; the best alone{which} {best:.0%}, by chance {best_chance:.0%}{mean}."
     )
     above = [share for share, chance in ((any_, any_chance), (best, best_chance)) if share >= chance + _ABOVE_CHANCE]
-    grade: Grade = "good" if not above else "fault" if max(above) >= _TRIVIAL else "note"
+    certain = sum(facts.n_events for facts in known) >= _FEW_EVENTS
+    grade: Grade = "good" if not above else "fault" if max(above) >= _TRIVIAL and certain else "note"
     brief = f"thresholds on single sensors find {any_:.0%} of the events (by chance {any_chance:.0%})"
     if grade == "fault" and any_ < any_chance + _ABOVE_CHANCE:
         brief = f"a threshold on one sensor finds {best:.0%} of the events (by chance {best_chance:.0%})"
