@@ -73,9 +73,9 @@ class Made(NamedTuple):
         return [TrialResult(record, self.store, self.data) for record in self.records]
 
 
-def made_machines(folder: Path, *detectors: str, seeds: int = 2) -> Made:
+def made_machines(folder: Path, *detectors: str, seeds: int = 2, data: LabelledDataset | None = None) -> Made:
     """Return trials of detectors on the three machines, in a new store."""
-    data = make_machines()
+    data = make_machines() if data is None else data
     store = Store.create(folder / "runs")
     records = run_plan(make_plan(detectors, dataset=data, floors=False, seeds=seeds), store)
     assert {record.status for record in records} == {"ok"}
