@@ -45,7 +45,7 @@ def test_a_roc_curve_is_the_mean_over_entities_and_its_marker_lies_by_the_tables
     assert np.trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(overall.metrics["auroc"], abs=2e-3)
     (_,), (recall,) = line(axes, "_threshold").get_data()
     assert recall == pytest.approx(overall.metrics["recall"])
-    assert "the mean of 2 fits' curves" in axes.get_legend().get_title().get_text()
+    assert "the mean of 3 fits' curves" in axes.get_legend().get_title().get_text()
 
 
 def test_the_line_of_chance_is_the_mean_share_of_anomalous_rows(made, figure):

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 from tests.helpers.hostile import LONG, QUOTES, SCRIPT
+from tests.helpers.machines import made_machines
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.reporting.html.build import write_report
@@ -295,4 +296,16 @@ def test_without_the_data_the_tables_say_so(open_page, hostile_store, tmp_path):
     assert "No curves and series: the folder is empty" in opened.page.locator("#notes").inner_text()
     assert opened.page.locator("#recording").is_hidden()
     assert opened.page.locator("#table tbody tr").count() > 4
+    assert opened.complaints == []
+
+
+def test_a_data_set_with_entities_shows_means_their_spread_and_each_entitys_number(open_page, tmp_path):
+    made = made_machines(tmp_path, "t2")
+    opened = open_page(write_report(made.store, lambda _: made.data, tmp_path / "report"))
+    assert "mean over 3 entities, one model each" in opened.page.locator("#table caption").inner_text()
+    spread = opened.page.locator("#table td.metric .spread[title*=entity]").first
+    assert re.fullmatch(r"±\d?\.\d\d", spread.inner_text())
+    assert re.search(r"alpha [\d.]+, beta [\d.]+, gamma", spread.get_attribute("title"))
+    opened.see("curves")
+    assert "curves and crosses are means over the entities" in opened.page.locator("#curves-lead").inner_text()
     assert opened.complaints == []

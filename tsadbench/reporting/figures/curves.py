@@ -131,7 +131,7 @@ def _mark(axes: Axes, point: OperatingPoint, look: Look, kind: _Kind) -> None:
 
 
 def _averaged(result: TrialResult, split: str) -> str:
-    n = sum(fit.both_classes for fit in fits_of(result, split))
+    n = len(fits_of(result, split))
     return f"\nlines: the mean of {n} fits' curves" if n > 1 else ""
 
 
