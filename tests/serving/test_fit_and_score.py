@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 
 from tests.helpers.data import make_data
 from tests.helpers.german_plant import HEADER, lines
@@ -104,6 +106,34 @@ def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
     again = tsadbench("score", model_file, tmp_path / "run.parquet")
     assert again.err == ""
     assert again.out == tsadbench("score", model_file, run).out
+
+
+def test_a_file_with_an_array(tsadbench, plant, model_file, t2_model, tmp_path):
+    """Its columns have no names: they are the sensors in the model's order."""
+    table = pd.read_csv(plant / "run.csv", sep=";", decimal=",")
+    sensors = t2_model.card.sensors
+    rows = table[[f"PLC.{sensor}" for sensor in sensors]].to_numpy()
+    (tmp_path / "run.pkl").write_bytes(pickle.dumps(rows))
+    scipy.io.savemat(tmp_path / "run.mat", {"rows": rows})
+    expected = pd.read_csv(io.StringIO(tsadbench("score", model_file, plant / "run.csv").out))
+    for name in ("run.pkl", "run.mat"):
+        done = tsadbench("score", model_file, tmp_path / name)
+        assert done.code == 0, done.err
+        found = pd.read_csv(io.StringIO(done.out))
+        assert found["row"].tolist() == list(range(60))
+        assert found["score"].tolist() == expected["score"].tolist()
+    scipy.io.savemat(tmp_path / "two.mat", {"rows": rows, "others": rows})
+    names = ", ".join(sensors)
+    (tmp_path / "wide.pkl").write_bytes(pickle.dumps(np.ones((60, 3))))
+    (tmp_path / "hostile.pkl").write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
+    for name, message in (
+        ("two.mat", "expected one array, found 2: ['rows', 'others']; write one to a file alone"),
+        ("wide.pkl", f"its columns have no names: expected 2, the model's sensors in order ({names}), found 3"),
+        ("hostile.pkl", "the pickle"),
+    ):
+        done = tsadbench("score", model_file, tmp_path / name)
+        assert done.code == 2
+        assert f"{tmp_path / name}: {message}" in done.err
 
 
 def test_a_file_written_otherwise_is_read_by_options(tsadbench, plant, model_file, tmp_path):

@@ -13,7 +13,11 @@ from tsadbench.cli.options import ThreadsOption
 def score(
     model: Annotated[Path, typer.Argument(help="A file that `tsadbench fit` has written.")],
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="CSV or Parquet files; - is standard input, row by row.")
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="CSV or Parquet files, or arrays (.mat, .rda, .pkl); - is standard input, row by row.",
+        ),
     ],
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Continue with rows that are appended to the file (CSV).")

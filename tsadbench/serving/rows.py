@@ -12,8 +12,8 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.cells import columns_of_numbers, infinite_fault, number_fault, rows_of_numbers
 from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matching, no_header
 from tsadbench.datasets.reading.missing import CarryForward
-from tsadbench.datasets.reading.parquet import ParquetFile
 from tsadbench.datasets.reading.states import state_fault, states_of
+from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.errors import DataError
@@ -113,8 +113,8 @@ class RowReader:
         time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
         return self._sound(values, time, flaw)
 
-    def read_parquet(self, table: ParquetFile) -> Iterator[Rows]:
-        """Yield the rows of a Parquet file, up to the first that is malformed (`fault`)."""
+    def read_table(self, table: Table) -> Iterator[Rows]:
+        """Yield the rows of a table without lines, up to the first that is malformed (`fault`)."""
         self.header = header = self._match(0, table.header)
         for frame in table.chunks([*header.sensors, *header.time]):
             columns = [frame[column] for column in header.sensors]

@@ -10,7 +10,9 @@ import numpy as np
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
+from tsadbench.datasets.reading.arrays import ARRAYS, open_arrays
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
+from tsadbench.datasets.reading.table import NamedTable, Table
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.follow import Lines, Piece, Restarted
@@ -23,7 +25,7 @@ _BYTES_AT_ONCE = 2**22
 
 
 def score_file(model: Model, path: Path, file_format: FileFormat, *, contributions: bool) -> ScoredRows:
-    """Score a whole file, CSV or Parquet.
+    """Score a whole file: CSV, Parquet, or one with an array.
 
     Parameters
     ----------
@@ -58,7 +60,9 @@ def _read_rows(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> t
     reader = RowReader(str(path), file_format, sensors)
     try:
         if path.suffix.lower() in PARQUET:
-            parts = list(reader.read_parquet(open_parquet(path, file_format)))
+            parts = list(reader.read_table(open_parquet(path, file_format)))
+        elif path.suffix.lower() in ARRAYS:
+            parts = list(reader.read_table(_only_array(path, file_format, sensors)))
         else:
             parts = list(_text_rows(path, reader, file_format.encoding))
     except FileNotFoundError as error:
@@ -73,6 +77,23 @@ def _read_rows(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> t
     values = np.concatenate([np.empty((0, len(sensors))), *(part.values for part in parts)])
     rows = Rows(values, np.concatenate(times) if times else None)
     return rows, header is not None and bool(header.time), () if header is None else header.notes
+
+
+def _only_array(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
+    """Return the array of a file that holds one; columns without names are the sensors in the model's order."""
+    arrays = open_arrays(path, file_format)
+    if len(arrays) != 1:
+        raise MalformedError(f"expected one array, found {len(arrays)}: {list(arrays)[:10]}; write one to a file alone")
+    table = next(iter(arrays.values()))
+    if any(table.header):
+        return table
+    if len(table.header) != len(sensors):
+        names = ", ".join(sensors[:10]) + (", ..." if len(sensors) > 10 else "")
+        raise MalformedError(
+            f"its columns have no names: expected {len(sensors)}, the model's sensors in order ({names}), "
+            f"found {len(table.header)}"
+        )
+    return NamedTable(table, tuple(sensors))
 
 
 def score_stream(
