@@ -12,6 +12,7 @@ from tsadbench.execution.config import requested
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
+from tsadbench.registry import entries
 
 CODE = """
 from dataclasses import replace
@@ -58,6 +59,16 @@ def test_what_the_suites_are():
     assert servers.datasets == ("asd", "smd")
     assert both.datasets == plants.datasets + servers.datasets
     assert [str(suite) for suite in SUITES.values()] == ["plants 1", "servers 1", "all 1"]
+
+
+def test_their_data_sets_are_registered_and_say_where_their_files_come_from(tsadbench, tmp_path):
+    assert set(SUITES["all"].datasets) <= {entry.name for entry in entries("datasets")}
+    done = tsadbench("run", "--suite", "all", "-d", "t2", "--data", tmp_path, "--out", tmp_path / "runs")
+    assert (done.code, done.out) == (2, "")
+    missing = [name for name in SUITES["all"].datasets if name != "pumploop"]  # it is simulated
+    assert "the files of 7 data sets are missing:" in done.err
+    for name in missing:
+        assert f"tsadbench data fetch {name}" in done.err
 
 
 @pytest.mark.usefixtures("suites")
