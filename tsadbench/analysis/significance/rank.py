@@ -22,6 +22,7 @@ from tsadbench.base.sessions import sessions_of
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError
 from tsadbench.execution.request import DEFAULT_PROTOCOL
+from tsadbench.leaderboard.cells import about_entities
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -150,6 +151,7 @@ def _ranking(table: Table, split: str, metric: Metric) -> Ranking:
     undefined = [row.label for row, mean in means if mean is None]
     values = [(row, mean) for row, mean in means if mean is not None]
     ranks = _ranks(np.array([mean for _, mean in values]), metric).tolist()
+    over = about_entities(values[0][0]).removeprefix(", ") if values else ""
     return Ranking(
         dataset=table.first.dataset,
         protocol=table.first.protocol,
@@ -158,6 +160,7 @@ def _ranking(table: Table, split: str, metric: Metric) -> Ranking:
         metric=metric,
         places=_sorted(_place(row, value, rank_) for (row, value), rank_ in zip(values, ranks, strict=True)),
         notes=(
+            *([f"A value is the {over}."] if over else []),
             *([f"{metric.title} is undefined for {', '.join(undefined)}."] if undefined else []),
             *(f"Without a rank: {reason}." for reason in table.left_out),
             *(str(note) for note in older_rules(records)),
