@@ -279,6 +279,20 @@ class TestChoice:
             "card.toml, line 11: columns.optional: no column is called 'x*'; there are: fault, flow, head, time",
         ]
 
+    def test_a_sensor_that_the_card_names_must_be_there(self, with_more, edit):
+        card = edit("[columns]", '[columns]\nsensors = ["haed", "flow", "y*"]')
+        assert problems(card) == [
+            "card.toml, line 11: columns.sensors: no column is called 'haed'; did you mean 'head'?",
+            "card.toml, line 11: columns.sensors: no column is called 'y*'; there are: "
+            "extra, fault, flow, head, spare, time",
+        ]
+        card.write_text(card.read_text().replace('"haed", "flow", "y*"', '"extra", "flow"'))
+        (with_more / "test/d.csv").rename(with_more / "train/0.csv")
+        table = pd.read_csv(with_more / "train/0.csv").assign(fault=0)
+        table.to_csv(with_more / "train/0.csv", index=False)
+        (problem,) = problems(card)
+        assert problem.startswith("train/0.csv, line 1: the sensor 'extra' is missing")
+
     def test_constant_sensors_are_left_out_of_everything(self, with_more, edit):
         (with_more / "prior.json").write_text(
             '[{"source": "head", "target": "spare"}, {"source": "head", "target": "flow"}]'

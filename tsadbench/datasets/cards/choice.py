@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +13,11 @@ from tsadbench.base.recording import Recording
 from tsadbench.datasets.cards.sections import Columns
 from tsadbench.datasets.reading.header import matching
 from tsadbench.errors import DataError
+from tsadbench.utils.parameters import nearest
 
 _SHOWN = 20
+# A similar name is searched for among so many at most: that takes long.
+_SEARCHED_NAMES = 1000
 
 
 def sensors_of(headers: Sequence[Sequence[str]], times: Sequence[str], columns: Columns) -> tuple[list[str], list[str]]:
@@ -33,8 +36,20 @@ def sensors_of(headers: Sequence[Sequence[str]], times: Sequence[str], columns: 
     in_some = _sensors_in(list(dict.fromkeys(name for header in headers for name in header)), times, columns)
     optional = set(matching(in_some, columns.optional))
     lacking = [name for name in in_some if name in optional and not all(name in set(header) for header in headers)]
-    kept = [name for name in _sensors_in(headers[0], times, columns) if name not in lacking]
+    # A sensor that the card names is one even if the first file lacks it, which is then told.
+    named = [name for name in columns.sensors if name in in_some and name not in headers[0]]
+    kept = [name for name in _sensors_in([*headers[0], *named], times, columns) if name not in lacking]
     return kept, lacking
+
+
+def unmatched(headers: Sequence[Sequence[str]], columns: Columns) -> Iterator[tuple[str, str]]:
+    """Yield each key of the card that has a pattern of sensors which fits no column of any file, and what to say."""
+    names = tuple(dict.fromkeys(name for header in headers for name in header))
+    for key, patterns in (("sensors", columns.sensors), ("optional", columns.optional)):
+        for pattern in patterns:
+            if not matching(names, [pattern]):
+                near = nearest(pattern, names) if len(names) <= _SEARCHED_NAMES else f" among {len(names)}"
+                yield key, f"columns.{key}: no column is called {pattern!r}{near}"
 
 
 def _sensors_in(header: Sequence[str], times: Sequence[str], columns: Columns) -> list[str]:

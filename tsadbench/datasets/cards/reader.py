@@ -11,7 +11,7 @@ from pathlib import Path
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.choice import listed, sensors_of, without, without_constant
+from tsadbench.datasets.cards.choice import listed, sensors_of, unmatched, without, without_constant
 from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.files import find_file
 from tsadbench.datasets.cards.gaps import fill_gaps
@@ -22,14 +22,13 @@ from tsadbench.datasets.cards.parts import Cut, Piece, cut_at_gaps, pieces_of
 from tsadbench.datasets.cards.rows import RowReader
 from tsadbench.datasets.cards.schema import Card, read_card
 from tsadbench.datasets.cards.sources import Source, TableOfFile, find_sources
-from tsadbench.datasets.reading.header import header_faults, matching
+from tsadbench.datasets.reading.header import header_faults
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.bounded_files import read_text
 from tsadbench.utils.issues import Issue, raise_if_any
-from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
 from tsadbench.utils.toml import line_of
 
@@ -184,7 +183,9 @@ class _CardReader:
         """Yield every recording that can be read; the first table's header decides which sensors there are."""
         opened = [table for source in sources for table in source.tables if table.table is not None]
         if opened:
-            self._choose_sensors([table.table.header for table in opened if table.table is not None], opened[0].name)
+            headers = [table.table.header for table in opened if table.table is not None]
+            all_opened = len(opened) == sum(len(source.tables) for source in sources)
+            self._choose_sensors(headers, opened[0].name, all_opened=all_opened)
         if self._sensors:
             self._read_intervals(sources)
         for done, source in enumerate(sources):
@@ -205,18 +206,15 @@ class _CardReader:
             yield _Loaded(source, contents, tuple(pieces), causes, n_filled, cut)
         progress(2 * len(sources), 2 * len(sources))
 
-    def _choose_sensors(self, headers: Sequence[Sequence[str]], first: str) -> None:
+    def _choose_sensors(self, headers: Sequence[Sequence[str]], first: str, *, all_opened: bool) -> None:
         """Choose the sensors from the columns' names in each file; the first file's decide which there are."""
         columns = self._card.columns
         sensors, self._lacking = sensors_of(headers, self._card.times, columns)
         self._sensors = tuple(sensors)
         if not sensors:
             self._report(f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0]}", first)
-        names = list(dict.fromkeys(name for header in headers for name in header))
-        for pattern in columns.optional:
-            if not matching(names, [pattern]):
-                text = f"columns.optional: no column is called {pattern!r}{nearest(pattern, tuple(names))}"
-                self._report(text, line=line_of(self._text, ("columns", "optional")))
+        for key, text in unmatched(headers, columns) if all_opened and sensors else ():
+            self._report(text, line=line_of(self._text, ("columns", key)))
 
     def _read_intervals(self, sources: Sequence[Source]) -> None:
         labels = self._card.labels

@@ -114,9 +114,11 @@ class Changes:
     def rows_of(self, names: pd.Series, start: int) -> Iterator[tuple[str, IntArray]]:
         """Yield each wanted sensor among the names of the next rows, and which of them, counted from 0, are its."""
         codes, found = pd.factorize(names.astype(object))
+        order = np.argsort(codes, kind="stable")  # of all names at once: there may be very many
+        starts = np.searchsorted(codes[order], np.arange(len(found) + 1))
         for code, sensor in enumerate(cleaned_names(found)):
             if sensor in self._place:
-                rows = np.flatnonzero(codes == code)
+                rows = order[starts[code] : starts[code + 1]]
                 self._sensors[start + rows] = self._place[sensor]
                 yield sensor, rows
 
