@@ -55,6 +55,11 @@ def offered(shell: str, line: str) -> list[str]:
     return [one.split('"')[1] for one in done.stdout.splitlines() if '"' in one]
 
 
+def test_what_is_fetched_is_a_data_set_or_a_suite():
+    assert offered("bash", "tsadbench data fetch s") == ["skab", "smd", "swat", "servers"]
+    assert offered("bash", "tsadbench data fetch skab pla") == ["plants"]
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_is_offered_names(shell):
     assert offered(shell, "tsadbench run -d distance-n") == ["distance-noisy"]

@@ -33,6 +33,11 @@ def suites(incomplete: str) -> _Offers:
     return [(name, ", ".join(suite.datasets)) for name, suite in SUITES.items() if name.startswith(incomplete)]
 
 
+def data_sets_and_suites(incomplete: str) -> _Offers:
+    """Return the registered data sets and the suites that complete a word."""
+    return [*datasets(incomplete), *suites(incomplete)]
+
+
 def protocols(incomplete: str) -> _Offers:
     """Return the registered protocols that complete a word."""
     return _registered("protocols", incomplete)

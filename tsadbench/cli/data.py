@@ -29,7 +29,9 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME...]", help="Data sets, or suites of them (default: skab).", autocompletion=complete.datasets
+            metavar="[NAME...]",
+            help="Data sets, or suites of them (default: skab).",
+            autocompletion=complete.data_sets_and_suites,
         ),
     ] = None,
     data: DataOption = None,
