@@ -204,7 +204,7 @@ class TestSignificance:
     def test_ranks_over_resamples_keep_the_values_of_the_table(self, made):
         found = rank(made.store.path, stability=True, resamples=200, dataset=made.data, splits=["overall"])
         places = {place.label: place for place in found.rankings[0].places}
-        assert "A value is the mean over 3 entities, one model each." in found.rankings[0].notes
+        assert "Values: mean over 3 entities, one model each." in found.rankings[0].notes
         for label in (DISTANCE, NOISY):
             of_label = [one.splits["overall"].metrics["auprc"] for one in made.records if one.label == label]
             assert places[label].value == pytest.approx(statistics.mean(of_label))

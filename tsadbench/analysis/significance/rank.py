@@ -160,7 +160,7 @@ def _ranking(table: Table, split: str, metric: Metric) -> Ranking:
         metric=metric,
         places=_sorted(_place(row, value, rank_) for (row, value), rank_ in zip(values, ranks, strict=True)),
         notes=(
-            *([f"A value is the {over}."] if over else []),
+            *([f"Values: {over}."] if over else []),
             *([f"{metric.title} is undefined for {', '.join(undefined)}."] if undefined else []),
             *(f"Without a rank: {reason}." for reason in table.left_out),
             *(str(note) for note in older_rules(records)),
