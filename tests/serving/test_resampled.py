@@ -70,6 +70,13 @@ def test_a_file_is_scored_as_the_data_set_was_read(tsadbench, folder):
     assert pd.Timestamp(found["time"][3]) == pd.Timestamp(first) + pd.Timedelta(seconds=1.5)
 
 
+def test_fit_does_not_advise_what_score_refuses(tsadbench, folder, tmp_path):
+    out = tmp_path / "new.model"
+    done = tsadbench("fit", "-d", "t2", "--dataset", folder / "card.toml", "--out", out)
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == f"Next:  tsadbench score {out} FILE.csv"
+
+
 def test_rows_that_arrive_cannot_be_resampled(tsadbench, folder):
     done = tsadbench("score", folder / "t2.model", folder / "b.csv", "--follow")
     assert (done.code, done.out) == (2, "")

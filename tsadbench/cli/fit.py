@@ -85,4 +85,6 @@ def fit(
     typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {source}, {len(card.sensors)} sensors")
     typer.echo(f"  threshold {threshold.value:.6g} ({threshold.method}, {threshold.status}), protocol {card.protocol}")
     typer.echo(f"  a row's score uses {traits.look_ahead} later rows, and {memory_rows} before it")
-    typer.echo(f"Next:  tsadbench score {out} FILE.csv   or   ... | tsadbench score {out} -")
+    # Rows that arrive one by one cannot be resampled.
+    streamed = f"   or   ... | tsadbench score {out} -" if card.layout.resample_every is None else ""
+    typer.echo(f"Next:  tsadbench score {out} FILE.csv{streamed}")
