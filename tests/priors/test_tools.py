@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -132,10 +134,24 @@ class TestCommands:
         assert wrong.code == 2
         assert "names sensors that the data do not have: ['Humidity']" in wrong.err
 
+    def test_priors_of_data_sets(self, tsadbench, tmp_path, monkeypatch):
+        """That of `cranfield` ships, that of `causrca` lies among its files."""
+        assert "PT312" in tsadbench("prior", "show", "cranfield").out
+        monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
+        found = tsadbench("prior", "show", "causrca")
+        assert (found.code, "tsadbench data fetch causrca" in found.err) == (2, True)
+
+    @pytest.mark.skipif(
+        not Path(os.environ.get("TSADBENCH_DATA", "nowhere"), "asd").is_dir(), reason="needs asd (TSADBENCH_DATA)"
+    )
+    def test_a_data_set_without_a_prior(self, tsadbench):
+        found = tsadbench("prior", "show", "asd")
+        assert (found.code, "asd: the data set has no prior" in found.err) == (2, True)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["show", "nothing"], "expected a prior's file or one of ['pumploop', 'skab', 'tep']"),
+            (["show", "nothing"], "expected a prior's file or one of ['cranfield', 'pumploop', 'skab', 'tep']"),
             (["show", "skab", "--figure", "x.gif"], "expected a name that ends in .svg"),
             (["perturb", "skab", "--drop", "1", "--out", "x.json"], "no edge would be left"),
         ],

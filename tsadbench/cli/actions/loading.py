@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+from tsadbench import datasets
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.prior import Prior, Sensor
+from tsadbench.cli.actions.data import load_here
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import UsageError
+from tsadbench.registry import entries
 from tsadbench.utils.bounded_files import read_text
 
 _MOST_BYTES = 2**24
 _PRIOR_ENDING = ".prior.json"
+_DATASETS = Path(datasets.__file__).parent
 
 
 def loader(cards: Sequence[str], directory: Path | None) -> Callable[[str], LabelledDataset]:
@@ -41,21 +44,26 @@ def loader(cards: Sequence[str], directory: Path | None) -> Callable[[str], Labe
 
 
 def load_prior(text: str) -> Prior:
-    """Return the prior in a file, or that of a data set that ships with one.
+    """Return the prior in a file, or that of a data set; its files are read only if the prior does not ship.
 
     Raises
     ------
     UsageError
-        If it is neither.
+        If it is neither, or the data set has no prior.
+    DataNotFoundError
+        If the prior lies among the data set's files, and these are not here.
     """
     if Path(text).is_file():
         return Prior.load(text)
-    folder = files("tsadbench.datasets")
-    names = [file.name for file in folder.iterdir() if file.name.endswith(_PRIOR_ENDING)]
-    shipped = sorted(name.removesuffix(_PRIOR_ENDING) for name in names)
+    shipped = {file.name.removesuffix(_PRIOR_ENDING): file for file in _DATASETS.rglob(f"*{_PRIOR_ENDING}")}
     if text in shipped:
-        return Prior.load(str(folder / f"{text}{_PRIOR_ENDING}"), origin=text)
-    raise UsageError(f"{text}: expected a prior's file or one of {shipped}; there is no such file")
+        return Prior.load(shipped[text], origin=text)
+    if text in {entry.name for entry in entries("datasets")}:
+        prior = load_here(text, None).dataset.prior
+        if prior is not None:
+            return prior
+        raise UsageError(f"{text}: the data set has no prior; name a prior's file, or one of {sorted(shipped)}")
+    raise UsageError(f"{text}: expected a prior's file or one of {sorted(shipped)}; there is no such file")
 
 
 def load_sensors(dataset: str | None, file: Path | None, directory: Path | None) -> tuple[Sensor, ...]:
