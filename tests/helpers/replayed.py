@@ -56,6 +56,22 @@ class AddsWithinItsMemory(Adds):
     traits = Traits(memory=10**6, look_ahead=10**6)
 
 
+class LeaksInSecret(Honest):
+    """Its scores count from the mean of the recording that it scores."""
+
+    traits = Traits(memory=0)
+
+    def _score(self, recording):
+        scores = super()._score(recording)
+        return scores - scores.mean()
+
+
+class Leaks(LeaksInSecret):
+    """The same, and says so."""
+
+    traits = Traits(memory=0, leaky="mean of the recording that it scores")
+
+
 class Slightly(Honest):
     """Scores are a thousandth larger in long recordings."""
 

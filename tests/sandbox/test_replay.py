@@ -144,6 +144,13 @@ def test_a_trial_of_many_episodes_is_replayed_in_three(data):
     assert record.replay.rows >= 3 * MIN_ROWS
 
 
+def test_a_declared_leak_is_marked_and_not_replayed(data):
+    record = record_of(replayed.Leaks(), data)
+    assert (record.status, record.replay) == ("ok", None)
+    assert record.leaky == "mean of the recording that it scores"
+    assert record_of(replayed.LeaksInSecret(), data).status == "invalid"
+
+
 def test_each_variant_of_one_fit_is_replayed(data):
     plan = make_plan(["distance"], dataset=data, floors=False)
     first, second = run_variants([plan.trials[0]] * 2, plan)

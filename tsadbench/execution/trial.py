@@ -246,7 +246,9 @@ def _score_episode(work: _Work, all_progress: Sequence[_TrialProgress], listener
                     seconds = progress.score(box, episode, order, contributions=work.plan.contributions)
                     progress.settle(box)
                     unsettled.remove(progress)
-                    if work.audited:
+                    # A published leak is kept for comparison, marked and without a place: that its scores do not repeat
+                    # is known.
+                    if work.audited and not contender.traits.leaky:
                         work.replay(copies, progress, seconds)
         finally:
             for progress in unsettled:
