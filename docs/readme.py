@@ -68,7 +68,9 @@ TABLES = (
     PYOD,
     "tep/strict/detectable",
     "pumploop/strict/overall",
+    *(f"{name}/strict/overall" for name in ("cranfield", "gecco2018", "causrca", "asd", "smd")),
 )
+SUITE = "suites/all/rank"
 # The rows and columns of docs/diagnostics that docs/diagnostics.md shows.
 SHOWN = {
     "skab": ("dprgm", "mscred", "t2-q", "gdn", "mtad-gat", "isolation-forest", "sensor-range", "max-z",
@@ -236,6 +238,27 @@ def floors_table() -> list[str]:
         "best detector (AUPRC)",
         *(f"above every floor in {METRICS[m]}" for m in MARKS),
     ]
+    return table_lines(header, lines)
+
+
+def ranking_table() -> list[str]:
+    """Return the ranking over all data sets: the rows that ran on each."""
+    with (ROOT / f"leaderboards/{SUITE}.csv").open(encoding="utf-8") as file:
+        complete = [row for row in csv.DictReader(file) if row["complete"] == "True"]
+    lines = []
+    for row in complete:
+        floor = row["floor"] == "True"
+        beaten = round(float(row["beats_floors"]) * int(row["datasets"])) if row["beats_floors"] else 0
+        low, high = (f"{float(row[name]):.1f}" for name in ("rank_low", "rank_high"))
+        lines.append(
+            [
+                f"`{row['detector']}`{' (floor)' * floor}",
+                f"{float(row['rank']):.1f}",
+                f"{low} to {high}",
+                "-" if floor else f"{beaten} of {row['datasets']}",
+            ]
+        )
+    header = ["detector", "mean rank", "90 % interval", "beats the best floor"]
     return table_lines(header, lines)
 
 
@@ -409,6 +432,7 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "published table": published_table,
     "commands": command_table,
     "floors": floors_table,
+    "ranking": ranking_table,
     "seeds": seeds_table,
     "comparison": comparison,
     "data sets": data_sets_table,

@@ -14,6 +14,8 @@ from tsadbench.datasets.location import place
 from tsadbench.errors import DataError
 
 _EDGES = "expert_graph/all_edges.csv"
+# Each of these pairs of experiments has a run that is a copy of one of the other's, but for the variable to blame.
+_ONE_SESSION = (("probe/exp_1", "probe/exp_6"), ("probe/exp_2_3", "probe/exp_7"))
 
 
 def load(options: DataOptions) -> LabelledDataset:
@@ -34,7 +36,9 @@ def load(options: DataOptions) -> LabelledDataset:
     dataset, labels = load_published(Path(__file__).with_name("causrca.toml"), options)
     prior = read_graph(place("causrca", options.directory) / _EDGES, dataset.sensors)
     # The runs of an experiment, coolant/exp_22/run_1 and so on, repeat it; real recordings have no such parts.
-    sessions = {recording.id: recording.id.partition("/run_")[0] for recording in (*dataset.train, *dataset.test)}
+    joined = {experiment: " and ".join(pair) for pair in _ONE_SESSION for experiment in pair}
+    experiments = {recording.id: recording.id.partition("/run_")[0] for recording in (*dataset.train, *dataset.test)}
+    sessions = {name: joined.get(experiment, experiment) for name, experiment in experiments.items()}
     return LabelledDataset(replace(dataset, prior=prior, sessions=sessions), labels)
 
 
