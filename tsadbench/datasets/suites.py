@@ -36,6 +36,9 @@ _SERVERS = Suite("servers", 1, ("asd", "smd"))
 _ALL = Suite("all", 1, (*_PLANTS.datasets, *_SERVERS.datasets))
 SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_PLANTS, _SERVERS, _ALL)}
 
+# Those of them that no real plant stands behind, each with what of it is simulated if not all is.
+SIMULATED: Mapping[str, str] = {"tep": "", "pumploop": "", "causrca": " (hardware of the fault runs)"}
+
 
 def suite_named(name: str) -> Suite:
     """Return the suite of this name; a UsageError if there is none."""

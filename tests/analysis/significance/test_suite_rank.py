@@ -21,6 +21,7 @@ from tsadbench.datasets.suites import SUITES, Suite
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.reporting.figures.suites import win_rates
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
 TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}
@@ -183,6 +184,30 @@ def test_a_row_in_two_folders_is_the_firsts_in_which_it_did_not_fail(tables, tmp
     assert rows["good"].on["three"].value == 0.3
     assert rows["new"].on["three"].value == 0.5
     assert rows["max-z"].on["three"].value == 0.35
+
+
+def test_few_data_sets_are_called_few_and_simulated_ones_simulated(tmp_path):
+    names = ["tep", "skab", "causrca", *(f"plant{i}" for i in range(17))]
+    folder = commit(tmp_path / "boards", [record for name in names[:19] for record in made(name, ONE)])
+    notes = " ".join(over_all(folder).notes)
+    assert "19 data sets are few" in notes
+    assert "2 of 19 data sets are simulated, all or in part: causrca (hardware of the fault runs), tep." in notes
+    assert "are few" not in " ".join(over_all(commit(folder, made(names[-1], ONE))).notes)
+    real = commit(tmp_path / "real", [*made("skab", ONE), *made("plant1", ONE)])
+    assert "simulated" not in " ".join(over_all(real).notes)
+
+
+@pytest.mark.parametrize(("n", "firm"), [(5, False), (6, True)])
+def test_win_rates_of_fewer_than_six_data_sets_are_never_firm(tmp_path, n, firm):
+    folder = commit(tmp_path, [record for i in range(n) for record in made(f"plant{i}", ONE)])
+    commit(folder, made("plant0", {"rare": 0.99}))
+    ranking = over_all(folder)
+    assert [row.label for row in ranking.standings] == ["good", "fair", "max-z", "poor", "rare"]
+    rates, dots = win_rates(ranking.standings, ranking.pairings)
+    np.testing.assert_array_equal(rates[:4, :4] > 0.5, np.triu(np.ones((4, 4)), 1))
+    np.testing.assert_array_equal(dots[:4, :4], firm & ~np.eye(4, dtype=bool))
+    assert (rates[4, :4] == 1.0).all()
+    assert not dots[4].any()
 
 
 @pytest.fixture

@@ -96,6 +96,25 @@ def test_fresh_rows_stand_for_what_the_committed_ones_stood_for(boards, tsadbenc
     assert "graphs" in {cell.label for cell in cells}
 
 
+def test_a_number_that_the_tables_beside_it_contradict_is_told(boards):
+    file = boards / "suites" / "pair" / "rank.json"
+    content = json.loads(file.read_text())
+    rate = next(one for one in content["pairings"] if (one["first"], one["second"]) == ("good", "fair"))["rate"]
+    rate["value"], rate["low"] = 0.5, 0.25  # draws need scores: intervals are not compared
+    content["standings"][0]["on"]["one"]["rank"] = 3
+    content["parts"][0]["best_floor"][1] = 0.4
+    content["parts"][1]["dataset_version"] = 2
+    content["standings"][1]["n_failed"] = 1
+    file.write_text(json.dumps(content))
+    assert left(suite_cells(boards)) == {
+        ("pairings good fair rate value", "as committed"): (0.5, 1.0),
+        ("standings good on one rank", "as committed"): (3, 1.0),
+        ("parts one best_floor 1", "as committed"): (0.4, 0.5),
+        ("parts two dataset_version", "as committed"): (2, 1),
+        ("standings fair n_failed", "as committed"): (1, 0),
+    }
+
+
 def test_a_ranking_that_is_older_than_the_tables_is_told(boards):
     commit(boards, made("late", ONE))
     assert left(suite_cells(boards))["(all)", "data sets"] == (2, 3)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from tsadbench.analysis.audit.findings import shipped_note
-from tsadbench.analysis.significance.pairs import ALPHA, LEAST_FOR_TESTS
+from tsadbench.analysis.significance.pairs import ALPHA
 from tsadbench.analysis.significance.suite_draws import Draws, above_floors, interval, mean_over_datasets, ranks, wins
 from tsadbench.analysis.significance.suite_ranks import (
     Estimate,
@@ -20,13 +20,16 @@ from tsadbench.analysis.significance.suite_ranks import (
     SuiteRanking,
 )
 from tsadbench.analysis.significance.suite_rows import MEANINGS, Standings, mark_of, matched
-from tsadbench.datasets.suites import Suite
+from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import failed
 from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
+
+# With so many units a bootstrap's intervals are short by less than a fortieth: its variance is n - 1 of n parts.
+_FEW = 20
 
 
 def rank_over_all(
@@ -223,11 +226,19 @@ def _notes(standings: Sequence[Standings], n_complete: int, suite: Suite | None)
     if missing := [name for name in (suite.datasets if suite else ()) if name not in found]:
         yield f"No rows on {', '.join(missing)}: the ranking is over the others."
     n = len(standings)
-    few = f"{n} data sets are few: draws repeat these and contain no other. " if n < LEAST_FOR_TESTS else ""
+    few = (
+        f"{n} data sets are few: draws repeat these and contain no other, so intervals are too short, and one without "
+        "width (0% to 0%) says that these agree, not that another one would. "
+        if n < _FEW
+        else ""
+    )
     yield (
         f"{few}By Nemenyi's test two mean ranks of {n_complete} rows over {n} data sets differ from "
-        f"{critical_difference(n_complete, n):.1f} on (at {number(ALPHA, 2)}); win rates say more about a pair."
+        f"{critical_difference(n_complete, n):.1f} on (at {number(ALPHA, 2)}); win rates say more about a pair, but of "
+        "so many pairs some differ by chance."
     )
+    if simulated := [name + SIMULATED[name] for one in standings if (name := one.dataset) in SIMULATED]:
+        yield f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}."
     for one in standings:
         if others := [f"{row.label} for {name}" for name, row in one.rows.items() if row.label != name]:
             yield f"On {one.dataset} these rows stand for others: {', '.join(others)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ SUITES_FOLDER, RANKING = "suites", "rank.json"
 _ROUNDING = 1e-9
 
 
+# Numbers that records alone do not give, or that have cells of their own.
+_NOT_COMPARED = {"n_resamples", "n_draws", "low", "high", "core_minutes", "mean_rank", "beats_floors", "wins"}
 _NUMBERS = ("mean rank", "floors beaten", "wins")
 _NOTHING = (None, None, None)
 
@@ -58,7 +61,9 @@ class _Ranking(BaseModel):
 def suite_cells(folder: Path, fresh: Sequence[Record] = ()) -> list[Cell]:
     """Return mean rank, share of floors beaten and wins of each row of the rankings over suites, then and now.
 
-    A row that was run again may move as far as its own tolerance lets it pass others; the others' cells follow.
+    A row that was run again may move as far as its own tolerance lets it pass others; the others' cells follow. All
+    other numbers that the committed records give (ranks on each data set, win rates, best floors) have a cell if they
+    contradict what is committed.
 
     Parameters
     ----------
@@ -106,6 +111,29 @@ def _cells(folder: Path, file: Path, fresh: Sequence[Record]) -> Iterator[Cell]:
     for label in dict.fromkeys([*then, *now]):
         found = zip(_NUMBERS, then.get(label, _NOTHING), now.get(label, _NOTHING), tolerances[label], strict=True)
         yield from (Cell(*table, label, *numbers[:3], numbers[3] + _ROUNDING) for numbers in found)
+    (unchanged,) = rank_over_all(before, [suite], 1, 0)
+    written, given = (dict(_numbers(json.loads(text))) for text in (file.read_bytes(), unchanged.to_json()))
+    others = (
+        Cell(*table, where, "as committed", written.get(where), given.get(where), _ROUNDING)
+        for where in dict.fromkeys([*written, *given])
+    )
+    yield from (cell for cell in others if not cell.holds)
+
+
+def _numbers(content: object, where: str = "") -> Iterator[tuple[str, float | None]]:
+    """Yield all numbers of a ranking's JSON object, each with the names that lead to it."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key not in _NOT_COMPARED:
+                yield from _numbers(value, f"{where} {key}".strip())
+    elif isinstance(content, list):
+        for place, one in enumerate(content):
+            named = [
+                one[key] for key in ("dataset", "label", "first", "second") if isinstance(one, dict) and key in one
+            ]
+            yield from _numbers(one, " ".join([where, *map(str, named or [place])]))
+    elif content is None or isinstance(content, int | float):
+        yield where, content
 
 
 def _standings(store: Committed, suite: Suite, committed: _Ranking) -> list[Standings]:

@@ -172,9 +172,11 @@ def read_tables(
     if not found:
         if len(stores) == 1 and not datasets:
             select(stores[0], dataset=dataset, protocol=protocol)
-        wanted = " or ".join(map(repr, datasets)) if datasets else repr(asked)
+        names = datasets or ([] if asked is None else [asked])
+        wanted = f" of the data set {' or '.join(map(repr, names))}" if names else ""
+        rules = "" if protocol is None else f" under the protocol {protocol!r}"
         places = ", ".join(str(store.path) for store in stores)
-        raise UsageError(f"{places}: no trial of the data set {wanted} under the protocol {protocol!r}")
+        raise UsageError(f"{places}: no trial{wanted}{rules} has status ok")
     return [_joined(selections) for selections in found.values()]
 
 

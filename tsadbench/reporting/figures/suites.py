@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
 from tsadbench.analysis.significance.suite_ranks import Pairing, Standing, SuiteRanking
 from tsadbench.reporting.figures.style import BLACK, BLUE, GREY, VERMILLION, page, plain, style
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -68,7 +69,8 @@ def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
 def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
     """Draw in which share of the data sets each row is better than each other one; a dot where that is firm.
 
-    Firm is a share whose 90 % interval does not hold one half.
+    Firm is a share over six data sets or more (`LEAST_FOR_TESTS`: fewer may agree by chance) whose 90 % interval
+    does not hold one half.
     """
     rates, firm = win_rates(ranking.standings, ranking.pairings)
     shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
@@ -80,7 +82,7 @@ def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
     axes.tick_params(axis="y", length=0.0)
     axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)
     bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6, pad=0.02)
-    bar.set_label("dot: the 90 % interval does not hold one half")
+    bar.set_label(f"dot: {LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
 
 
 def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tuple[FloatArray, BoolArray]:
@@ -101,5 +103,6 @@ def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tup
         if rate.value is None or rate.low is None or rate.high is None:
             continue
         rates[i, j], rates[j, i] = rate.value, 1.0 - rate.value
-        firm[i, j] = firm[j, i] = not rate.low <= 0.5 <= rate.high
+        enough = pairing.n_datasets >= LEAST_FOR_TESTS
+        firm[i, j] = firm[j, i] = enough and not rate.low <= 0.5 <= rate.high
     return rates, firm
