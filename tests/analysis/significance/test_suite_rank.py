@@ -78,6 +78,7 @@ def test_intervals_are_over_draws_of_the_data_sets(tables):
     # Two of three data sets: none is drawn in one of 27 draws, both alone in eight.
     assert (row.beats_floors.low, row.beats_floors.high) == pytest.approx((1 / 3, 1.0))
     assert ranking.n_draws == 4000
+    assert "seeds are averaged, not drawn" in ranking.legend
     assert any(note.startswith("3 data sets are few") for note in ranking.notes)
     assert over_all(tables, seed=3).to_json() == over_all(tables, seed=3).to_json()
 
@@ -122,6 +123,8 @@ def test_rows_are_matched_without_bounds_and_by_what_they_stand_for(tmp_path):
         f"{stands} for graphs[graph=correlation]",
     }
     assert "one: another row of the same name counts instead of net[max_steps=9]." in ranking.notes
+    limit = "On two fits are bounded (max_steps): a row may rank low there because its fit ended early."
+    assert limit in ranking.notes  # on one the unbounded row counts
 
 
 def test_an_unbounded_row_that_failed_gives_way_to_a_bounded_one(tmp_path):
@@ -257,7 +260,7 @@ def test_one_split_a_data_set(tmp_path):
         ({"one": ONE}, {"suites": ["trio"]}, "suite trio: expected rows on two of its data sets or more.*found one"),
         ({"two": ONE}, {"suites": ["trio"]}, "no trial of the data set 'three' or 'one' or 'gone'"),
         ({"one": {"a": 0.1, "b": 0.2}, "three": {"c": 0.1, "a": 0.2}}, {"suites": ["trio"]},
-         "expected two detectors or more that ran on each of three, one, found 1"),
+         "expected two detectors or more with a rank on each of three, one, found 1"),
         ({"one": ONE}, {"suites": ["tiro"]}, "there is no suite 'tiro'; did you mean 'trio'"),
         ({"one": ONE}, {"suites": ["trio"], "dataset": "one"}, "give either --suite or --dataset"),
         ({"one": ONE}, {"stability": True}, "--stability needs stored scores, and committed leaderboards hold none"),

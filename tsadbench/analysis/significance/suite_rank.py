@@ -19,7 +19,7 @@ from tsadbench.analysis.significance.suite_ranks import (
     Standing,
     SuiteRanking,
 )
-from tsadbench.analysis.significance.suite_rows import MEANINGS, Standings, mark_of, matched
+from tsadbench.analysis.significance.suite_rows import BOUNDS, MEANINGS, Standings, bounded, mark_of, matched
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import failed
@@ -65,7 +65,7 @@ def rank_over_all(
         ranking = _Ranks.of(chosen).ranking(suite, n_draws, seed)
         if ranking.n_complete < 2:
             raise UsageError(
-                f"suite {suite.name}: expected two detectors or more that ran on each of "
+                f"suite {suite.name}: expected two detectors or more with a rank on each of "
                 f"{', '.join(one.dataset for one in chosen)}, found {ranking.n_complete}"
             )
         yield ranking
@@ -242,6 +242,11 @@ def _notes(standings: Sequence[Standings], n_complete: int, suite: Suite | None)
     for one in standings:
         if others := [f"{row.label} for {name}" for name, row in one.rows.items() if row.label != name]:
             yield f"On {one.dataset} these rows stand for others: {', '.join(others)}."
+    if limited := [one.dataset for one in standings if any(map(bounded, one.rows.values()))]:
+        yield (
+            f"On {_listed(limited)} fits are bounded ({', '.join(sorted(BOUNDS))}): a row may rank low there because "
+            "its fit ended early."
+        )
     for one in standings:
         if one.beside:
             yield f"{one.dataset}: another row of the same name counts instead of {', '.join(one.beside)}."

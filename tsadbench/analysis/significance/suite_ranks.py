@@ -226,6 +226,7 @@ class SuiteRanking:
             drawn += f", and for each drawn one a resample of its sessions ({', '.join(inside)})"
         if inside and as_they_are:
             drawn += f"; {', '.join(as_they_are)} as they are"
+        drawn += "; seeds are averaged, not drawn"
         return (
             f"Mean over the data sets of a row's rank there, 1 for the best, floors (marked {FLOOR}) included; equal "
             f"values share their mean rank, failures the last one. Ranks count the {self.n_complete} rows that ran on "

@@ -117,6 +117,11 @@ def common_name(record: Record) -> str:
     return _unbounded(record.stands_for or record.label)
 
 
+def bounded(row: Row) -> bool:
+    """Return whether the cost of a row's fits was bounded."""
+    return bool(parse_label(row.label).arguments.keys() & BOUNDS)
+
+
 def mark_of(row: Row) -> str:
     """Return the mark for which a row takes no part; empty if it does. Floors only must not leak."""
     if row.leaky:
@@ -147,5 +152,4 @@ def _unbounded(label: str) -> str:
 
 
 def _preference(row: Row) -> tuple[bool, bool, bool, str]:
-    bounded = bool(parse_label(row.label).arguments.keys() & BOUNDS)
-    return not row.ok, bool(row.first.stands_for), bounded, row.label
+    return not row.ok, bool(row.first.stands_for), bounded(row), row.label

@@ -23,7 +23,9 @@ def write_all(ranks: Ranks, write: Path | None, figure: Path | None) -> None:
             _write_suite(ranks, ranking, write / ranking.suite.partition(" ")[0])
     if figure is not None:
         if not ranks.over_all:
-            raise UsageError("--figure draws a ranking over several data sets; no two detectors ran on several here")
+            raise UsageError(
+                "--figure draws a ranking over several data sets; here no two detectors have ranks on several"
+            )
         draw(ranks.over_all[0], figure)
 
 
