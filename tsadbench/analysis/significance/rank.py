@@ -13,6 +13,7 @@ from tsadbench.analysis.significance.caveats import PRIMARY
 from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
 from tsadbench.analysis.significance.ranks import Place, Ranking, Ranks
 from tsadbench.analysis.significance.resampling import draw, resampled
+from tsadbench.analysis.significance.suite_draws import TAILS
 from tsadbench.analysis.significance.suite_rank import rank_over_all
 from tsadbench.analysis.significance.suite_rows import Drawn, Standings
 from tsadbench.analysis.significance.tables import Table, metric_of, read_tables
@@ -33,7 +34,6 @@ from tsadbench.utils.progress import progress
 RESAMPLES = 1000
 # More splits than this are shown only if they are named: TEP has one a fault.
 _MOST_SPLITS = 8
-_TAILS = (0.05, 0.95)
 
 
 def rank(
@@ -234,8 +234,8 @@ def _stable(plain: Ranking, rows: Sequence[Row], values: FloatArray) -> Ranking:
     floors = np.array([row.floor for row in rows])
     gains = drawn if metric.better == "higher" else -drawn
     beaten = (gains > gains[floors].max(axis=0, initial=-np.inf)).mean(axis=1)
-    low, high = np.quantile(drawn, _TAILS, axis=1)
-    rank_low, rank_high = np.quantile(ranks, _TAILS, axis=1, method="inverted_cdf")
+    low, high = np.quantile(drawn, TAILS, axis=1)
+    rank_low, rank_high = np.quantile(ranks, TAILS, axis=1, method="inverted_cdf")
     notes = []
     if n_sessions < LEAST_FOR_TESTS:
         notes.append(

@@ -13,7 +13,8 @@ import numpy as np
 
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
-_TAILS = (0.05, 0.95)
+# Of a 90 % interval.
+TAILS = (0.05, 0.95)
 
 
 def wins(gains: FloatArray) -> FloatArray:
@@ -140,5 +141,5 @@ def interval(drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
     some = defined.any(axis=-1)
     low, high = np.full(some.shape, np.nan), np.full(some.shape, np.nan)
     if some.any():
-        low[some], high[some] = np.nanquantile(drawn[some], _TAILS, axis=-1)
+        low[some], high[some] = np.nanquantile(drawn[some], TAILS, axis=-1)
     return low, high
