@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
+from tsadbench.utils.text import first_of
 
 # Holds one NAME.source.json for each data set whose files are published.
 CATALOGUE = Path(__file__).parent
 _SUFFIX = ".source.json"
-_SHOWN = 5
 # The address of a file's content, and that of a page which shows it.
 _RAW = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/")
 
@@ -94,7 +94,7 @@ class Source:
         missing = self.missing(folder)
         if missing:
             raise DataNotFoundError(
-                f"{self.name}: {len(missing)} of {len(self.sha256)} files are missing in {folder}: {listed(missing)}; "
+                f"{self.name}: {len(missing)} of {len(self.sha256)} files are missing in {folder}: {first_of(missing)}; "
                 f"run  tsadbench data fetch {self.name} --data {folder.parent}  ({self.origin})"
             )
 
@@ -127,7 +127,7 @@ class Source:
     def _told(self, changed: Sequence[str], folder: Path) -> str:
         return (
             f"{self.name}: {len(changed)} of {len(self.sha256)} files in {folder} {_verb(changed)} from the published "
-            f"ones (SHA-256): {listed(changed)}; put the published ones there with  tsadbench data fetch {self.name} "
+            f"ones (SHA-256): {first_of(changed)}; put the published ones there with  tsadbench data fetch {self.name} "
             f"--data {folder.parent}"
         )
 
@@ -167,9 +167,3 @@ def megabytes(n_bytes: int) -> str:
     ('12.1', '0.9')
     """
     return f"{n_bytes / 1e6:.1f}"
-
-
-def listed(files: Sequence[str]) -> str:
-    """Return files' names for a message: the first few, and how many more there are."""
-    rest = len(files) - _SHOWN
-    return ", ".join(files[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

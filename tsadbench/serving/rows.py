@@ -18,6 +18,7 @@ from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fa
 from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.text import first_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,8 +170,7 @@ class RowReader:
         used = {*self._sensors, *self._format.time, *matching(names, self._format.unused)}
         unused = [name for name in names if name and name not in used]
         if unused:
-            shown = ", ".join(map(repr, unused[:5])) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
-            yield f"columns that the model does not know are not used: {shown}"
+            yield f"columns that the model does not know are not used: {first_of([*map(repr, unused)])}"
 
     def _cells(self, lines: Sequence[str], header: Header) -> tuple[list[list[str]], str | None]:
         """Return the cells of the next lines, and what is wrong with the first malformed line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ def printable(text: str, *, lines: bool = False) -> str:
         parts = text.replace("\r\n", "\n").split("\n")
         return "\n".join("\t".join(map(printable, part.split("\t"))) for part in parts)
     return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def first_of(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names for a message, and how many more there are.
+
+    Examples
+    --------
+    >>> first_of("abc"), first_of("abc", 2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def inert(value: object) -> object:

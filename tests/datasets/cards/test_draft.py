@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import pickle
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +207,17 @@ def test_missing_values_are_pointed_at_and_never_filled_unasked(plant):
     assert "# 1 values are missing in the first rows of 1 files, test/c.csv among them." in draft_card(plant)
     with pytest.raises(DataError, match="a value is missing"):
         drafted(plant)
+
+
+def test_numbers_among_texts_are_no_years(plant):
+    # The year -2 lies before what 64 bits of nanoseconds count.
+    for path in plant.rglob("*.csv"):
+        table = pd.read_csv(path)
+        table.insert(0, "value", ["True", "-2"] * (len(table) // 2))
+        table.to_csv(path, index=False)
+    card = tomllib.loads(draft_card(plant))
+    assert card["columns"]["time"] == "time"
+    assert card["columns"]["ignore"] == ["value"]
 
 
 @pytest.mark.parametrize("files", [{}, {"a.xlsx": "x"}, {".hidden/a.csv": "a,b\n1,2\n"}])

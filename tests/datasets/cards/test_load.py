@@ -322,6 +322,7 @@ class TestFaults:
             ("12:00:07,", "12:00:07,1,", "line 9: expected 4 cells separated by ',', found 5; correct the line"),
             ("2024-05-01 12:00:07", "\n2024-05-01 12:00:07", "line 9: the line is empty, but others follow; remove it"),
             ("2024-05-01 12:00:07", "noon", "line 9: column 'time': expected a time written as ISO8601, found 'noon'"),
+            ("2024-05-01 12:00:07", "-2", "line 9: column 'time': expected a time written as ISO8601, found '-2'"),
             ("2024-05-01 12:00:07", "", "line 9: column 'time': expected a time written as ISO8601"),
             ("2024-05-01 12:00:07,", "2024-05-01 12:00:07,inf,", "expected 4 cells"),
             ("time,flow", "time,head", "line 1: the sensor 'flow' is missing"),

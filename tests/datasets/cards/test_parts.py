@@ -138,7 +138,7 @@ class TestCut:
         (note,) = data.notes
         assert note == (
             "6 rows with missing values (2.50%) and 1 in pieces of fewer than 2 rows are left out, as its card says, "
-            "which cuts 1 recordings; 1 of these rows are anomalous"
+            "which cuts 1 recording; 1 of these rows are anomalous"
         )
 
     def test_shorter_pieces_than_allowed(self, plant):
@@ -154,8 +154,11 @@ class TestCut:
         table = pd.read_csv(plant / "test/c.csv")
         table.loc[[20, 45], "flow"] = np.nan
         table.to_csv(plant / "test/c.csv", index=False)
-        (plant / "card.toml").write_text(BOTH.replace("[train]", '[missing]\npolicy = "cut"\n[train]'))
+        card = BOTH.replace("[train]", '[missing]\npolicy = "cut"\n[train]')
+        (plant / "card.toml").write_text(f'{card}[splits]\nafter = ["test/c/test"]\nlast = ["test/c/test/2"]\n')
         data, _ = load_card(plant / "card.toml")
+        assert data.splits["after"] == ("test/c/test/1", "test/c/test/2")
+        assert data.splits["last"] == ("test/c/test/2",)
         assert [(one.id, one.n_rows) for one in (*data.train, *data.test)] == [
             ("test/c/train/1", 20), ("test/c/train/2", 19), ("test/d/train", 30),
             ("test/c/test/1", 5), ("test/c/test/2", 14), ("test/d/test", 30),
@@ -182,6 +185,17 @@ class TestCut:
         for one, rows in zip(pieces, runs, strict=True):
             assert np.array_equal(one.values, table.loc[rows, ["flow", "head"]])
             assert np.array_equal(labels.rows[one.id], table.loc[rows, "fault"] == 1)
+
+    def test_a_piece_called_like_another_file(self, plant):
+        table = pd.read_csv(plant / "test/c.csv")
+        table.loc[20, "flow"] = np.nan
+        table.to_csv(plant / "test/c.csv", index=False)
+        (plant / "test/c").mkdir()
+        frame(60, seed=5).to_csv(plant / "test/c/1.csv", index=False)
+        (plant / "card.toml").write_text(CUT.replace("test/*.csv", "test/**/*.csv"))
+        assert problems(plant / "card.toml") == [
+            "card.toml: recordings of 'test/c' and 'test/c/1' would both be called 'test/c/1'; rename a file"
+        ]
 
     def test_nothing_is_cut_where_nothing_is_missing(self, plant):
         expected = load_card(plant / "card.toml")

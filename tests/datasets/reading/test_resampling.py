@@ -42,13 +42,14 @@ def test_values_are_those_of_pandas(data, steps, every, by):
 
 
 @given(data=st.data(), steps=STEPS, every=st.sampled_from([250, 1_000, 3_000]))
-def test_a_row_is_anomalous_if_any_of_its_rows_is_and_an_empty_one_as_the_row_before(data, steps, every):
+def test_a_row_is_anomalous_if_any_of_its_rows_is_and_an_empty_one_if_the_last_before_it_is(data, steps, every):
     milliseconds, _ = _rows(data, steps)
     labels = np.array(data.draw(st.lists(st.booleans(), min_size=len(steps), max_size=len(steps))))
     expected: list[bool] = []
     for start in range(int(milliseconds[0]), int(milliseconds[-1]) + 1, every):
         own = [bool(label) for at, label in zip(milliseconds, labels, strict=True) if start <= at < start + every]
-        expected.append(any(own) if own else expected[-1])
+        last = bool(labels[milliseconds < start + every][-1])
+        expected.append(any(own) if own else last)
     assert grid_of(milliseconds / 1000.0, every / 1000.0).labels(labels).tolist() == expected
 
 

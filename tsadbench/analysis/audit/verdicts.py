@@ -16,6 +16,7 @@ from tsadbench.analysis.audit.predictors import Predictor
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
 from tsadbench.utils.means import mean_defined
+from tsadbench.utils.text import first_of
 
 # An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.
 _WEAK, _STRONG = 0.55, 0.75
@@ -69,7 +70,7 @@ def on_entities(parts: Sequence[Part]) -> Iterator[Finding]:
     """Say how many models there are, and which of them cannot be trained or judged; nothing if there is one."""
     untrained = [part.entity or "the data set" for part in parts if not part.train]
     if untrained:
-        names = _first(untrained)
+        names = first_of(untrained)
         yield Finding("entities", "fault", f"Without training recordings: {names}.", f"{names} cannot be trained")
     elif len(parts) > 1:
         sentence = f"{len(parts)} entities, one model each: figures are means over them, scores are never pooled."
@@ -78,7 +79,7 @@ def on_entities(parts: Sequence[Part]) -> Iterator[Finding]:
             yield Finding("entities", "good", sentence)
         else:
             brief = f"{len(one_class)} of {len(parts)} entities have test rows of one class"
-            sentence += f" Test rows of one class, which take no part in these means: {_first(one_class)}."
+            sentence += f" Test rows of one class, which take no part in these means: {first_of(one_class)}."
             yield Finding("entities", "note", sentence, brief)
 
 
@@ -259,7 +260,7 @@ def on_sessions(copies: Sequence[Copy], sessions: Mapping[str, str]) -> Iterator
     )
     if pairs:
         sentence = (
-            f"Declared as different sessions, though one holds a copy of the other: {_first(list(pairs))}. Statistics "
+            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. Statistics "
             "take them for independent, which flatters."
         )
         yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")
@@ -274,7 +275,7 @@ def on_shift(shifts: Sequence[Shift]) -> Finding:
     if not far:
         return Finding("shift", "good", "Normal test rows lie where the training rows lie, in every sensor and split.")
     distance, worst = max(far, key=lambda item: item[0])
-    places = _first(list(dict.fromkeys(one.entity or one.split for _, one in far)), 12)
+    places = first_of(list(dict.fromkeys(one.entity or one.split for _, one in far)), 12)
     sentence = (
         f"Normal test rows do not lie where the training rows lie ({places}); furthest is {worst.sensor} in "
         f"{worst.entity or worst.split}: median {worst.test_median:.4g} against {worst.train_median:.4g} in training, "
@@ -321,7 +322,7 @@ def on_constant(recordings: Sequence[RecordingFacts], n_sensors: int) -> Finding
     still = [f"{sensor} in {facts.id}" for facts in recordings for sensor in facts.constant]
     if not still:
         return Finding("constant", "good", f"Each of the {n_sensors} sensors moves in every recording.")
-    sentence = f"{len(still)} times a sensor never moves in a recording: {_first(still)}."
+    sentence = f"{len(still)} times a sensor never moves in a recording: {first_of(still)}."
     return Finding("constant", "note", sentence, "sensors that never move in a recording")
 
 
@@ -334,7 +335,7 @@ def on_still_in_training(sensors: Sequence[SensorFacts]) -> Finding:
     alone = sum(len(facts.anomalies_only) for facts in sensors)
     off = mean_defined(facts.off_constant for facts in sensors) or 0.0
     sentence = (
-        f"{count} sensors are constant in training and move in the test: {_first(names)}; {alone} of them in anomalous "
+        f"{count} sensors are constant in training and move in the test: {first_of(names)}; {alone} of them in anomalous "
         f"rows alone. {off:.1%} of the normal test rows are off a training constant."
     )
     brief = f"{count} sensors are constant in training and move in the test"
@@ -395,12 +396,8 @@ def on_label_noise(noise: LabelNoise) -> Finding:
 def _in(facts: Iterable[EventFacts | SensorFacts]) -> str:
     """Return where, if there are several entities."""
     entities = [one.entity for one in facts if one.entity]
-    return f" in {_first(entities)}" if entities else ""
+    return f" in {first_of(entities)}" if entities else ""
 
 
 def _count(number: int, one: str, several: str) -> str:
     return f"{number:,} {one if number == 1 else several}"
-
-
-def _first(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -14,8 +14,9 @@ from tsadbench.datasets.cards.sections import Columns
 from tsadbench.datasets.reading.header import matching
 from tsadbench.errors import DataError
 from tsadbench.utils.parameters import nearest
+from tsadbench.utils.text import first_of
 
-_SHOWN = 20
+SHOWN = 20
 # A similar name is searched for among so many at most: that takes long.
 _SEARCHED_NAMES = 1000
 
@@ -91,7 +92,7 @@ def without_constant(data: LabelledDataset) -> LabelledDataset:
         train=tuple(map(reduced, dataset.train)),
         test=tuple(map(reduced, dataset.test)),
         prior=None if dataset.prior is None else without(dataset.prior, constant),
-        notes=(*dataset.notes, f"sensors that are constant over all training rows are left out: {listed(constant)}"),
+        notes=(*dataset.notes, f"sensors that are constant over all training rows are left out: {first_of(constant, SHOWN)}"),
         layout=replace(dataset.layout, unused=(*dataset.layout.unused, *constant)),
     )
     causes = {
@@ -112,9 +113,3 @@ def without(prior: Prior, sensors: Sequence[str]) -> Prior | None:
     edges = tuple(edge for edge in prior.edges if not {edge.source, edge.target}.intersection(sensors))
     kept = tuple(sensor for sensor in prior.sensors if sensor.name not in sensors)
     return replace(prior, edges=edges, sensors=kept) if edges else None
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names for a note: the first ones, and how many more there are."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

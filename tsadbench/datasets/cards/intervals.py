@@ -226,7 +226,7 @@ class _Declared:
                     numbers[place] = number
             return numbers
         forms = self._card.columns.time_formats
-        read = [_seconds(cells, form) for form in forms]
+        read = [time_in_seconds(pd.Series(list(cells), dtype="object"), form) for form in forms]
         numbers = max(read, key=lambda seconds: int(np.count_nonzero(np.isfinite(seconds))))
         for place in map(int, np.flatnonzero(~np.isfinite(numbers))):
             self._report(place, f"column {column!r}: {time_fault(cells[place], forms)}", f"time {column}")
@@ -242,11 +242,3 @@ class _Declared:
                 text = f"the interval of recording {id_!r} overlaps that of line {lines[0]}; merge or part them"
                 self._issues.append(Issue(self._name, text, lines[1], "overlap"))
             last = interval if last is None or interval.end > last.end else last
-
-
-def _seconds(cells: Sequence[str], form: str) -> FloatArray:
-    """Return times in seconds since 1970, NaN for a cell that holds none."""
-    try:
-        return time_in_seconds(pd.Series(list(cells), dtype="object"), form)
-    except pd.errors.OutOfBoundsDatetime:  # the year -1, say
-        return np.concatenate([_seconds([cell], form) for cell in cells]) if len(cells) > 1 else np.full(1, np.nan)

@@ -83,4 +83,6 @@ class Membership:
 
 
 def _is_named(piece: Piece, patterns: Sequence[str]) -> bool:
-    return matches(piece.id, patterns) or matches(piece.base, patterns)
+    above = piece.id.rpartition("/")[0]  # of run/test/1: run/test
+    names = [piece.id, piece.base, *([above] if len(above) > len(piece.base) else [])]
+    return any(matches(name, patterns) for name in names)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.choice import listed, sensors_of, unmatched, without, without_constant
+from tsadbench.datasets.cards.choice import SHOWN, sensors_of, unmatched, without, without_constant
 from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.files import find_file
 from tsadbench.datasets.cards.gaps import fill_gaps
@@ -28,8 +28,10 @@ from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.bounded_files import read_text
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.progress import progress
+from tsadbench.utils.text import first_of
 from tsadbench.utils.toml import line_of
 
 _LONGEST_DESCRIPTION = 2**24
@@ -101,6 +103,7 @@ class _CardReader:
             *(piece for one in recordings for piece in one.pieces if piece.is_train),
             *(piece for one in _as_tested(recordings) for piece in one.pieces if not piece.is_train),
         ]
+        self._check_distinct(pieces)
         read = {one.source.id for one in recordings}
         unread = [source for source in sources if source.id not in read]
         # Nobody knows what the arrays of a file that cannot be opened are called.
@@ -154,6 +157,13 @@ class _CardReader:
 
     def _report(self, text: str, file: str | None = None, line: int | None = None) -> None:
         self.issues.append(Issue(file or self._path.name, text, line))
+
+    def _check_distinct(self, pieces: Sequence[Piece]) -> None:
+        """Report pieces of different files that have the same name, as the piece 1 of "run" and a file "run/1"."""
+        for id_, same in grouped(pieces, lambda piece: piece.id).items():
+            bases = list(dict.fromkeys(repr(piece.base) for piece in same))  # those of one name are told of already
+            if len(bases) > 1:
+                self._report(f"recordings of {' and '.join(bases)} would both be called {id_!r}; rename a file")
 
     def _description(self) -> str:
         if self._card.description is None:
@@ -283,7 +293,7 @@ class _CardReader:
 
     def _notes(self, recordings: Sequence[_Loaded]) -> Iterator[str]:
         if self._lacking:
-            yield f"sensors that some files lack are left out: {listed(self._lacking)}"
+            yield f"sensors that some files lack are left out: {first_of(self._lacking, SHOWN)}"
         filled = sum(one.n_filled for one in recordings)
         if filled:
             cells = sum(one.contents.values.size for one in recordings)
@@ -299,7 +309,7 @@ class _CardReader:
             short = f" and {cut.short_rows} in pieces of fewer than {self._at_least} rows" if cut.short_rows else ""
             yield (
                 f"{cut.missing_rows} rows with missing values ({share:.2%}){short} are left out, as its card says, "
-                f"which cuts {count} recordings; {cut.anomalous_rows or 'none'} of these rows are anomalous"
+                f"which cuts {count} recording{'s' if count > 1 else ''}; {cut.anomalous_rows or 'none'} of these rows are anomalous"
             )
 
     def _innermost(self, sources: Sequence[Source]) -> Path:

@@ -77,12 +77,10 @@ class Grid:
         return laid
 
     def labels(self, labels: BoolArray) -> BoolArray:
-        """Return where any row is anomalous [n_rows]; a row that stands for none is labelled as the one before it."""
+        """Return where any row is anomalous [n_rows]; if a row stands for none, whether the file's last one before is."""
         laid = np.bincount(self.bins, weights=labels, minlength=self.n_rows) > 0
-        held = np.searchsorted(self.bins, np.arange(self.n_rows), side="right") - 1
-        is_empty = self.bins[held] != np.arange(self.n_rows)
-        laid[is_empty] = laid[self.bins[held]][is_empty]
-        return laid
+        last = np.searchsorted(self.bins, np.arange(self.n_rows), side="right") - 1
+        return np.where(self.bins[last] == np.arange(self.n_rows), laid, labels[last])
 
 
 def grid_of(time: FloatArray, every: float) -> Grid:

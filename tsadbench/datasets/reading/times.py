@@ -11,13 +11,15 @@ import pandas as pd
 from tsadbench.utils.arrays import FloatArray
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Nanoseconds since 1970 in 64 bits reach from 1677 to 2262; "-2" is a year to ISO 8601.
+_COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
 
 BACKWARDS = "the time lies before that of the row above; sort the rows by time"
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
-    """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format.
+    """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format, or far from our days.
 
     Parameters
     ----------
@@ -39,6 +41,7 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
         return pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan) * _UNITS[form]
     else:
         times = pd.to_datetime(cells.astype("str").str.strip(), format=form, errors="coerce", utc=True)
+    times = times.where(times.between(*_COUNTED))
     since_1970 = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(since_1970.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
