@@ -92,7 +92,10 @@ def without_constant(data: LabelledDataset) -> LabelledDataset:
         train=tuple(map(reduced, dataset.train)),
         test=tuple(map(reduced, dataset.test)),
         prior=None if dataset.prior is None else without(dataset.prior, constant),
-        notes=(*dataset.notes, f"sensors that are constant over all training rows are left out: {first_of(constant, SHOWN)}"),
+        notes=(
+            *dataset.notes,
+            f"sensors that are constant over all training rows are left out: {first_of(constant, SHOWN)}",
+        ),
         layout=replace(dataset.layout, unused=(*dataset.layout.unused, *constant)),
     )
     causes = {
