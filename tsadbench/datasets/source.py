@@ -94,8 +94,8 @@ class Source:
         missing = self.missing(folder)
         if missing:
             raise DataNotFoundError(
-                f"{self.name}: {len(missing)} of {len(self.sha256)} files are missing in {folder}: {first_of(missing)}; "
-                f"run  tsadbench data fetch {self.name} --data {folder.parent}  ({self.origin})"
+                f"{self.name}: {len(missing)} of {len(self.sha256)} files are missing in {folder}: "
+                f"{first_of(missing)}; run  tsadbench data fetch {self.name} --data {folder.parent}  ({self.origin})"
             )
 
     def notes(self, folder: Path, *, allow_changed: bool) -> tuple[str, ...]:

@@ -260,8 +260,8 @@ def on_sessions(copies: Sequence[Copy], sessions: Mapping[str, str]) -> Iterator
     )
     if pairs:
         sentence = (
-            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. Statistics "
-            "take them for independent, which flatters."
+            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. "
+            "Statistics take them for independent, which flatters."
         )
         yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")
 
@@ -335,8 +335,8 @@ def on_still_in_training(sensors: Sequence[SensorFacts]) -> Finding:
     alone = sum(len(facts.anomalies_only) for facts in sensors)
     off = mean_defined(facts.off_constant for facts in sensors) or 0.0
     sentence = (
-        f"{count} sensors are constant in training and move in the test: {first_of(names)}; {alone} of them in anomalous "
-        f"rows alone. {off:.1%} of the normal test rows are off a training constant."
+        f"{count} sensors are constant in training and move in the test: {first_of(names)}; {alone} of them in "
+        f"anomalous rows alone. {off:.1%} of the normal test rows are off a training constant."
     )
     brief = f"{count} sensors are constant in training and move in the test"
     return Finding(about, "fault" if off >= _OFF_CONSTANT else "note", sentence, brief)

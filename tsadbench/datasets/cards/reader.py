@@ -307,9 +307,10 @@ class _CardReader:
             share = cut.missing_rows / sum(len(one.contents.values) for one in recordings)
             count = sum(one.cut.missing_rows > 0 for one in recordings)
             short = f" and {cut.short_rows} in pieces of fewer than {self._at_least} rows" if cut.short_rows else ""
+            plural = "s" if count > 1 else ""
             yield (
                 f"{cut.missing_rows} rows with missing values ({share:.2%}){short} are left out, as its card says, "
-                f"which cuts {count} recording{'s' if count > 1 else ''}; {cut.anomalous_rows or 'none'} of these rows are anomalous"
+                f"which cuts {count} recording{plural}; {cut.anomalous_rows or 'none'} of these rows are anomalous"
             )
 
     def _innermost(self, sources: Sequence[Source]) -> Path:

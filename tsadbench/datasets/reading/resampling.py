@@ -77,7 +77,7 @@ class Grid:
         return laid
 
     def labels(self, labels: BoolArray) -> BoolArray:
-        """Return where any row is anomalous [n_rows]; if a row stands for none, whether the file's last one before is."""
+        """Return where any row is anomalous [n_rows]; of none, whether the file's last one before is."""
         laid = np.bincount(self.bins, weights=labels, minlength=self.n_rows) > 0
         last = np.searchsorted(self.bins, np.arange(self.n_rows), side="right") - 1
         return np.where(self.bins[last] == np.arange(self.n_rows), laid, labels[last])
