@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.loopback import FILES
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.datasets.source import Source, listed
+from tsadbench.datasets.source import Source
 from tsadbench.datasets.source import published as published_names
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
@@ -168,9 +168,3 @@ def test_a_torn_file_is_told_by_both(published: Path) -> None:
     assert problem.startswith("data set skab in ")
     assert "valve1/3.csv, line 5" in str(caught.value)
     assert hint.endswith(f"tsadbench data fetch skab --data {published.parent}")
-
-
-def test_listed() -> None:
-    assert listed(["a"]) == "a"
-    assert listed([*"abcde"]) == "a, b, c, d, e"
-    assert listed([*"abcdef"]) == "a, b, c, d, e and 1 more"
