@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes tuning leaderboards-adapters tables suites speed clean
+.PHONY: run test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes tuning leaderboards-adapters tables suites speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -16,11 +16,15 @@ run: $(STAMP)
 
 # Two workers with one thread each: numeric libraries with more threads than cores wait for each other.
 test: lint chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
+
+# What CI has no time for: all checks on each network that ships.
+test-long: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -m long
 
 # The inner loop: every unit, without browsers, clusters, farms of processes and training.
 quick: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -q -m "not (browser or cluster or processes or slow or training)"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -q -m "not (browser or cluster or processes or slow or long or training)"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,9 +8,16 @@ from tsadbench.registry import entries, load_detector
 from tsadbench.testing import check_detector
 
 SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+# Half a minute each.
+NETWORKS = {
+    *("conv-ae", "dprgm", "gdn", "grelen", "lstm-ae", "lstm-vae", "mscred", "mtad-gat", "untrained", "vanilla-ae"),
+    "vanilla-lstm",
+}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in NETWORKS else ()) for name in SHIPPED]
+)
 @pytest.mark.slow
 def test_what_ships_passes_all_checks_but_for_those_that_it_declares_to_fail(name):
     cls = load_detector(name)
