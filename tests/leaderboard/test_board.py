@@ -34,8 +34,9 @@ def test_a_row_has_just_the_keys_of_the_design():
     (row,) = rows(record("x[a=1]"))
     assert list(row) == [
         "detector", "label", "family", "parameters", "dataset", "dataset_version", "protocol", "protocol_version",
-        "split", "seeds", "status", "failed", "n_rows", "n_anomalous", "coverage", "look_ahead", "below_floor", "metrics", "threshold",
-        "training", "seconds", "peak_memory_mib", "seal", "seal_reasons", "replay", "throughput",
+        "split", "seeds", "status", "failed", "n_rows", "n_anomalous", "coverage", "look_ahead", "below_floor",
+        "metrics", "threshold", "training", "seconds", "peak_memory_mib", "seal", "seal_reasons", "replay",
+        "throughput",
     ]  # fmt: skip
     assert list(row["threshold"][0]) == [
         "seed", "episode", "value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status",
