@@ -16,6 +16,7 @@ from tsadbench.execution.record import Record
 from tsadbench.utils.deviation import sample_deviation
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
+from tsadbench.utils.means import mean_defined
 from tsadbench.utils.parameters import JsonValue, nearest
 
 # A detector that is not above the best floor in these has shown nothing. F1 is not among them: where many rows are
@@ -241,12 +242,12 @@ class Row:
     @property
     def fit_seconds(self) -> float | None:
         """Mean wall-clock seconds of a fit."""
-        return _mean(record.fit_seconds for record in self.records)
+        return mean_defined(record.fit_seconds for record in self.records)
 
     @property
     def score_seconds(self) -> float | None:
         """Mean wall-clock seconds of scoring training and test recordings."""
-        return _mean(record.score_seconds for record in self.records)
+        return mean_defined(record.score_seconds for record in self.records)
 
     @property
     def peak_memory_mib(self) -> float | None:
@@ -432,8 +433,3 @@ def _threshold_json(threshold: Threshold) -> dict[str, JsonValue]:
 def _finite(value: JsonValue) -> JsonValue:
     """Return None for a number that JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return statistics.fmean(present) if present else None

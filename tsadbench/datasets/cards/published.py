@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset
 from tsadbench.datasets.cards.reader import load_card
-from tsadbench.datasets.location import find_or_download
+from tsadbench.datasets.location import find_or_download, place
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
 from tsadbench.utils.bounded_files import read_text
@@ -73,7 +73,7 @@ def load_smd(options: DataOptions) -> LabelledDataset:
 def _load_servers(name: str, options: DataOptions, *, includes_end: bool) -> LabelledDataset:
     """Return one of InterFusion's data sets of servers, with the sensors of each event."""
     dataset, labels = load_published(_HERE / f"{name}.toml", options)
-    folder = find_or_download(Source.load(name), options.directory) / "interpretation_label"
+    folder = place(name, options.directory) / "interpretation_label"
     causes = dict(_causes(dataset, folder, includes_end=includes_end))
     return LabelledDataset(dataset, replace(labels, causes=causes))
 
