@@ -88,7 +88,7 @@ def test_the_labels_hash_changes_with_a_label():
     ("rows", "splits", "message"),
     [
         ({"f": 2}, {"overall": ("f",)}, "'f' has 3 rows and 2 labels"),
-        ({}, {"overall": ("f",)}, "'f' has 3 rows and no labels"),
+        ({"x": 3}, {"overall": ("f",)}, "'f' has 3 rows and no labels"),
         ({"f": 3, "x": 3}, {"overall": ("f",)}, "'x' has no rows and 3 labels"),
         ({"f": 3}, {}, "splits"),
     ],

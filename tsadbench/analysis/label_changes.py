@@ -44,7 +44,7 @@ class LabelChange:
 def label_changes(
     data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
 ) -> tuple[LabelChange, ...]:
-    """Return the given labels, then others; a change that would leave out no row is none.
+    """Return the given labels, then others; a change that would leave out no row is none. Nothing without labels.
 
     Labels that are shifted keep their length: the first or last one is repeated at the border. Contradictory rows stand
     in several test recordings, anomalous in one and normal in another (the same time and values; without times, the
@@ -62,9 +62,14 @@ def label_changes(
     Raises
     ------
     UsageError
-        If a number is below 1, or a shift at least as long as the shortest test recording.
+        If a number is below 1, or a shift at least as long as the shortest test recording, or there are no labels to
+        be shifted.
     """
     truth = data.labels.rows
+    if not truth:
+        if shifts or margins:
+            raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
+        return ()
     shortest, name = min((len(rows), name) for name, rows in truth.items())
     for shift in shifts or ():
         if not 0 < shift < shortest:

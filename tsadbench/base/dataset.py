@@ -24,7 +24,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training and test recordings with what is known of their origin; no labels.
+    """Training recordings and, if there are any, test recordings, with what is known of their origin; no labels.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Dataset:
     train
         Normal recordings.
     test
-        Recordings to be scored, in the data set's order.
+        Recordings to be scored, in the data set's order. There may be none: a detector can still be fitted.
     splits
-        Named groups of test recordings, by id; ``overall`` holds them all.
+        Named groups of test recordings, by id; ``overall`` holds them all. Empty without test recordings.
     description
         The system in words: what a language model or an engineer reads.
     prior
@@ -59,7 +59,8 @@ class Dataset:
     Raises
     ------
     DataError
-        If recordings differ in their sensors or share an id, or a split, session or entity names others.
+        If there is no training recording, recordings differ in their sensors or share an id, or a split, session or
+        entity names others.
     """
 
     name: str
@@ -78,8 +79,8 @@ class Dataset:
     version: int = 1
 
     def __post_init__(self) -> None:
-        if not self.train or not self.test:
-            raise DataError(f"data set {self.name!r}: expected training and test recordings")
+        if not self.train:
+            raise DataError(f"data set {self.name!r}: expected training recordings, found none")
         for recording in (*self.train, *self.test):
             check_sensors(recording, self.sensors)
         ids = [recording.id for recording in (*self.train, *self.test)]
@@ -151,7 +152,8 @@ class Labels:
     Parameters
     ----------
     rows
-        For each test recording's id, in the data set's order: [n_rows], True where anomalous.
+        For each test recording's id, in the data set's order: [n_rows], True where anomalous. Empty if nobody has
+        labelled them.
     splits
         Named groups of test recordings, by id: the groups that are judged.
     causes
@@ -195,15 +197,22 @@ class LabelledDataset(NamedTuple):
     dataset: Dataset
     labels: Labels
 
+    @property
+    def missing(self) -> str:
+        """What judging lacks: "test recordings" or "labels"; empty if it lacks nothing."""
+        if not self.dataset.test:
+            return "test recordings"
+        return "" if self.labels.rows else "labels"
+
 
 def check_labels(data: LabelledDataset) -> None:
     """Raise a DataError unless there is one label for each row of each test recording, in the data set's order.
 
-    Causes must lie in test recordings and name sensors of the data set.
+    A data set may also have no label at all. Causes must lie in test recordings and name sensors of the data set.
     """
     expected = {recording.id: recording.n_rows for recording in data.dataset.test}
     found = {name: len(rows) for name, rows in data.labels.rows.items()}
-    if list(expected.items()) != list(found.items()):
+    if found and list(expected.items()) != list(found.items()):
         wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
         raise DataError(
             f"data set {data.dataset.name!r}: expected one label for each row of each test recording, in their order; "

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
 from tsadbench.registry import Entry, Kind, entries
@@ -65,7 +66,7 @@ def info(
     name: Annotated[
         str,
         typer.Argument(
-            help="A detector, family, protocol or data set, FAMILY:CLASS, or path/file.py:Class.",
+            help="A detector, family, protocol or data set, FAMILY:CLASS, path/file.py:Class, or a card's path.",
             autocompletion=complete.names,
         ),
     ],
@@ -92,6 +93,8 @@ def _origins(kind: Kind) -> list[tuple[str, str]]:
 
 def _kinds(name: str) -> list[Kind]:
     """Return all that a name stands for: ``skab`` is a data set and a protocol."""
+    if name.endswith(CARD_ENDING):
+        return ["datasets"]
     if ":" in name:
         return ["detectors"]
     names = {kind: {entry.name for entry in entries(kind)} for kind in _KINDS}

@@ -144,7 +144,8 @@ def validate(
 ) -> None:
     """Read a card and all of its files, and list everything that is wrong; exit code 2 if anything is.
 
-    A recording of which the default protocol evaluates no row is wrong as well.
+    A recording of which the default protocol evaluates no row is wrong as well. A card without labels, or without test
+    files, is right: detectors can be fitted on it.
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.actions.data import contents
@@ -158,7 +159,12 @@ def validate(
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in contents(loaded):
         typer.echo(f"  {line}")
-    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench run --dataset {card} --detector t2")
+    following = (
+        f"fit --dataset {card} --detector t2 --out t2.model"
+        if loaded.missing
+        else f"run --dataset {card} --detector t2"
+    )
+    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {following}")
 
 
 @app.command()

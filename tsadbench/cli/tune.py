@@ -116,7 +116,7 @@ def tune(
     )
     with progress_bar(f"Reading {dataset}"):
         # The plan gets no name here: it holds test recordings and labels, which are to be gone when the search begins.
-        task = make_task(make_plan(request), settings)
+        task = make_task(make_plan(request, judged=False), settings)
     url = storage_of(task, out, storage)
     typer.echo(f"study {task.study}: {', '.join(task.space)}", err=True)
     with (

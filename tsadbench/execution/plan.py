@@ -22,6 +22,7 @@ from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageErr
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.execution.score_arrays import score_shapes
+from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Interview, seal_status
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
@@ -216,21 +217,29 @@ def _content_hash(recording: Recording) -> str:
     return digest.hexdigest()
 
 
-def make_plan(request: RunRequest) -> Plan:
+def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
     """Return the plan of a request for one data set and one protocol; errors as for `make_plans`."""
-    plans = make_plans(request)
+    plans = make_plans(request, judged=judged)
     if len(plans) != 1:
         raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations of them")
     return plans[0]
 
 
-def make_plans(request: RunRequest) -> tuple[Plan, ...]:
+def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     """Return a plan for each data set and protocol; every data set is read once.
+
+    Parameters
+    ----------
+    request
+        What to run.
+    judged
+        Whether scores are to be judged, which needs test recordings and labels. Fits alone need neither.
 
     Raises
     ------
     UsageError
-        If a name, a parameter or a split does not exist, a value is out of range, or two data sets have one name.
+        If a name, a parameter or a split does not exist, a value is out of range, two data sets have one name, or one
+        has nothing to judge.
     DataError
         If data sets cannot be found, all of which are named, or one cannot be read.
     PluginError, MissingExtraError
@@ -249,7 +258,7 @@ def make_plans(request: RunRequest) -> tuple[Plan, ...]:
         for name in settings:
             if name not in known:
                 raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}")
-        return _plans(request, detectors, protocols, interview)
+        return _plans(request, detectors, protocols, interview, judged=judged)
 
 
 def _plans(
@@ -257,14 +266,19 @@ def _plans(
     detectors: Sequence[tuple[str, Construction, Description]],
     protocols: Sequence[tuple[str, Protocol, str]],
     interview: Interview,
+    *,
+    judged: bool,
 ) -> tuple[Plan, ...]:
     datasets = _loaded(request)
+    for dataset, data in datasets if judged else ():
+        require_judgeable(data, dataset)
     plans = []
     for dataset, data in datasets:
         splits = _own_splits(request, dataset, data.dataset)
         for protocol_name, protocol, protocol_label in protocols:
             try:
-                episodes = tuple(protocol.episodes(data.dataset))
+                rules = protocol.episodes(data.dataset) if judged else fitting_episodes(protocol, data.dataset)
+                episodes = tuple(rules)
                 score_shapes(episodes)  # raises an error unless they can be stored
                 contenders = [
                     _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
@@ -380,7 +394,7 @@ def require_evaluated(data: LabelledDataset, protocol: str) -> None:
     wants to know.
     """
     rules, _ = make_protocol(protocol, {})
-    n_rows = {name: len(rows) for name, rows in data.labels.rows.items()}
+    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     places = (place for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows))
     unused = [place.recording for place in places if len(range(n_rows[place.recording])[place.evaluated]) == 0]
     if unused:

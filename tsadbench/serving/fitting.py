@@ -51,7 +51,8 @@ def fit_model(
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
-        As in a `RunRequest`. The protocol must fit one detector for the whole data set, or one an entity.
+        As in a `RunRequest`. The protocol must fit one detector for the whole data set, or one an entity. The data set
+        needs neither labels nor test recordings.
     out
         The file to write.
     entity
@@ -94,7 +95,7 @@ def fit_model(
         require_seal=require_seal,
         contributions=False,
     )
-    plan = make_plan(request)
+    plan = make_plan(request, judged=False)
     trial = Trial(plan.trials[0].contender, seed, threads)
     configure(trial.contender.seeded(seed), trial.contender.description, sensors=plan.data.dataset.sensors)
     episode = plan.one_episode(entity)

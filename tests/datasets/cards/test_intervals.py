@@ -15,7 +15,7 @@ from tests.helpers.cards import CARD, frame
 from tsadbench.base.dataset import Cause
 from tsadbench.datasets.cards.reader import load_card
 
-NEITHER = "card.toml: the card: give columns.label, the column that marks anomalous rows, or [labels], and not both"
+BOTH = "card.toml: the card: give columns.label, the column that marks anomalous rows, or [labels], and not both"
 UNLABELLED = CARD.replace('label = "fault"\n', "")
 
 
@@ -198,11 +198,16 @@ class TestFaults:
         assert "which has no times; name columns.time or columns.period" in problems(card)[0]
 
     def test_a_label_in_a_column_as_well(self, plant, edit):
-        assert problems(edit("[columns]", '[labels]\nintervals = "events.csv"\n[columns]')) == [NEITHER]
+        assert problems(edit("[columns]", '[labels]\nintervals = "events.csv"\n[columns]')) == [BOTH]
 
-    def test_no_label_at_all(self, plant):
+    def test_a_label_that_would_be_a_sensor_for_lack_of_labels(self, plant):
         (plant / "card.toml").write_text(UNLABELLED)
-        assert problems(plant / "card.toml") == [NEITHER]
+        assert problems(plant / "card.toml") == [
+            "train/a.csv: column 'fault' is called like a label, and the card names none: name it under columns.label, "
+            "put it under columns.ignore, or, if it is a sensor, name it under columns.sensors"
+        ]
+        (plant / "card.toml").write_text(f'{UNLABELLED}sensors = ["flow", "head", "fault"]\n')
+        assert load_card(plant / "card.toml").dataset.sensors == ("flow", "head", "fault")
 
 
 def test_a_shipped_card_finds_intervals_beside_it_or_beside_the_data(plant, tmp_path):

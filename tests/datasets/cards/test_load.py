@@ -301,7 +301,7 @@ class TestFaults:
             ('"plant"', '"plant', "card.toml, line 2: not TOML"),
             ('label = "fault"', 'label = "fault"\nnormal = [1]', "a value cannot be both anomalous and normal: [1]"),
             ('time = "time"', 'time = "time"\nperiod = 1', "give time or period, not both"),
-            ("[test]", "[single]\ntrain_rows = 9", "give [train] and [test], or [single] alone"),
+            ("[test]", "[single]\ntrain_rows = 9", "give [train], and [test] if there are test files, or"),
             ("[train]", '[splits]\noverall = ["*"]\n[train]', "'overall' always holds all test recordings"),
             ("[train]", '[files]\nencoding = "klingon"\n[train]', "there is no encoding 'klingon'"),
             ("[train]", '[files]\ndecimal = ";"\n[train]', "line 5: files.decimal: expected '.' or ',', found ';'"),

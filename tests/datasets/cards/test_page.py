@@ -10,7 +10,9 @@ import pytest
 from tsadbench.datasets.cards.schema import read_card
 
 PAGE = (Path(__file__).parents[3] / "docs/adding-a-data-set.md").read_text(encoding="utf-8")
-CARD, *TABLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+CARD, *OTHERS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+WHOLE = [text for text in OTHERS if text.startswith("schema")]
+TABLES = [text for text in OTHERS if text not in WHOLE]
 UNLABELLED = re.sub(r'label = "fault".*\n', "", CARD)
 # Each stands in the card as a comment, with what has to be left out beside it.
 KEYS = ("ids", "rows", "variables", "join", "period", "names", "extra_columns", "at_least", "constant", "optional")
@@ -29,6 +31,11 @@ def check(tmp_path):
 
 def test_the_card(check):
     check(CARD)
+
+
+@pytest.mark.parametrize("card", WHOLE)
+def test_other_whole_cards(check, card):
+    check(card)
 
 
 @pytest.mark.parametrize("key", KEYS)

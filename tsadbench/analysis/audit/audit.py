@@ -83,12 +83,12 @@ class Audit:
 def audit(
     data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: LabelNoise | None = None
 ) -> Audit:
-    """Audit a data set, labels included.
+    """Audit a data set, labels included. Without labels, every test row counts as normal, and no event is searched.
 
     Parameters
     ----------
     data
-        Recordings and labels.
+        Recordings and labels, if there are any.
     changes
         Of the labels, whose effect on the one-liners is shown; None for those that `label_changes` returns.
     stored
@@ -98,35 +98,44 @@ def audit(
     parts = parts_of(data)
     recordings = (
         *(facts_of(recording, "train", None) for recording in dataset.train),
-        *(facts_of(recording, "test", labels[recording.id]) for recording in dataset.test),
+        *(facts_of(recording, "test", labels.get(recording.id)) for recording in dataset.test),
     )
-    events = tuple(map(event_facts, parts))
-    one_liners = one_liner_scores(parts, dataset.folder)
-    predicting = predictors(data, parts, one_liners)
-    noise = of_scores(one_liners, data, label_changes(data) if changes is None else changes)
-    noises = (noise,) if stored is None else (noise, stored)
+    events: tuple[EventFacts, ...] = ()
+    predicting: tuple[Predictor, ...] = ()
+    noises: tuple[LabelNoise, ...] = ()
+    if not data.missing:
+        events = tuple(map(event_facts, parts))
+        one_liners = one_liner_scores(parts, dataset.folder)
+        predicting = predictors(data, parts, one_liners)
+        noise = of_scores(one_liners, data, label_changes(data) if changes is None else changes)
+        noises = (noise,) if stored is None else (noise, stored)
     overlap = tuple(map(overlap_of, parts))
     shared = recordings_sharing_rows(dataset.train, dataset.test, labels)
     copies = copies_of(dataset.train, dataset.test, labels)
     sensors = tuple(map(sensor_facts, parts))
     moved = tuple(shift for part in parts for shift in shifts_of(part))
-    findings = (
+    of_labels = (
         verdicts.on_anomalies(events),
         *verdicts.on_entities(parts),
         verdicts.on_events(events),
         *verdicts.on_predictors(predicting),
         verdicts.on_trivial(events),
+    ) if events else (verdicts.on_missing(data.missing),)  # fmt: skip
+    of_test = (
         verdicts.on_overlap(overlap),
-        *verdicts.on_shared(shared, copies, _compared(dataset)),
+        *verdicts.on_shared(shared, copies, _compared(dataset), labelled=bool(labels)),
         verdicts.on_copies(copies, shared, recordings),
         *verdicts.on_sessions(copies, dataset.sessions),
         verdicts.on_shift(moved),
         verdicts.on_range(sensors),
+    ) if dataset.test else (verdicts.on_copies(copies, shared, recordings),)  # fmt: skip
+    findings = (
+        *of_labels,
+        *of_test,
         verdicts.on_gaps(recordings),
         verdicts.on_duplicates(recordings),
         verdicts.on_constant(recordings, len(dataset.sensors)),
-        verdicts.on_still_in_training(sensors),
-        verdicts.on_scaling(sensors),
+        *([verdicts.on_still_in_training(sensors), verdicts.on_scaling(sensors)] if dataset.test else []),
         *map(verdicts.on_label_noise, noises),
     )
     return Audit(

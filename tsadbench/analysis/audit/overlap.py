@@ -75,7 +75,7 @@ def recordings_sharing_rows(
             recordings[j].id,
             f"{roles[i]} and {roles[j]}",
             int(counts[i, j]),
-            int(contradicting[i, j]) if roles[i] == "test" else None,
+            int(contradicting[i, j]) if recordings[i].id in labels else None,
         )
         for i, j in np.argwhere(np.triu(counts, 1)).tolist()
     )
@@ -110,9 +110,11 @@ def overlap_of(part: Part) -> Overlap:
     if n_train < 2:
         return Overlap(part.entity, None, None, None, None)
     whole = part.recording("train")
-    train, test = shared_rows([whole, part.recording("test")], untimed="by value")
     halves = [whole.rows(0, n_train // 2), whole.rows(n_train // 2, n_train)]
     _, again = shared_rows(halves, untimed="by value")
+    if not part.test:
+        return Overlap(part.entity, None, None, None, _share(again))
+    train, test = shared_rows([whole, part.recording("test")], untimed="by value")
     return Overlap(part.entity, _share(test), _share(test[part.anomalous]), _share(train), _share(again))
 
 

@@ -23,9 +23,9 @@ class Part:
     entity
         Its name; empty if the data set has at most one, and the part is all of it.
     train, test
-        Its recordings, in the data set's order. It may have no training recordings.
+        Its recordings, in the data set's order. It may lack either.
     labels
-        For each test recording's id, in that order: [n_rows], True where anomalous.
+        For each test recording's id, in that order: [n_rows], True where anomalous; nowhere if nobody has labelled it.
     splits
         The data set's splits, without recordings of other entities.
     """
@@ -39,7 +39,7 @@ class Part:
     @property
     def sensors(self) -> tuple[str, ...]:
         """The sensors' names."""
-        return self.test[0].sensors
+        return (*self.train, *self.test)[0].sensors
 
     @cached_property
     def train_rows(self) -> FloatArray:
@@ -50,12 +50,12 @@ class Part:
     @cached_property
     def test_rows(self) -> FloatArray:
         """Its test rows, [n_rows, n_sensors]."""
-        return np.concatenate([recording.values for recording in self.test])
+        return np.concatenate([np.empty((0, len(self.sensors))), *(recording.values for recording in self.test)])
 
     @cached_property
     def anomalous(self) -> BoolArray:
         """The labels of its test rows, [n_rows]."""
-        return np.concatenate([self.labels[recording.id] for recording in self.test])
+        return np.concatenate([np.empty(0, dtype=np.bool_), *(self.labels[recording.id] for recording in self.test)])
 
     def recording(self, role: str) -> Recording:
         """Return all rows of a role, "train" or "test", as one recording without time."""
@@ -63,15 +63,18 @@ class Part:
 
 
 def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
-    """Return a data set's entities, in the order of their first test recordings; those without any are left out."""
+    """Return a data set's entities, in the order of their first test recordings; those without any are left out.
+
+    Without any test recording at all, every entity is a part.
+    """
     train, test = (
         grouped(recordings, lambda recording: data.dataset.entities.get(recording.id, ""))
         for recordings in (data.dataset.train, data.dataset.test)
     )
     several = len({*train, *test}) > 1
     parts = []
-    for entity, recordings in test.items():
-        labels = {recording.id: data.labels.rows[recording.id] for recording in recordings}
+    for entity, recordings in (test or dict.fromkeys(train, tuple[Recording, ...]())).items():
+        labels = {one.id: data.labels.rows.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings}
         splits = {
             split: own
             for split, members in data.dataset.splits.items()

@@ -66,6 +66,16 @@ def on_anomalies(events: Sequence[EventFacts]) -> Finding:
     return Finding("anomalies", "good", sentence)
 
 
+def on_missing(missing: str) -> Finding:
+    """Say what the audit cannot look at, for lack of labels or of test recordings."""
+    rest = "events, and what predicts them, cannot be looked at"
+    if missing == "labels":
+        sentence = f"No labels: every test row counts as normal in what follows; {rest}."
+    else:
+        sentence = f"No test recordings: nothing is compared with the training recordings; {rest}."
+    return Finding(missing.replace(" ", "-"), "note", sentence, f"no {missing}")
+
+
 def on_entities(parts: Sequence[Part]) -> Iterator[Finding]:
     """Say how many models there are, and which of them cannot be trained or judged; nothing if there is one."""
     untrained = [part.entity or "the data set" for part in parts if not part.train]
@@ -187,8 +197,10 @@ def on_overlap(overlap: Sequence[Overlap]) -> Finding:
     return Finding("overlap", "fault" if copied else "note", sentence, brief)
 
 
-def on_shared(shared: Sequence[SharedRows], copies: Sequence[Copy], compared: Compared) -> Iterator[Finding]:
-    """Say which rows stand in several recordings."""
+def on_shared(
+    shared: Sequence[SharedRows], copies: Sequence[Copy], compared: Compared, *, labelled: bool
+) -> Iterator[Finding]:
+    """Say which rows stand in several recordings, and if there are labels which of these have two."""
     certain = {}
     for roles, what, brief in (
         (
@@ -218,7 +230,7 @@ def on_shared(shared: Sequence[SharedRows], copies: Sequence[Copy], compared: Co
         )
         grade: Grade = "fault" if certain["test and test"] else "note"
         yield Finding("contradicting-labels", grade, sentence, f"{contradicting:,} test rows have two labels")
-    else:
+    elif labelled:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
 
@@ -243,7 +255,7 @@ def on_copies(copies: Sequence[Copy], shared: Sequence[SharedRows], recordings: 
     if contradicting:
         sentence += f" {_count(contradicting, 'row has', 'rows have')} another label there."
     copied = counts["train and test"] + counts["test and test"]
-    share = copied / n_test
+    share = copied / n_test if n_test else 0.0
     # Rows that are shared at the same time too are told of already.
     told = sum(pair.n_rows for pair in shared if pair.roles != "train and train") == copied
     if share < _COPIED:

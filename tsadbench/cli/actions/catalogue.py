@@ -12,7 +12,7 @@ import typer
 
 from tsadbench.base.detector_library import LibraryDetector
 from tsadbench.cli.actions.data import description
-from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, entries, load_protocol, locate, locate_entry
 from tsadbench.results.cost import Cost, shipped_cost
@@ -118,6 +118,9 @@ def _print_members(family: str, interview: Interview) -> None:
 
 def _inform_of_data_set(name: str) -> None:
     loader = load_dataset(name)
+    if name.endswith(CARD_ENDING):
+        typer.echo("\n".join(["Contents", *(f"  {line}" for line in description(name, None))]))
+        return
     if getattr(loader, "__name__", "") == "load":  # the only one of its module, whose text is about the data set too
         typer.echo(f"{inspect.getdoc(inspect.getmodule(loader)) or ''}\n")
     typer.echo(re.split(r"\n(?:Parameters|Raises)\n", inspect.getdoc(loader) or "")[0].strip())

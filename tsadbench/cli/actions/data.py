@@ -102,16 +102,15 @@ def load_here(name: str, directory: Path | None) -> LabelledDataset:
 def contents(loaded: LabelledDataset) -> Iterator[str]:
     """Yield what a data set contains, line by line."""
     data, labels = loaded.dataset, loaded.labels
-    rows = sum(recording.n_rows for recording in data.test)
-    anomalous = sum(int(labels_of_recording.sum()) for labels_of_recording in labels.rows.values())
     yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"
     yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"
-    yield f"test      {len(data.test)} recordings, {rows:,} rows, {anomalous:,} anomalous ({anomalous / rows:.1%})"
+    yield f"test      {_test_rows(loaded)}"
     for split, members in data.splits.items():
         yield f"split     {split}: {len(members)} recordings"
     sessions = sessions_of(data)
-    names = list(dict.fromkeys(sessions[recording.id] for recording in data.test))
-    yield f"sessions  {len(names)} under test, {'declared' if data.sessions else 'inferred'}: {_first(names)}"
+    names = list(dict.fromkeys(sessions[recording.id] for recording in data.test or data.train))
+    role = "under test" if data.test else "to train on"
+    yield f"sessions  {len(names)} {role}, {'declared' if data.sessions else 'inferred'}: {_first(names)}"
     entities = list(dict.fromkeys(data.entities.values()))
     if len(entities) > 1:
         yield f"entities  {len(entities)}, a model for each: {_first(entities)}"
@@ -124,6 +123,16 @@ def contents(loaded: LabelledDataset) -> Iterator[str]:
             yield f"{title:<9} {text}"
     for note in data.notes:
         yield f"note      {note}"
+
+
+def _test_rows(loaded: LabelledDataset) -> str:
+    rows = sum(recording.n_rows for recording in loaded.dataset.test)
+    what = f"{len(loaded.dataset.test)} recordings, {rows:,} rows"
+    if loaded.missing:
+        can = "detectors can be fitted and can score files, but not be compared"
+        return f"none: {can}" if loaded.missing == "test recordings" else f"{what}, no labels: {can}"
+    anomalous = sum(int(rows_of_recording.sum()) for rows_of_recording in loaded.labels.rows.values())
+    return f"{what}, {anomalous:,} anomalous ({anomalous / rows:.1%})"
 
 
 def description(name: str, directory: Path | None) -> Iterator[str]:

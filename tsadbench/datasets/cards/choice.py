@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,10 @@ from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import first_of
 
 SHOWN = 20
+# What columns with labels are called.
+LABEL = re.compile(
+    r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$", re.IGNORECASE
+)
 # A similar name is searched for among so many at most: that takes long.
 _SEARCHED_NAMES = 1000
 
@@ -52,6 +57,11 @@ def unmatched(headers: Sequence[Sequence[str]], columns: Columns) -> Iterator[tu
             if not matching(names, [pattern]):
                 near = nearest(pattern, tuple(names)) if len(names) <= _SEARCHED_NAMES else f" among {len(names)}"
                 yield key, f"columns.{key}: no column is called {pattern!r}{near}"
+
+
+def called_like_labels(sensors: Sequence[str], columns: Columns) -> list[str]:
+    """Return the sensors that are called like labels and that the card does not name one by one."""
+    return [name for name in sensors if LABEL.search(name) and name not in columns.sensors]
 
 
 def _sensors_in(header: Sequence[str], times: Sequence[str], columns: Columns) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
-from tsadbench.datasets.cards.look import LABEL, Look, values_in
+from tsadbench.datasets.cards.choice import LABEL
+from tsadbench.datasets.cards.look import Look, values_in
 from tsadbench.datasets.reading.cells import canonical
 from tsadbench.datasets.reading.csv import CsvFile
 from tsadbench.utils.toml import toml_value

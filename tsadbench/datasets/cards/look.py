@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
+from tsadbench.datasets.cards.choice import LABEL
 from tsadbench.datasets.cards.files import File
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.datasets.reading.array_table import ArrayTable
@@ -25,9 +26,6 @@ from tsadbench.errors import DataError
 ENDINGS = (".csv", ".txt", ".tsv", *PARQUET, *ARRAYS)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
 _TIME = re.compile(r"\b(date|time|timestamp|datetime|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
-LABEL = re.compile(
-    r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$", re.IGNORECASE
-)
 _MOST_LABELS = 10
 _TIME_FORMATS = (
     "ISO8601",

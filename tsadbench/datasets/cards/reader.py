@@ -11,7 +11,7 @@ from pathlib import Path
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.cards.choice import SHOWN, sensors_of, unmatched, without, without_constant
+from tsadbench.datasets.cards.choice import SHOWN, called_like_labels, sensors_of, unmatched, without, without_constant
 from tsadbench.datasets.cards.contents import Contents
 from tsadbench.datasets.cards.files import find_file
 from tsadbench.datasets.cards.gaps import fill_gaps
@@ -125,16 +125,18 @@ class _CardReader:
                 prior.check(self._sensors)
             except UsageError as error:
                 self._report(str(error))
+        tested = card.test is not None or card.single is not None
         for what, found in (("training", any(piece.is_train for piece in pieces)), ("test", bool(splits["overall"]))):
-            if not found and not self.issues:
+            if not found and not self.issues and (tested or what == "training"):
                 self._report(f"no {what} row is left; correct the card's choice of files and rows")
         if self.issues:
             return None
+        splits = splits if tested else {}
         made = {piece.id: self._recording(one.contents, piece) for one in recordings for piece in one.pieces}
         dataset = Dataset(
             name=card.name,
             train=tuple(made[piece.id] for piece in pieces if piece.is_train),
-            test=tuple(made[id_] for id_ in splits["overall"]),
+            test=tuple(made[id_] for id_ in splits.get("overall", ())),
             splits=splits,
             description=description,
             prior=prior,
@@ -223,6 +225,13 @@ class _CardReader:
         self._sensors = tuple(sensors)
         if not sensors:
             self._report(f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0]}", first)
+        suspects = called_like_labels(sensors, columns) if columns.label is None and self._card.labels is None else ()
+        for name in suspects:
+            text = (
+                f"column {name!r} is called like a label, and the card names none: name it under columns.label, put it "
+                "under columns.ignore, or, if it is a sensor, name it under columns.sensors"
+            )
+            self._report(text, first)
         for key, text in unmatched(headers, columns) if all_opened and sensors else ():
             self._report(text, line=line_of(self._text, ("columns", key)))
 

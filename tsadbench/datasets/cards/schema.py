@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.cards.regular import Long, Resample
 from tsadbench.datasets.cards.sections import (
+    BEFORE_FIRST_EVENT,
     CardTable,
     Columns,
     LabelFiles,
@@ -42,13 +43,13 @@ class Card(CardTable):
     files
         How files are written.
     train, test
-        Which files are for training and which for testing.
+        Which files are for training and which for testing. Without test files, detectors can be fitted, not compared.
     single
         Files that hold both, instead of the two.
     columns, missing
         What the columns are; what to do about missing values.
     labels
-        Files that tell which rows are anomalous, if no column does.
+        Files that tell which rows are anomalous, if no column does. Without either, nothing can be judged.
     long, resample
         The columns of files in long format; the regular grid that rows are laid on.
     states
@@ -90,13 +91,18 @@ class Card(CardTable):
 
     @model_validator(mode="after")
     def _parts(self) -> Card:
-        apart = self.train is not None and self.test is not None
-        if apart == (self.single is not None) or (not apart and (self.train or self.test)):
-            raise ValueError("give [train] and [test], or [single] alone for files that hold both")
+        if (self.train is None) == (self.single is None) or (self.single is not None and self.test is not None):
+            raise ValueError("give [train], and [test] if there are test files, or [single] alone for files with both")
         if "overall" in self.splits:
             raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
-        if (self.columns.label is None) == (self.labels is None):
+        if self.splits and self.train is not None and self.test is None:
+            raise ValueError("splits are groups of test recordings, and there is no [test]; leave them out")
+        if self.columns.label is not None and self.labels is not None:
             raise ValueError("give columns.label, the column that marks anomalous rows, or [labels], and not both")
+        by_event = self.train is not None and self.train.rows == BEFORE_FIRST_EVENT
+        by_event |= self.single is not None and self.single.train_rows == BEFORE_FIRST_EVENT
+        if by_event and self.columns.label is None and self.labels is None:
+            raise ValueError(f'"{BEFORE_FIRST_EVENT}" needs labels: give columns.label or [labels]')
         return self
 
     @model_validator(mode="after")
@@ -141,7 +147,7 @@ class Card(CardTable):
         part
             ``[train]``, ``[test]`` or ``[single]``; None stands for the part whose files are scored.
         """
-        part = part or self.test or self.single or self.files
+        part = part or self.test or self.single or self.train or self.files
         own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
         return FileFormat(
             time=self.times,
