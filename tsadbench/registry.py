@@ -12,6 +12,7 @@ from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.utils.import_text import import_text
@@ -26,6 +27,9 @@ Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 # The group of the detectors that every run adds; they are detectors like any other.
 _FLOORS = "tsadbench.floors"
 _OWN_DISTRIBUTION = "tsadbench"
+# Classes of this program by their pickles. Reading such a pickle here would put copies of its methods, with copies of
+# the globals that they use, into the very class that the user goes on working with.
+_PICKLED_HERE: WeakValueDictionary[bytes, type] = WeakValueDictionary()
 _SINGULAR: dict[Kind, str] = {
     "detectors": "detector", "families": "family", "protocols": "protocol", "datasets": "data set",
 }  # fmt: skip
@@ -113,7 +117,8 @@ class Source:
         what = f"detector {self.target!r}"
         if self.pickled is not None:
             pickled = self.pickled  # written by this program for its own boxes
-            return _guarded(lambda: pickle.loads(pickled), what)
+            here = _PICKLED_HERE.get(pickled)
+            return _guarded(lambda: pickle.loads(pickled), what) if here is None else here
         if self.library:
             return self._member(path)
         if ":" not in self.target:
@@ -245,6 +250,11 @@ def registered_name(cls: type) -> str:
         if any(member.name == cls.__qualname__ for member in members):
             return f"{point.name}:{cls.__qualname__}"
     return reference
+
+
+def remember_pickled(cls: type, pickled: bytes) -> None:
+    """Have `Source.load` return this class, and no copy of it, for its pickle as long as this program holds it."""
+    _PICKLED_HERE[pickled] = cls
 
 
 def singular(kind: Kind) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import pickle
 import sys
-from collections.abc import Mapping
+import types
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -13,9 +16,10 @@ import cloudpickle
 
 from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
-from tsadbench.registry import Source, registered_name
+from tsadbench.registry import Source, registered_name, remember_pickled
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.import_text import imported_texts
+from tsadbench.utils.module_source import parsed
 from tsadbench.utils.parameters import parse_arguments
 
 
@@ -107,7 +111,37 @@ def source_of(detector: type[Detector]) -> Source:
         except OSError as error:
             raise UsageError(f"{name} cannot be sent to a box: {file} cannot be read ({error.strerror})") from error
         return Source(name, f"{file}:{detector.__qualname__}", file, text=text, imported=True, modules=modules)
-    return Source(name, reference, owner, pickled=pickled(detector, name), imported=True, modules=modules)
+    by_value = pickled(_WithAnnotations(detector), name)
+    remember_pickled(detector, by_value)
+    return Source(name, reference, owner, pickled=by_value, imported=True, modules=modules)
+
+
+class _WithAnnotations:
+    """Pickles a class with what its constructor's annotations name; a pickle of the class holds what its code uses.
+
+    Annotations are texts under ``from __future__ import annotations``, and a box reads arguments by them.
+    """
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def __reduce__(self) -> tuple[Callable[[type, Mapping[str, object]], type], tuple[type, dict[str, object]]]:
+        constructor = inspect.getattr_static(self._cls, "__init__")
+        if not isinstance(constructor, types.FunctionType):
+            return with_annotations, (self._cls, {})
+        texts = [text for text in constructor.__annotations__.values() if isinstance(text, str)]
+        trees = [tree for text in texts if (tree := parsed(text)) is not None]
+        names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        named = {name: constructor.__globals__[name] for name in names & constructor.__globals__.keys()}
+        return with_annotations, (self._cls, named)
+
+
+def with_annotations(cls: type, named: Mapping[str, object]) -> type:
+    """Return an unpickled class whose constructor's annotations find what they name."""
+    constructor = inspect.getattr_static(cls, "__init__")
+    for name, value in named.items():
+        constructor.__globals__.setdefault(name, value)
+    return cls
 
 
 def pickled(value: object, what: str) -> bytes:

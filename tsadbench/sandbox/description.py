@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, cast, get_args
@@ -24,7 +24,13 @@ from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import Kind, Source, import_plugin
 from tsadbench.sandbox.construction import Construction
-from tsadbench.utils.code_fingerprint import code_fingerprint, fingerprinted_files, imported_modules, imported_packages
+from tsadbench.utils.code_fingerprint import (
+    code_fingerprint,
+    fingerprinted_files,
+    imported_modules,
+    imported_packages,
+    source_is_known,
+)
 from tsadbench.utils.parameters import (
     JsonValue,
     as_json,
@@ -37,6 +43,11 @@ from tsadbench.utils.parameters import (
 Names: TypeAlias = Literal["value", "prior", "path"]
 
 
+# A class of a script from standard input, for instance. Its record keeps this note.
+UNKNOWN_SOURCE = (
+    "the source of its class is not available (python -, exec), so no later run takes its trials for done: each runs "
+    "them again; put the class into a file"
+)
 # Records and tables show them.
 _LONGEST_TRAIT = 300
 
@@ -103,8 +114,10 @@ class Description:
         Fingerprint of what its code does.
     imported
         Top-level packages that its own files import.
-    libraries, note
+    libraries
         Those of an `AdaptedDetector`.
+    note
+        That of an `AdaptedDetector`, and whether the source of the class is missing.
     floor_variants
         Texts of parameters by name, for each variant that runs add.
     spaces
@@ -198,7 +211,7 @@ def described(source: Source) -> Description:
         code_hash=code_fingerprint(cls),
         imported=tuple(sorted(imported_packages(cls))),
         libraries=cls.libraries if issubclass(cls, AdaptedDetector) else (),
-        note=cls.note if issubclass(cls, AdaptedDetector) else "",
+        note=" ".join(_notes(cls)),
         floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
         spaces=tuple(
             DescribedSpace(
@@ -305,6 +318,13 @@ def _variant(name: str, cls: type[Detector], variant: Mapping[str, object]) -> d
     if unknown := sorted(variant.keys() - {parameter.name for parameter in parameters_of(cls)}):
         raise PluginError(f"{name}: floor_variants names {unknown[0]!r}, which its constructor does not take")
     return changed_texts(cls, variant)
+
+
+def _notes(cls: type[Detector]) -> Iterator[str]:
+    if issubclass(cls, AdaptedDetector) and cls.note:
+        yield cls.note
+    if not source_is_known(cls):
+        yield UNKNOWN_SOURCE
 
 
 def _files(cls: type[Detector]) -> tuple[str, ...]:

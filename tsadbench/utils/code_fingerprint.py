@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import pickle
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tsadbench._version import __version__
+from tsadbench.utils.bound_values import as_sent, captured, variables
 from tsadbench.utils.canonical_syntax import CORE, Effects, Named, Part, Token, Whole, Writer, attribute_chain
 from tsadbench.utils.module_source import (
     CellSource,
@@ -56,13 +56,22 @@ def code_fingerprint(cls: type) -> str:
     """Return the fingerprint of what a class's code does, 64 hex digits.
 
     A class from a notebook counts by the source of its cell, and what it uses of other cells by its present source or
-    value. If any of these sources is not available (``python -``, ``exec``), the fingerprint is a random one, kept for
-    the life of the class: nothing that was made with the class is ever taken for what another process would make.
+    value. If any of these sources is not available (``python -``, ``exec``), the fingerprint is a random one, kept
+    while the class and the variables that it uses stay as they are: nothing that was made with the class is ever taken
+    for what another process would make.
     """
     try:
         return _parts(cls).digest
     except UnknownSourceError:
-        return _random(cls)
+        return hashlib.sha256(_random(cls).encode() + as_sent(cls)).hexdigest()
+
+
+def source_is_known(cls: type) -> bool:
+    """Whether a class's fingerprint is that of its code; a random one stands for no other run's class."""
+    try:
+        return bool(_parts(cls).digest)
+    except UnknownSourceError:
+        return False
 
 
 def module_fingerprint(module: types.ModuleType) -> str:
@@ -105,8 +114,8 @@ def imported_modules(cls: type) -> frozenset[str]:
 
 
 def _parts(cls: type) -> _Fingerprint:
-    if _lives_in_cells(cls):
-        return _Fingerprint(cls)  # not cached: a helper's cell may run again
+    if cls.__module__ == "__main__" or _lives_in_cells(cls):
+        return _Fingerprint(cls)  # not cached: a helper's cell may run again, a variable may change
     return _cached(cls)
 
 
@@ -155,7 +164,7 @@ class _Fingerprint:
         self._own = OwnModules([base.__module__ for base in bases if base.__module__.partition(".")[0] != CORE])
         self._tokens: dict[Part, tuple[Token, ...]] = {}
         self._cells: dict[str, CellSource] = {}
-        self._captured = _captured(cls)
+        self._captured = "\n".join(filter(None, (captured(cls), self._variables(cls))))
         self._roots = [self._root(base) for base in bases]
         self._hooked = False
         self.closure = self._closure()
@@ -195,6 +204,12 @@ class _Fingerprint:
                 node = part.module.definitions[part.name]
                 first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
                 yield Reached(part.module.file, first, node.end_lineno or node.lineno)
+
+    def _variables(self, cls: type) -> str:
+        """Return the present values of a script's variables that it binds more than once, in a loop for instance."""
+        module = sys.modules[cls.__module__]
+        of_script = cls.__module__ == "__main__" and not _lives_in_cells(cls)
+        return variables(cls, module, self._own.of(module).tangled) if of_script else ""
 
     def _root(self, base: type) -> Part:
         name, _, _ = base.__qualname__.partition(".")
@@ -298,33 +313,3 @@ def _hooks_subclasses(module: ModuleSource) -> bool:
         or (isinstance(node, ast.ClassDef) and any(keyword.arg == "metaclass" for keyword in node.keywords))
         for node in (ast.walk(module.tree) if module.tree else ())
     )
-
-
-def _captured(cls: type) -> str:
-    """Return what tells classes apart that one function made: their attributes, and what their methods captured."""
-    if "<locals>" not in cls.__qualname__:
-        return ""
-    captured = []
-    for name, item in vars(cls).items():
-        parts = (item.fget, item.fset, item.fdel) if isinstance(item, property) else (getattr(item, "__func__", item),)
-        for part in parts:
-            if isinstance(part, types.FunctionType):
-                free = zip(part.__code__.co_freevars, part.__closure__ or (), strict=True)
-                captured += [f"{name}.{key}={_cell_value(cell)}" for key, cell in free if key != "__class__"]
-            elif not name.startswith("__"):
-                captured.append(f"{name}={_value(part)}")
-    return "\n".join(sorted(captured))
-
-
-def _cell_value(cell: types.CellType) -> str:
-    try:
-        return _value(cell.cell_contents)
-    except ValueError:  # not bound yet
-        return ""
-
-
-def _value(value: object) -> str:
-    try:
-        return hashlib.sha256(pickle.dumps(value, protocol=4)).hexdigest()
-    except Exception:  # a function or class of the enclosing function, for instance, whose code counts
-        return ""
