@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import pickle
@@ -129,7 +130,11 @@ class Source:
         for part in path.split("."):
             loaded = getattr(loaded, part, None)
         if loaded is None:
-            classes = tuple(name for name, value in vars(module).items() if isinstance(value, type))
+            classes = tuple(
+                name
+                for name, value in vars(module).items()
+                if isinstance(value, type) and value.__module__ == module.__name__
+            )
             raise UsageError(f"{place} has no class {path!r}{nearest(path, classes)}")
         return loaded
 
@@ -170,6 +175,8 @@ def locate(target: str) -> Source:
         If two packages claim the name.
     """
     prefix, colon, name = target.partition(":")
+    if not colon and target.endswith(".py"):
+        raise UsageError(f"{target}: expected a file and its class, {target}:CLASS; {_classes_in(Path(target))}")
     if not colon:
         return locate_entry("detectors", target)
     if is_registered(target):
@@ -187,6 +194,18 @@ def locate(target: str) -> Source:
         return Source(target, f"{file}:{path}", str(file), text=file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({error.strerror})") from error
+
+
+def _classes_in(file: Path) -> str:
+    """Return which classes a file defines, in words, by its text alone: nothing of it is run."""
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except OSError as error:
+        return f"the file cannot be read ({error.strerror})"
+    except (SyntaxError, ValueError) as error:
+        return f"the file is not Python ({error})"
+    classes = [statement.name for statement in body if isinstance(statement, ast.ClassDef)]
+    return f"its classes: {', '.join(classes)}" if classes else "the file defines no class"
 
 
 def locate_entry(kind: Kind, name: str) -> Source:

@@ -69,3 +69,65 @@ def test_folders_in_a_store_forge_no_lines(tsadbench, tmp_path):
 def test_what_a_model_file_says_is_printed_so_too(capsys):
     note(["fitted by \x1b[8m somebody"], "m.model")
     assert capsys.readouterr().err == "note: m.model: fitted by \\x1b[8m somebody\n"
+
+
+def test_a_table_that_is_too_wide_becomes_several_with_every_cell_whole():
+    header = ["first", "second", *(f"a long title {i}" for i in range(12))]
+    rows = [["one[alpha=0.5,window=100]", "other", *(f"{i}.{row}234567" for i in range(12))] for row in range(3)]
+    output = StringIO()
+    print_table(Console(file=output, width=70), "the title", header, rows, n_names=2)
+    text = output.getvalue()
+    assert max(map(len, text.splitlines())) <= 70
+    assert text.count("the title") > 1
+    assert [cell for row in rows for cell in row[1:] if cell not in text] == []
+    # Every part has both names of its rows.
+    assert text.count("one[alpha=0.5,") == text.count("the title") * 3
+
+
+def test_help_shows_brackets_and_whole_sentences(tsadbench):
+    shown = tsadbench("run", "--help").out
+    assert "NAME[key=value,...]" in shown
+    assert "\\[" not in shown
+    commands = tsadbench("--help").out
+    assert "suites; imports nothing, unless options need it." in commands
+    assert "..." not in commands.replace("[ARGS]...", "")
+
+
+def test_a_detector_without_its_option_is_pointed_to_the_option(tsadbench):
+    done = tsadbench("run", "t2")
+    assert done.code == 2
+    assert "a detector is named with -d: -d t2" in done.err
+    assert "'--detector' / '-d'" in tsadbench("fit", "t2").err
+    assert "-d" not in tsadbench("verify", "runs", "t2").err.partition("Error:")[2]
+
+
+def test_a_file_without_a_class_is_answered_with_its_classes(tsadbench, tmp_path):
+    file = tmp_path / "idea.py"
+    file.write_text("from tsadbench import Detector\nclass Mine(Detector): ...\nclass Other(Mine): ...\nprint(1 / 0)\n")
+    done = tsadbench("run", "-d", file)
+    assert done.code == 2
+    assert f"{file}:CLASS; its classes: Mine, Other" in done.err
+    assert "Traceback" not in done.err
+    for content, said in (("x = 1\n", "defines no class"), ("class:\n", "not Python"), (None, "No such file")):
+        file.unlink()
+        if content is not None:
+            file.write_text(content)
+        assert said in tsadbench("check", file).err
+
+
+def test_a_failed_trial_names_the_command_that_shows_its_log(tsadbench, tmp_path):
+    file = tmp_path / "idea.py"
+    file.write_text(
+        "from tsadbench import Detector\n"
+        "class Mine(Detector):\n"
+        "    def _fit(self, recordings): print('something to read'); raise ValueError('boom')\n"
+        "    def _score(self, recording): ...\n"
+    )
+    runs = tmp_path / "runs"
+    done = tsadbench("run", "-d", f"{file}:Mine", "--dataset", "pumploop", "--no-floors", "--out", runs)
+    assert done.code == 1
+    (line,) = [line for line in done.err.splitlines() if line.startswith("log of ")]
+    _, _, command = line.partition("seed 0: tsadbench ")
+    log = tsadbench(*command.split())
+    assert log.code == 0
+    assert "something to read" in log.err

@@ -319,6 +319,20 @@ class TestShipped:
         left.kept(plan.trials[0], took(plan.trials[0], 3.0))
         assert left.seconds() == 3
 
+    def test_a_detector_that_no_table_of_the_data_has_keeps_its_pace_on_other_data(self, ship, nothing_ships, clock):
+        plan = plan_of("noisy", "distance", seeds=2)
+        *noisy, distance = plan.trials
+        n_rows = sum(one.n_rows for one in (*plan.data.dataset.train, *plan.data.dataset.test))
+        file = nothing_ships / "large" / "strict" / "records.jsonl"
+        file.parent.mkdir(parents=True)
+        other = took(distance, 30.0, 12.0, dataset="large", rows_scored=3 * n_rows)
+        file.write_text(f"{other.to_json(indent=None)}\n")
+        left = TimeLeft([plan], clock=clock)
+        left.started(noisy[0])
+        clock.now += 2
+        left.finished(noisy[0], took(noisy[0], 2.0))
+        assert left.seconds() == pytest.approx(2 + (30 + 12) / 3)
+
     def test_a_broken_file_is_no_experience(self, ship, nothing_ships, clock):
         ship(took(plan_of("noisy").trials[0], 7.0))
         (nothing_ships / "small" / "strict" / "records.jsonl").write_text("{")

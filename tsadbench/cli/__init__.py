@@ -42,6 +42,7 @@ app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 app.command()(quickstart.quickstart)
 app.command()(run.run)

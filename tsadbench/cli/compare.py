@@ -64,7 +64,7 @@ def compare(
         console = wide_console()
         console.print(Text(comparison.title))
         for title, header, rows in comparison.tables():
-            print_table(console, title, header, rows)
+            print_table(console, title, header, rows, n_names=2 if "second" in header else 1)
         for sentence in comparison.inference.conclusions:
             console.print(Text(sentence, style="bold"))
         console.print(Text(comparison.legend, style="dim"))

@@ -10,13 +10,16 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import DataError, UsageError
 
 app = typer.Typer(
-    help="Find, fetch, verify and audit data sets; write and validate cards for your own.", no_args_is_help=True
+    cls=Listing,
+    help="Find, fetch, verify and audit data sets; write and validate cards for your own.",
+    no_args_is_help=True,
 )
 
 _Name: TypeAlias = Annotated[

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +22,18 @@ BROKEN_PIPE = 141
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
 
 
-class Commands(TyperGroup):
+class Listing(TyperGroup):
+    """Commands that --help lists with their whole first line; Typer cuts it."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # Typer's own classes, which differ by version
+        """Write the list of commands."""
+        for command in self.commands.values():
+            if not command.short_help and command.help:
+                command.short_help = command.help.strip().splitlines()[0]
+        super().format_commands(ctx, formatter)
+
+
+class Commands(Listing):
     """The commands, each of which ends as `_told` says; Typer's own ends are silent or of other codes."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:  # as Typer's, which differ by version
@@ -117,7 +129,18 @@ def _told() -> Iterator[None]:
         # Some libraries make another error of an interrupt that hits their imports.
         if interrupted() and not isinstance(error, typer.Exit | typer.Abort):
             raise typer.Exit(interruption()) from error
+        _hint_at_option(error)
         raise
+
+
+def _hint_at_option(error: Exception) -> None:
+    """Extend the message about an argument that is none where a detector is named by an option."""
+    extra = re.match(
+        r"Got unexpected extra arguments? ?(?:\(s\))? ?\((\S+)", message := str(getattr(error, "message", ""))
+    )
+    parameters = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
+    if extra and any("--detector" in parameter.opts for parameter in parameters):
+        error.message = f"{message}; a detector is named with -d: -d {extra[1].rstrip(')')}"  # type: ignore[attr-defined]
 
 
 def _here() -> bool:

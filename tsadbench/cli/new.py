@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Start a package of your own.", no_args_is_help=True)
+from tsadbench.cli.ending import Listing
+
+app = typer.Typer(cls=Listing, help="Start a package of your own.", no_args_is_help=True)
 
 
 @app.callback()

@@ -9,7 +9,7 @@ import typer
 
 from tsadbench.cli import complete
 
-_DETECTOR = "NAME, NAME\\[key=value,...], package.module:Class or path/file.py:Class"
+_DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
 _RUNS = "A run store: a folder that `tsadbench run --out` has written."
 
 # What is run

@@ -7,11 +7,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, JobsOption, RunStoreOption, SeedsOption
 from tsadbench.utils.text import printable
 
-app = typer.Typer(help="Priors: which sensor physically drives which.", no_args_is_help=True)
+app = typer.Typer(cls=Listing, help="Priors: which sensor physically drives which.", no_args_is_help=True)
 
 _Prior: TypeAlias = Annotated[
     str, typer.Argument(metavar="PRIOR", help="The file of a prior, or the name of a data set that has one.")
@@ -30,7 +31,7 @@ def extract(
     dataset: _Dataset = None,
     sensors: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The sensors: one name per line, or JSON \\[{name, quantity, subsystem}]."),
+        typer.Option(metavar="FILE", help="The sensors: one name per line, or JSON [{name, quantity, subsystem}]."),
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option(help="Model to ask; may be repeated (default: claude-sonnet-4-6).")

@@ -89,14 +89,15 @@ def rank(
     for ranking in found.rankings:
         title, header, rows = ranking.table
         if rows:
-            print_table(console, title, header, rows)
+            print_table(console, title, header, rows, n_names=header.index("detector") + 1)
         else:
             console.print(Text(title))
         for note in ranking.notes:
             console.print(Text(note))
     console.print(Text(found.legend, style="dim"))
     for over_all in found.over_all:
-        print_table(console, *over_all.table)
+        title, header, rows = over_all.table
+        print_table(console, title, header, rows, n_names=header.index("detector") + 1)
         for note in over_all.notes:
             console.print(Text(note))
         console.print(Text(over_all.legend, style="dim"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from tsadbench.cli.ending import Listing
 from tsadbench.cli.options import RunsArgument
 from tsadbench.errors import UsageError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.store_index import Listed
 
-app = typer.Typer(help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
+app = typer.Typer(cls=Listing, help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
 
 # In JSON: line feeds are its layout there.
 _UNPRINTABLE = re.compile(r"[^ -~\n]+")

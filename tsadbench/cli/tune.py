@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import (
     AllowChangedDataOption,
@@ -30,7 +31,7 @@ class Objective(StrEnum):
     heldout = "heldout"
 
 
-app = typer.Typer(help="Choose a detector's parameters without labels.")
+app = typer.Typer(cls=Listing, help="Choose a detector's parameters without labels.")
 
 _Folds: TypeAlias = Annotated[
     int, typer.Option("--folds", help="Blocks of each training recording; each is held out once.")

@@ -48,6 +48,11 @@ def stored_beside(plan: Plan) -> tuple[Record, ...]:
     return records
 
 
+def shipped_datasets(protocol: str) -> tuple[str, ...]:
+    """Return the names of the data sets whose leaderboards under a protocol ship with the package, sorted."""
+    return tuple(sorted(file.parts[-3] for file in LEADERBOARDS.glob(f"*/{protocol}/{RECORDS}")))
+
+
 def _shipped(dataset: str) -> tuple[str, ...]:
     folder = LEADERBOARDS / dataset
     if not folder.is_dir():

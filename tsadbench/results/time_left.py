@@ -14,7 +14,7 @@ from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.results.shipped import stored_records
+from tsadbench.results.shipped import shipped_datasets, stored_records
 from tsadbench.utils.grouping import grouped
 
 # An estimate must not delay a run, however large its store: how many stored trials are read for it, how many are looked
@@ -41,9 +41,17 @@ class _Means:
     def add(self, record: Record, fit: float) -> None:
         """Take in a trial whose fit, with all that it took beside scoring, lasted so many seconds."""
         same = record.dataset, record.protocol, record.label, record.threads
-        for key in (same, (record.dataset, record.detector), ()):
+        counts: dict[tuple[object, ...], int]
+        counts = {same: 1, (record.dataset, record.detector): 1, (): 1, (record.detector,): record.rows_scored or 0}
+        for key, count in counts.items():
             n, fits, scores = self._sums.get(key, (0, 0.0, 0.0))
-            self._sums[key] = n + 1, fits + fit, scores + (record.score_seconds or 0.0)
+            if count:
+                self._sums[key] = n + count, fits + fit, scores + (record.score_seconds or 0.0)
+
+    def by_rows(self, kind: _Kind) -> tuple[float, float] | None:
+        """Return what a trial takes at the pace of its detector on any data set."""
+        pace = self.of(kind.trial.contender.name)
+        return None if pace is None else (pace[0] * kind.n_rows, pace[1] * kind.n_rows)
 
     def of(self, *key: object) -> tuple[float, float] | None:
         n, fits, scores = self._sums.get(key, (0, 0.0, 0.0))
@@ -71,6 +79,11 @@ class _Kind:
     def similar(self) -> tuple[object, ...]:
         return self.table[0], self.trial.contender.name
 
+    @property
+    def n_rows(self) -> int:
+        dataset = self.plan.data.dataset
+        return sum(recording.n_rows for recording in (*dataset.train, *dataset.test))
+
 
 class TimeLeft:
     """Estimates how long the rest of a run will take; it learns from what an observer of the run hears.
@@ -81,6 +94,7 @@ class TimeLeft:
       any seed: in this run, else in the store
     - the same detector on that data set: in this run, else in the store
     - the same two in the leaderboard that ships with the package
+    - the same detector on other data sets, by the number of rows: in this run, in the store, or in those leaderboards
     - any trial of this run that has ended
 
     Trials of this run count from their start to their end, all others with the seconds of their fits and scoring.
@@ -194,8 +208,22 @@ class TimeLeft:
             or self._earlier.of(*kind.similar)
             or shipped.of(*kind.same)
             or shipped.of(*kind.similar)
+            or self._here.by_rows(kind)
+            or self._earlier.by_rows(kind)
+            or self._shipped_by_rows(kind)
             or self._here.of()
         )
+
+    def _shipped_by_rows(self, kind: _Kind) -> tuple[float, float] | None:
+        """Look through the shipped leaderboards of the protocol until one has the detector; each is read once."""
+        protocol = kind.table[1]
+        for dataset in shipped_datasets(protocol):
+            table = dataset, protocol
+            if table not in self._shipped:
+                self._shipped[table] = _shipped(*table)
+            if found := self._shipped[table].by_rows(kind):
+                return found
+        return None
 
     def _read_store(self) -> None:
         """Read trials that are called as this run's with the first seeds would be, and a sample; only once."""

@@ -1,7 +1,8 @@
-"""Texts that somebody else wrote, made fit to be shown."""
+"""Texts made fit to be shown: those that somebody else wrote, and long ones."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -93,3 +94,20 @@ def one_line(text: str, limit: int = 2000) -> str:
     # Much longer than what is kept: no text that somebody sends costs more time than that.
     line = printable(" ".join(text[: 16 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def folded(label: str, width: int) -> str:
+    """Return a label on lines of at most ``width`` characters, broken behind commas and brackets where possible.
+
+    Examples
+    --------
+    >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
+    dprgm[graph=none,
+      node_weights=off]
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[,\[])", label):
+        if lines[-1].strip() and len(lines[-1]) + len(part) > width:
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)

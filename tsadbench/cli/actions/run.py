@@ -22,6 +22,9 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
 from tsadbench.results.time_left import TimeLeft
 
+# Of how many failed trials the log is pointed out.
+_LOGS = 5
+
 
 def run_request(
     request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics, *, all_floors: bool
@@ -61,7 +64,13 @@ def run_request(
     earlier = f", {n_earlier - n_committed} of them from an earlier run" if n_earlier > n_committed else ""
     committed = f"; {n_committed} in {request.write} counted as done" if n_committed else ""
     typer.echo(f"{n_trials - n_committed} trials are kept in {request.out}{earlier}{committed}", err=True)
-    if any(record.status != "ok" for records_of_plan in records for record in records_of_plan):
+    failed = [record for of_plan in records for record in of_plan if record.status != "ok"]
+    for record in failed[:_LOGS]:
+        typer.echo(
+            f"log of {record.label}, seed {record.seed}: tsadbench runs show {request.out} {record.trial[:12]}",
+            err=True,
+        )
+    if failed:
         raise typer.Exit(1)
 
 

@@ -1,0 +1,70 @@
+"""Tables on narrow terminals: nothing is cut, and what is the same everywhere stands in the title."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from tests.helpers.records import record
+from tsadbench import Leaderboard
+from tsadbench.execution.records_file import read_records
+from tsadbench.leaderboard.terminal import terminal
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+
+
+def shown(board: Leaderboard, width: int) -> str:
+    output = io.StringIO()
+    console = Console(file=output, width=width)
+    for table in terminal(board.rows, width):
+        console.print(table)
+    return output.getvalue()
+
+
+@pytest.fixture(scope="module")
+def committed() -> Leaderboard:
+    return Leaderboard.from_records(read_records(LEADERBOARDS / "asd" / "strict" / "records.jsonl"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 132])
+def test_names_and_deviations_stay_whole(committed, width):
+    text = shown(committed, width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    names = {row.label for row in committed.rows if row.ok and not row.floor}
+    assert "dprgm[graph=correlation,max_steps=200,node_weights=off]" in names
+    for name in names:
+        assert all(part in text for part in re.split(r"(?<=[,\[])", name)), name
+
+
+@pytest.mark.parametrize("width", [80, 240])
+def test_means_have_their_whole_deviation(width):
+    seeds = [(0, 0.81, 0.7), (1, 0.89, 0.72), (2, 0.85, 0.71)]
+    board = Leaderboard.from_records([record("noisy", seed, auroc=a, auprc=p) for seed, a, p in seeds])
+    text = shown(board, width)
+    # statistics.stdev of the three
+    assert ".850(.040)" in text or ".8500(.0400)" in text
+    assert ".710(.010)" in text or ".7100(.0100)" in text
+
+
+def test_what_is_the_same_in_all_rows_stands_in_the_title(committed):
+    alike = Leaderboard.from_records([record("one", auroc=0.9), record("two", auroc=0.8)])
+    text = shown(alike, 200)
+    assert "look-ahead 9, coverage 100.0%, seeds 1" in " ".join(text.split())
+    header = next(line for line in text.splitlines() if "AUROC" in line)
+    assert not {"look-ahead", "coverage", "seeds", "Anomalous"} & set(header.split())
+    differing = Leaderboard.from_records(
+        [record("one", auroc=0.9), record("one", 1, auroc=0.9), record("two", auroc=0.8)]
+    )
+    header = next(line for line in shown(differing, 200).splitlines() if "AUROC" in line)
+    assert "seeds" in header
+    assert "look-ahead" not in header
+
+
+def test_if_everything_failed_one_table_says_so():
+    records = [record("broken", status="error"), record("worse", status="timeout")]
+    text = shown(Leaderboard.from_records(records), 120)
+    assert text.count("broken") == 1
+    assert text.count("worse") == 1
