@@ -36,7 +36,7 @@ def _load(name):
     return load_dataset(name)(DataOptions())
 
 
-@pytest.mark.parametrize(
+KINDS = pytest.mark.parametrize(
     ("kind", "options"),
     [
         ("roc", ["--split", "valve2"]),
@@ -49,6 +49,9 @@ def _load(name):
         ("graph", []),
     ],
 )
+
+
+@KINDS
 @pytest.mark.slow
 def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
     from matplotlib.image import imread
@@ -59,6 +62,32 @@ def test_every_kind_is_drawn(runs, tmp_path, tsadbench, kind, options):
     pixels = imread(file)
     assert pixels.shape[0] > 300
     assert np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0).shape[0] > 20, "not blank"
+
+
+@KINDS
+@pytest.mark.slow
+def test_every_kind_shows_the_name_that_a_detector_is_given(runs, tmp_path, tsadbench, kind, options):
+    file = tmp_path / "figure.svg"
+    done = tsadbench("plot", kind, runs, *options, "--alias", "t2=Hotelling's $T^2$", "--out", file)
+    assert (done.code, done.out) == (0, "")
+    text = file.read_text()
+    assert "Hotelling's $T^2$" in text
+    assert ">t2" not in text
+
+
+def test_order_and_wrong_names_of_figures(runs, tmp_path, tsadbench):
+    file = tmp_path / "figure.svg"
+    shown = ("plot", "seeds", runs, "--out", file)
+    orders = {}
+    for order in ("auprc", "label", "given"):
+        assert tsadbench(*shown, "-d", "max-z", "-d", "t2", "--alias", "t2=AAA", "--order", order).code == 0
+        text = file.read_text()
+        orders[order] = text.index("AAA") < text.index("max-z")
+    assert orders == {"auprc": True, "label": True, "given": False}
+    for wrong, said in ((("--alias", "t3=X"), "there is no row 't3'"), (("--columns", "mmc"), "no metric 'mmc'")):
+        done = tsadbench(*shown, *wrong)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert said in done.err
 
 
 @pytest.mark.parametrize(

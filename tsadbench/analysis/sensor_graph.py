@@ -24,7 +24,7 @@ class SensorGraph:
     Parameters
     ----------
     label
-        The detector's.
+        What figures call the detector.
     title
         For a figure: the trial, and the fit if there are several.
     sensors
@@ -64,8 +64,8 @@ def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGrap
     construction = contender.seeded(record.seed)
     argument = construction.arguments.get("prior")
     graph = SensorGraph(
-        label=record.label,
-        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
+        label=result.name,
+        title=f"{result.name}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
         sensors=dataset.sensors,
         prior=argument if isinstance(argument, Prior) else dataset.prior,
     )

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
+from tsadbench.cli.options import (
+    AliasOption,
+    ColumnsOption,
+    DataOption,
+    OrderOption,
+    RunsArgument,
+    StoredDatasetOption,
+    StoredProtocolOption,
+)
 from tsadbench.cli.output import print_table, wide_console
 
 
@@ -24,8 +32,11 @@ def compare(
     independent: Annotated[
         bool, typer.Option("--independent", help="Take each recording for a session of its own.")
     ] = False,
+    alias: AliasOption = None,
+    columns: ColumnsOption = None,
+    order: OrderOption = None,
     form: Annotated[
-        Literal["table", "json", "csv", "markdown"],
+        Literal["table", "json", "csv", "markdown", "latex"],
         typer.Option("--format", help="Format of standard output; csv has one row per pair."),
     ] = "table",
     figure: Annotated[
@@ -48,6 +59,7 @@ def compare(
     from rich.text import Text
 
     from tsadbench.analysis.significance.compare import compare as compare_stored
+    from tsadbench.leaderboard.presentation import Presentation
 
     comparison = compare_stored(
         runs,
@@ -59,22 +71,28 @@ def compare(
         rope=rope,
         independent=independent,
         data=data,
+        presentation=Presentation.from_options(alias, columns, detectors, order),
     )
     if form == "table":
         console = wide_console()
         console.print(Text(comparison.title))
         for title, header, rows in comparison.tables():
             print_table(console, title, header, rows, n_names=2 if "second" in header else 1)
-        for sentence in comparison.inference.conclusions:
+        for sentence in comparison.conclusions:
             console.print(Text(sentence, style="bold"))
         console.print(Text(comparison.legend, style="dim"))
         for note in comparison.notes:
             console.print(Text(note))
     else:
-        texts = {"json": comparison.to_json, "csv": comparison.to_csv, "markdown": comparison.to_markdown}
+        texts = {
+            "json": comparison.to_json,
+            "csv": comparison.to_csv,
+            "markdown": comparison.to_markdown,
+            "latex": comparison.to_latex,
+        }
         typer.echo(texts[form](), nl=False)
     if figure is not None:
         from tsadbench.reporting.figures.significance import draw
 
-        draw(comparison, figure)
+        draw(comparison.named, figure)
         typer.echo(figure, err=True)

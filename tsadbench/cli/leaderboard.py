@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsadbench.cli.options import (
+    AliasOption,
     AllFloorsOption,
+    ColumnsOption,
     DataOption,
     DiagnosticsOption,
+    OrderOption,
     RunsArgument,
+    ShownOption,
     SplitsOption,
     VusBufferOption,
     format_option,
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
 def leaderboard(
     runs: RunsArgument,
     split: SplitsOption = None,
+    detector: ShownOption = None,
+    alias: AliasOption = None,
+    columns: ColumnsOption = None,
+    order: OrderOption = None,
     form: Annotated[BoardFormat, format_option] = "table",
     write: Annotated[
         Path | None,
@@ -67,8 +75,12 @@ def leaderboard(
     from tsadbench.cli.actions.loading import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.utils.collector import collector_paused
 
+    presentation = Presentation.from_options(alias, columns, detector, order)
+    if write is not None and presentation:
+        raise UsageError("--write is for whole tables: leave out --detector, --alias, --columns and --order")
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
     if smoothing < 1:
         raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
@@ -76,7 +88,14 @@ def leaderboard(
         raise UsageError("--write is for plain tables: leave it out, and --smoothing prints its tables (--format)")
     if calibration:
         check_options(
-            form, {"--split": split, "--write": write, "--smoothing": smoothing > 1, "--diagnostics": asked.groups}
+            form,
+            {
+                "--split": split,
+                "--write": write,
+                "--smoothing": smoothing > 1,
+                "--diagnostics": asked.groups,
+                "--detector, --alias, --columns and --order": presentation,
+            },
         )
     store = Store.open(runs)
     load = loader(dataset or [], data)
@@ -86,7 +105,7 @@ def leaderboard(
     if calibration:
         show_calibration(board, store, load, form)
         return
-    board = asked.add(board, store, load)
+    board = asked.add(board.presented(presentation), store, load)
     with collector_paused():
         if write is None:
             show(board, form, rows, None if all_floors else ())

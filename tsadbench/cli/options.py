@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -104,6 +104,41 @@ DiagnosticsOption: TypeAlias = Annotated[
 VusBufferOption: TypeAlias = Annotated[
     int | None,
     typer.Option("--vus-buffer", metavar="ROWS", help="Largest buffer of VUS-PR around an event (default: 100)."),
+]
+
+# How it is shown
+AliasOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--alias",
+        metavar="NAME=TEXT",
+        help='Show TEXT instead of the label NAME; may be repeated. Or a .toml file of lines "NAME" = "TEXT".',
+    ),
+]
+ColumnsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME,...",
+        help="Columns to show behind the names, in this order, for instance auroc,auprc,mcc (default: all).",
+    ),
+]
+ShownOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--detector",
+        "-d",
+        metavar="LABEL",
+        help="Detector to show, as tables label it; may be repeated (default: all). Marks stay those of all rows.",
+    ),
+]
+OrderOption: TypeAlias = Annotated[
+    Literal["auprc", "label", "given"] | None,
+    typer.Option(
+        "--order",
+        help="Order of the rows: as ranked, by the shown name, or as detectors are named (default: given if any "
+        "are, else auprc). Floors follow the detectors.",
+    ),
 ]
 
 # What is written

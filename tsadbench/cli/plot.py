@@ -7,7 +7,15 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 import typer
 
-from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption, TrustCodeOption
+from tsadbench.cli.options import (
+    AliasOption,
+    DataOption,
+    OrderOption,
+    RunsArgument,
+    StoredDatasetOption,
+    StoredProtocolOption,
+    TrustCodeOption,
+)
 from tsadbench.errors import UsageError
 
 Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "speed", "graph"]
@@ -36,8 +44,15 @@ def plot(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Metric, for kinds seeds and speed: auroc, auprc, ...; may be repeated."),
+        typer.Option(
+            "--metric",
+            "--columns",
+            metavar="NAME,...",
+            help="Metrics, for kinds seeds and speed: auroc, auprc, ...; each has panels of its own; may be repeated.",
+        ),
     ] = None,
+    alias: AliasOption = None,
+    order: OrderOption = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -66,6 +81,7 @@ def plot(
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
     from tsadbench.cli.actions.figures import draw, write_figure
+    from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.leaderboard.selection import select
 
     if kind == "recording" and recording is None:
@@ -74,6 +90,7 @@ def plot(
         raise UsageError(f"--recording is for the kinds recording and threshold, found kind {kind}; omit it")
     if metric and kind not in ("seeds", "speed"):
         raise UsageError(f"--metric is for the kinds seeds and speed, found kind {kind}; omit it")
+    presentation = Presentation.from_options(alias, metric, detector, order)
     selection = select(
         runs,
         dataset=dataset,
@@ -83,7 +100,7 @@ def plot(
         seed=seed,
         data=data,
         everything=kind in ("seeds", "speed", "graph"),
-    )
-    write_figure(out, lambda page: draw(kind, selection, recording, metric or [], page, trust_code=trust_code))
+    ).presented(presentation)
+    write_figure(out, lambda page: draw(kind, selection, recording, presentation.columns, page, trust_code=trust_code))
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)

@@ -10,8 +10,17 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.live import progress_bar
-from tsadbench.cli.options import DataOption, FigureOption, SplitsOption
+from tsadbench.cli.options import (
+    AliasOption,
+    ColumnsOption,
+    DataOption,
+    FigureOption,
+    OrderOption,
+    ShownOption,
+    SplitsOption,
+)
 from tsadbench.cli.output import print_table, wide_console
+from tsadbench.errors import UsageError
 
 
 def rank(
@@ -37,6 +46,10 @@ def rank(
     ] = None,
     resamples: Annotated[int, typer.Option(min=1, help="How many resamples are drawn.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The seed that draws them.")] = 0,
+    detector: ShownOption = None,
+    alias: AliasOption = None,
+    columns: ColumnsOption = None,
+    order: OrderOption = None,
     form: Annotated[
         Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="Format of standard output.")
     ] = "table",
@@ -61,7 +74,11 @@ def rank(
     from rich.text import Text
 
     from tsadbench.analysis.significance.rank import rank as rank_stored
+    from tsadbench.leaderboard.presentation import Presentation
 
+    presentation = Presentation.from_options(alias, columns, detector, order)
+    if write is not None and presentation:
+        raise UsageError("--write is for whole tables: leave out --detector, --alias, --columns and --order")
     if write is not None or figure is not None:
         from tsadbench.cli.actions.ranks import check_outputs, write_all  # needs matplotlib
 
@@ -78,7 +95,7 @@ def rank(
             splits=split or (),
             data=data,
             suites=suite or (),
-        )
+        ).presented(presentation)
     if write is not None or figure is not None:
         write_all(found, write, figure)
     if form != "table":

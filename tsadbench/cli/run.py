@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +11,14 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.options import (
+    AliasOption,
     AllFloorsOption,
     AllowChangedDataOption,
+    ColumnsOption,
     DataOption,
     DiagnosticsOption,
     MemoryOption,
+    OrderOption,
     RequireSealOption,
     SettingsOption,
     SplitsOption,
@@ -129,6 +133,9 @@ def run(
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",
     all_floors: AllFloorsOption = False,
+    alias: AliasOption = None,
+    columns: ColumnsOption = None,
+    order: OrderOption = None,
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
 ) -> None:
@@ -136,6 +143,7 @@ def run(
     from tsadbench.cli.actions.board import Diagnostics
     from tsadbench.cli.actions.run import run_request
     from tsadbench.execution.config import requested
+    from tsadbench.leaderboard.presentation import Presentation
 
     options = {
         "detectors": detector,
@@ -159,5 +167,13 @@ def run(
         "out": out,
         "write": write,
     }
+    presentation = replace(Presentation.from_options(alias, columns), order=order)
     request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
-    run_request(request, rerun or (), form, Diagnostics.from_options(diagnostics, vus_buffer), all_floors=all_floors)
+    run_request(
+        request,
+        rerun or (),
+        form,
+        Diagnostics.from_options(diagnostics, vus_buffer),
+        presentation,
+        all_floors=all_floors,
+    )

@@ -12,10 +12,12 @@ import pandas as pd
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
+from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex
 from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
+from tsadbench.leaderboard.presentation import Presentation, places_of_columns
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.atomic_files import write_file
@@ -40,11 +42,14 @@ class Leaderboard:
         In that order.
     notes
         What readers of the tables must know about their data or trials.
+    columns
+        Keys of the columns that tables show, in order (`tsadbench.leaderboard.cells.columns_of`); none: all.
     """
 
-    def __init__(self, rows: Sequence[Row], notes: Sequence[Note] = ()) -> None:
+    def __init__(self, rows: Sequence[Row], notes: Sequence[Note] = (), columns: Sequence[str] = ()) -> None:
         self.rows = tuple(rows)
         self.notes = tuple(notes)
+        self.columns = tuple(columns)
 
     @classmethod
     def from_records(
@@ -88,6 +93,35 @@ class Leaderboard:
         notes = dict.fromkeys(note for board in boards for note in board.notes)
         return cls([row for board in boards for row in board.rows], tuple(notes))
 
+    def presented(self, presentation: Presentation) -> Leaderboard:
+        """Return the leaderboard with chosen rows, names, columns and order; marks are those of all rows.
+
+        The best floor in each metric is shown whichever rows are chosen: detectors are marked by it.
+
+        Raises
+        ------
+        UsageError
+            If the presentation names a row that there is not. A wrong column is found when tables are made.
+        """
+        if not presentation:
+            return self
+        presentation.check([row.label for row in self.rows])
+        rows: list[Row] = []
+        notes: list[Note] = []
+        for table in self.tables().values():
+            shown = presentation.arranged(
+                table, lambda row: row.label, lambda row: (not row.ok, row.floor), best_floors(table, metrics_of(table))
+            )
+            rows += [replace(row, alias=presentation.alias(row.label)) for row in shown]
+            said = presentation.notes([row.label for row in shown], len(table))
+            if len(shown) < len(table):
+                said.append("Bold and underlined are the best of the shown rows.")
+            notes += [Note(table[0].dataset, text, table[0].protocol) for text in said]
+        hidden = set(notes_on([record for row in self.rows for record in row.records]))
+        hidden -= set(notes_on([record for row in rows for record in row.records]))
+        kept = [note for note in self.notes if note not in hidden]
+        return Leaderboard(rows, tuple(dict.fromkeys([*kept, *notes])), presentation.columns)
+
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
         """Return the rows of each (data set, protocol with its version, split)."""
         return by_table(self.rows)
@@ -95,7 +129,9 @@ class Leaderboard:
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
         return {
-            key: Leaderboard(rows, [note for note in self.notes if note.concerns(rows[0].dataset, rows[0].protocol)])
+            key: Leaderboard(
+                rows, [note for note in self.notes if note.concerns(rows[0].dataset, rows[0].protocol)], self.columns
+            )
             for key, rows in self.tables().items()
         }
 
@@ -113,6 +149,8 @@ class Leaderboard:
         frame = self.to_frame()
         several = len(self.tables()) > 1
         columns = [str(column) for column in frame if several or column not in _TABLE]
+        if self.columns:
+            return csv_text(frame.reindex(columns=self._chosen(columns)))
         tail = [*COST_COLUMNS, *(column for column in columns if column.startswith("diagnostic_"))]
         frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
         return csv_text(frame)
@@ -168,15 +206,26 @@ class Leaderboard:
 
     def to_markdown(self) -> str:
         """Return one Markdown table per data set, protocol and split, with the marks explained below."""
-        return markdown(self.rows, self.notes)
+        return markdown(self.rows, self.notes, self.columns)
 
     def to_latex(self) -> str:
         """Return one LaTeX table (booktabs) per data set, protocol and split, with the marks explained below."""
-        return latex(self.rows, self.notes)
+        return latex(self.rows, self.notes, self.columns)
 
     def to_html(self) -> str:
         """Return one HTML table per data set, protocol and split, with the marks explained below."""
-        return html(self.rows, self.notes)
+        return html(self.rows, self.notes, self.columns)
+
+    def _chosen(self, flat: Sequence[str]) -> list[str]:
+        """Return the columns of the CSV that belong to the chosen ones."""
+        tables = [columns_of(table) for table in self.tables().values()]
+        places_of_columns(self.columns, tables)
+        chosen = [column for column in flat if column in (*_TABLE, "detector", "alias", "status")]
+        for key in self.columns:
+            endings = ("_mean", "_std", "_entity_std")
+            names = (key, *(f"{start}{key}{end}" for start in ("", "diagnostic_") for end in endings))
+            chosen += [name for name in names if name in flat]
+        return chosen
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -186,6 +235,7 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat: dict[str, str | int | float | None] = {
         **dict(zip(_TABLE, (row.dataset, row.protocol, row.split), strict=True)),
         "detector": row.label,
+        **({"alias": row.alias} if row.alias else {}),
         "family": row.first.family,
         "seeds": len(row.seeds),
         "status": row.status,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
 from tsadbench.leaderboard.marks import ALL_BELOW, marks_legend, marks_of, mixed_seals
+from tsadbench.leaderboard.presentation import places_of_columns
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_table
-from tsadbench.leaderboard.throughput import HEADER, throughput_legend, throughput_texts
+from tsadbench.leaderboard.throughput import COSTS, HEADER, throughput_legend, throughput_texts
 from tsadbench.registry import load_protocol
 from tsadbench.utils.markdown import number
 
 BELOW = "↓"
+# Behind the metrics; the keys of their columns.
+_ABOUT_TRIALS = ("anomalous", "look_ahead", "coverage", "seeds")
 LEGEND = (
     "mean(std) over seeds. Best bold, second underlined, of the detectors that beat every floor in that column. "
     f"{BELOW} does not beat the best floor; {ALL_BELOW} in none of AUROC, AUPRC, MCC. "
@@ -62,12 +65,15 @@ class Cell:
         Whether it is a detector's that is not above the floors.
     leads
         Whether it is a floor's that no detector beats.
+    given
+        Whether it is a name that a user gave a row: it is no label, to be set like code.
     """
 
     text: str
     rank: int = 0
     below: bool = False
     leads: bool = False
+    given: bool = False
 
     @property
     def marked(self) -> str:
@@ -105,6 +111,14 @@ class Grid:
         n = len(header)
         return Grid(self.title, header, detectors, floors, failures, n, n, self.n_left_out, self.n_folded)
 
+    def chosen(self, places: Sequence[int]) -> Grid:
+        """Return some columns as a table; what happened to a failure moves to the first of them if it has no place."""
+        grid, said = self.columns(places), self.n_metrics - 1
+        if said in places or len(places) < 2:
+            return grid
+        rows = zip(grid.failures, self.failures, strict=True)
+        return replace(grid, failures=tuple((row[0], full[said], *row[2:]) for row, full in rows))
+
 
 def grids(
     rows: Sequence[Row],
@@ -112,6 +126,7 @@ def grids(
     without: Sequence[str] = (),
     most: int | None = None,
     floors: Collection[str] | None = None,
+    columns: Sequence[str] = (),
 ) -> list[Grid]:
     """Return ranked rows as one table per data set, protocol and split.
 
@@ -128,9 +143,30 @@ def grids(
         table.
     floors
         Labels of the floors to show beside the best one in each metric; None: all. Without detectors all are shown.
+    columns
+        Keys of the columns to show (`columns_of`), in order; none: all.
+
+    Raises
+    ------
+    UsageError
+        If no table has a column.
     """
     mixed = mixed_seals(rows)
-    return [_grid(table, decimals, without, most, floors, mixed=mixed) for table in by_table(rows).values()]
+    tables = by_table(rows).values()
+    shown = [_grid(table, decimals, without, most, floors, mixed=mixed) for table in tables]
+    if not columns:
+        return shown
+    places = places_of_columns(columns, [("", *columns_of(table, without)) for table in tables])
+    return [grid.chosen(of_grid) for grid, of_grid in zip(shown, places, strict=True)]
+
+
+def columns_of(rows: Sequence[Row], without: Sequence[str] = ()) -> list[str]:
+    """Return the keys of the columns of one table behind the names: metrics, trials, throughput, diagnostics.
+
+    Parameters are those of `grids`.
+    """
+    metrics = [metric.name for metric in metrics_of(rows) if metric.name not in without]
+    return [*metrics, *_ABOUT_TRIALS, *COSTS, *(diagnostic.name for diagnostic in shown_diagnostics(rows))]
 
 
 def _grid(
@@ -164,7 +200,7 @@ def _grid(
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
-            Cell(" ".join([*marks_of(row, mixed=mixed), row.label])),
+            Cell(" ".join([*marks_of(row, mixed=mixed), row.name]), given=bool(row.alias)),
             *(column[row.label] for column in columns),
             Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
             Cell(str(row.first.look_ahead)),
@@ -361,6 +397,6 @@ def failure_lines(rows: Sequence[Row]) -> list[str]:
     failed = {(row.dataset, row.rules, row.label): row for row in rows if not row.ok}
     return [
         (f"{dataset}, protocol {protocol}: " if several else "")
-        + f"{label}: {row.failure_count} trials: {row.failed[0].reason}"
-        for (dataset, protocol, label), row in failed.items()
+        + f"{row.name}: {row.failure_count} trials: {row.failed[0].reason}"
+        for (dataset, protocol, _), row in failed.items()
     ]

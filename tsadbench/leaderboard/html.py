@@ -10,10 +10,10 @@ from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row
 
 
-def html(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+def html(rows: Sequence[Row], notes: Sequence[Note], columns: Sequence[str] = ()) -> str:
     """Return one HTML table per data set, protocol and split, with the legend and the notes below."""
     parts = []
-    for grid in grids(rows):
+    for grid in grids(rows, columns=columns):
         head = "".join(f"<th>{escape(name)}</th>" for name in grid.header)
         lines = ("".join(f"<td>{_cell(cell)}</td>" for cell in row) for block in grid.blocks for row in block)
         body = "".join(f"<tr>{line}</tr>" for line in lines)

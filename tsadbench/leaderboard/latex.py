@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tsadbench.leaderboard.cells import Cell, Grid, failure_lines, grids, legend
 from tsadbench.leaderboard.notes import Note
@@ -37,18 +37,19 @@ _ESCAPES = str.maketrans(
         "±": r"$\pm$",
     }
 )
+PREAMBLE = r"% In the preamble: \usepackage{booktabs}"
 _LEADS = r"$^{\dagger}$"
 # The caption has it.
 _LEFT_OUT = "Anomalous"
 
 
-def latex(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+def latex(rows: Sequence[Row], notes: Sequence[Note], columns: Sequence[str] = ()) -> str:
     """Return ranked rows as LaTeX: a ``table*`` environment per data set, protocol and split; it needs booktabs."""
     tables = [
-        _table(table, [note for note in notes if note.concerns(table[0].dataset, table[0].protocol)])
-        for table in by_table(rows).values()
+        _table(grid, table, [note for note in notes if note.concerns(table[0].dataset, table[0].protocol)])
+        for grid, table in zip(grids(rows, columns=columns), by_table(rows).values(), strict=True)
     ]
-    return "\n".join([r"% In the preamble: \usepackage{booktabs}", *tables])
+    return "\n".join([PREAMBLE, *tables])
 
 
 def escape(text: str) -> str:
@@ -56,36 +57,43 @@ def escape(text: str) -> str:
     return printable(text.replace("\n", " ")).translate(_ESCAPES)
 
 
-def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:
-    (full,) = grids(rows)
-    grid = full.columns([i for i, name in enumerate(full.header) if name != _LEFT_OUT])
-    blocks = [
-        [_line(cells) for cells in grid.detectors],
-        [_line(cells) for cells in grid.floors],
-        [_failed(cells[0], cells[full.n_metrics - 1], len(grid.header)) for cells in full.failures],
+def tabular(layout: str, header: Sequence[str], blocks: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a tabular environment: a header and blocks of rows in LaTeX, rules of booktabs between."""
+    return [
+        rf"\begin{{tabular}}{{{layout}}}",
+        r"\toprule",
+        " & ".join(map(escape, header)) + r" \\",
+        *(line for block in blocks if block for line in (r"\midrule", *block)),
+        r"\bottomrule",
+        r"\end{tabular}",
     ]
-    first = rows[0]
-    texts = [legend(rows), *map(str, notes), *failure_lines(rows)]
+
+
+def floating(caption: str, label: Sequence[str], tabulars: Sequence[str], below: str) -> str:
+    """Return a ``table*`` environment, as wide as a page of two columns.
+
+    Parameters
+    ----------
+    caption, tabulars, below
+        In LaTeX: what stands above, the tables, and the small print below.
+    label
+        What the table is of; its label for references is made from that.
+    """
     return "\n".join(
         [
             r"\begin{table*}",
             r"\centering",
-            rf"\caption{{{_caption(grid, rows)}}}",
-            rf"\label{{tab:{_slug(first.dataset)}-{_slug(first.rules)}-{_slug(first.split)}}}",
+            rf"\caption{{{caption}}}",
+            rf"\label{{tab:{'-'.join(map(_slug, label))}}}",
             r"\scriptsize",
             r"\setlength{\tabcolsep}{3pt}",
-            rf"\begin{{tabular}}{{l{'r' * (len(grid.header) - 1)}}}",
-            r"\toprule",
-            " & ".join(map(escape, grid.header)) + r" \\",
-            *(line for block in blocks if block for line in (r"\midrule", *block)),
-            r"\bottomrule",
-            r"\end{tabular}",
+            *tabulars,
             "",
             r"\smallskip",
             r"\begin{minipage}{\textwidth}",
             r"\scriptsize",
             r"\raggedright",
-            _about_floors(grid) + r"\par ".join(escape(text) for text in texts),
+            below,
             r"\end{minipage}",
             r"\end{table*}",
             "",
@@ -93,20 +101,54 @@ def _table(rows: Sequence[Row], notes: Sequence[Note]) -> str:
     )
 
 
+def small_print(texts: Iterable[str]) -> str:
+    """Return texts as LaTeX sets them literally, each a paragraph."""
+    return r"\par ".join(map(escape, texts))
+
+
+def label_text(text: str, *, given: bool = False) -> str:
+    """Return a row's name in LaTeX: labels like code, names that a user gave as they are.
+
+    It begins with a command or a brace: LaTeX takes a bracket or a star behind a row's end for its own.
+    """
+    return f"{{{escape(text)}}}" if given else rf"\texttt{{{escape(text)}}}"
+
+
+def numeral(text: str) -> str:
+    """Return a cell's text in LaTeX: a dash for what is undefined, and the minus signs of numbers."""
+    return "--" if text == "-" else re.sub(r"(?<![0-9A-Za-z])-(?=[.0-9])", r"$-$", escape(text))
+
+
+def _table(full: Grid, rows: Sequence[Row], notes: Sequence[Note]) -> str:
+    grid = full.columns([i for i, name in enumerate(full.header) if name != _LEFT_OUT])
+    failures = zip(grid.failures, [row for row in rows if not row.ok], strict=True)
+    blocks = [
+        [_line(cells) for cells in grid.detectors],
+        [_line(cells) for cells in grid.floors],
+        [_failed(cells[0], row.failure_count, len(grid.header)) for cells, row in failures],
+    ]
+    first = rows[0]
+    return floating(
+        _caption(grid, rows),
+        (first.dataset, first.rules, first.split),
+        tabular("l" + "r" * (len(grid.header) - 1), grid.header, blocks),
+        _about_floors(grid) + small_print([legend(rows), *map(str, notes), *failure_lines(rows)]),
+    )
+
+
 def _line(cells: Sequence[Cell]) -> str:
-    """Return a row; its first cell begins with a command, since LaTeX takes a bracket after a row's end for its own."""
     name, *others = cells
-    return " & ".join([rf"\texttt{{{escape(name.text)}}}", *map(_cell, others)]) + r" \\"
+    return " & ".join([label_text(name.text, given=name.given), *map(_cell, others)]) + r" \\"
 
 
-def _failed(name: Cell, count: Cell, n_columns: int) -> str:
+def _failed(name: Cell, count: str, n_columns: int) -> str:
     """Return the row of a detector without numbers: what happened, over all columns."""
-    what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(count.text)}}}"
-    return rf"\texttt{{{escape(name.text)}}} & {what} \\"
+    what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(count)}}}"
+    return rf"{label_text(name.text, given=name.given)} & {what} \\"
 
 
 def _cell(cell: Cell) -> str:
-    text = "--" if cell.text == "-" else re.sub(r"^-", r"$-$", escape(cell.text))
+    text = numeral(cell.text)
     style = {1: r"\textbf", 2: r"\underline"}.get(cell.rank)
     marks = ("↓".translate(_ESCAPES) if cell.below else "") + (_LEADS if cell.leads else "")
     return (text if style is None else f"{style}{{{text}}}") + marks

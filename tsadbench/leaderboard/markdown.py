@@ -10,10 +10,10 @@ from tsadbench.leaderboard.ranking import Row
 from tsadbench.utils.markdown import plain, table_lines
 
 
-def markdown(rows: Sequence[Row], notes: Sequence[Note]) -> str:
+def markdown(rows: Sequence[Row], notes: Sequence[Note], columns: Sequence[str] = ()) -> str:
     """Return one Markdown table per data set, protocol and split, with the legend and the notes below."""
     parts = []
-    for grid in grids(rows):
+    for grid in grids(rows, columns=columns):
         cells = [[_cell(cell) for cell in row] for block in grid.blocks for row in block]
         parts += [f"### {plain(grid.title)}", "", *table_lines(list(map(plain, grid.header)), cells), ""]
     parts += [legend(rows), *(f"\n- {plain(str(note))}" for note in (*notes, *failure_lines(rows)))]

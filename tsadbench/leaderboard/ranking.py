@@ -97,6 +97,8 @@ class Row:
         Whether it was made earlier, and comes from a leaderboard that ships with the package.
     diagnostics
         By name, if they were asked for (`tsadbench.analysis.diagnostics`); they take no part in the ranking.
+    alias
+        What tables and figures call it instead of its label; empty: its label.
     """
 
     records: tuple[Record, ...]
@@ -105,6 +107,7 @@ class Row:
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
+    alias: str = ""
     # Whether no trial failed, whether those that did not have a score for every evaluated row, and what the replay
     # audits of all trials found at worst. As properties they would look at all trials whenever a large table is sorted
     # or shown.
@@ -126,6 +129,11 @@ class Row:
     def label(self) -> str:
         """The detector with its parameters."""
         return self.first.label
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        return self.alias or self.label
 
     @property
     def dataset(self) -> str:
@@ -279,6 +287,7 @@ class Row:
         return {
             "detector": self.first.detector,
             "label": self.label,
+            **({"alias": self.alias} if self.alias else {}),
             "family": self.first.family,
             "parameters": dict(self.first.parameters),
             "dataset": self.dataset,

@@ -41,7 +41,11 @@ _ATTEMPTS: tuple[tuple[int, tuple[str, ...], int], ...] = (
 
 
 def terminal(
-    rows: Sequence[Row], width: int, most: int | None = None, floors: Collection[str] | None = ()
+    rows: Sequence[Row],
+    width: int,
+    most: int | None = None,
+    floors: Collection[str] | None = (),
+    columns: Sequence[str] = (),
 ) -> list[Table]:
     """Return ranked rows as rich tables that fit the width, with every name and number whole.
 
@@ -59,9 +63,14 @@ def terminal(
         How many detectors, and how many failures, a table shows; None for all.
     floors
         Labels of the floors to show beside the best one in each metric; None: all.
+    columns
+        Keys of the columns to show, of which none is omitted then; none: all that fit.
     """
-    for decimals, without, n_together in _ATTEMPTS if any(row.entities for row in rows) else _ATTEMPTS[:-1]:
-        shown = [_without_constants(grid) for grid in grids(rows, decimals, without, most, floors)]
+    attempts = _ATTEMPTS if any(row.entities for row in rows) else _ATTEMPTS[:-1]
+    for decimals, without, n_together in [one for one in attempts if not (columns and one[1])]:
+        shown = grids(rows, decimals, without, most, floors, columns)
+        if not columns:
+            shown = [_without_constants(grid) for grid in shown]
         tables = [_together(grid, n_together) for grid in shown]
         if all(_width(_rich(table)) <= width for table in tables):
             break

@@ -12,6 +12,8 @@ from tsadbench.leaderboard.ranking import UNDEFINED, Row
 Speed: TypeAlias = Literal["fit_seconds", "rows_per_second"]
 SPEEDS: tuple[Speed, ...] = get_args(Speed)
 HEADER = ("Fit, s", "Rows/s", "MiB")
+# The keys of these columns.
+COSTS = ("fit_seconds", "rows_per_second", "peak_memory_mib")
 LEGEND = (
     "Fit, s: wall-clock seconds of a trial's fits. Rows/s: training and test rows scored per second of wall clock. "
     "Both are means over seeds, on the machine that ran them. MiB: largest resident size of the process."

@@ -65,6 +65,18 @@ def parse_label(text: str) -> Label:
     return Label(target.strip(), arguments)
 
 
+def normal_label(text: str) -> str:
+    """Return a label as tables show it: keys sorted, no spaces.
+
+    Raises
+    ------
+    UsageError
+        If it is no label.
+    """
+    label = parse_label(text)
+    return str(Label(label.target, dict(sorted(label.arguments.items()))))
+
+
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """Return the constructor's parameters in order.
 

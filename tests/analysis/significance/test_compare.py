@@ -17,13 +17,16 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import tsadbench as package
+from tests.helpers.page_tables import tables
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Largest
+from tests.leaderboard.test_latex import check
 from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
 from tsadbench.analysis.significance import ComparedDetector
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.presentation import Presentation
 
 SENSORS = ("flow", "pressure")
 N_ROWS = 120
@@ -440,3 +443,60 @@ def test_skab_has_four_sessions_and_is_described(skab_directory, tmp_path, tsadb
     for split in ("valve1", "valve2"):
         for label in ("t2", "t2-q"):
             assert content["sessions"][split]["values"][label] == pytest.approx(rows[label, split])
+
+
+class TestPresentation:
+    NAMES = (f"{FIRST}=Ours & 100%", f"{SECOND}=[peer]")
+
+    def test_names_stand_in_every_table_sentence_and_figure(self, made, tmp_path):
+        from tsadbench.reporting.figures.significance import draw
+
+        found = compare(made, FIRST, SECOND, SEEDED, presentation=Presentation.from_options(aliases=self.NAMES))
+        plain = compare(made, FIRST, SECOND, SEEDED)
+        detectors, differences = tables(found.to_markdown().replace("\\[", "["))
+        assert [row["detector"] for row in detectors] == ["Ours & 100%", "[peer]", SEEDED]
+        assert {differences[0]["first"], differences[0]["second"]} == {"Ours & 100%", "[peer]"}
+        said = "\n".join(found.conclusions)
+        assert FIRST not in said
+        for name, label in (("Ours & 100%", FIRST), ("[peer]", SECOND)):
+            said = said.replace(name, label)
+        assert said == "\n".join(plain.conclusions)
+        assert f"Names: Ours & 100% is {FIRST}; [peer] is {SECOND}." in found.notes
+        draw(found.named, tmp_path / "names.svg")
+        assert "Ours &amp; 100%" in (tmp_path / "names.svg").read_text()
+        assert FIRST not in (tmp_path / "names.svg").read_text()
+
+    def test_json_and_csv_keep_labels_beside_names(self, made):
+        found = compare(made, FIRST, SEEDED, presentation=Presentation.from_options(aliases=self.NAMES[:1]))
+        content = json.loads(found.to_json())
+        assert [(one["label"], one.get("alias")) for one in content["detectors"]] == [
+            (FIRST, "Ours & 100%"),
+            (SEEDED, None),
+        ]
+        (row,) = csv.DictReader(io.StringIO(found.to_csv()))
+        assert (row["first"], row["first_alias"], row["second_alias"]) == (FIRST, "Ours & 100%", "")
+
+    def test_columns_and_order(self, made):
+        options = Presentation.from_options(columns=["mcc,auroc"], detectors=[SECOND, FIRST], order="label")
+        detectors, differences = tables(compare(made, SECOND, FIRST, presentation=options).to_markdown())
+        assert list(detectors[0]) == ["detector", "MCC", "AUROC"]
+        assert [row["detector"] for row in detectors] == [FIRST, SECOND]
+        assert "rank-biserial" in differences[0]  # a table that has none of them is shown whole
+        with pytest.raises(UsageError, match="there is no column 'mmc'; did you mean 'mcc'"):
+            compare(made, FIRST, SECOND, presentation=Presentation.from_options(columns=["mmc"])).to_latex()
+
+    @pytest.mark.parametrize("split", [None, "few"])
+    def test_latex_is_sound_and_says_what_markdown_says(self, made, split):
+        found = compare(
+            made, FIRST, SECOND, SEEDED, split=split, presentation=Presentation.from_options(aliases=self.NAMES)
+        )
+        text = found.to_latex()
+        check(text)
+        assert text.count(r"\begin{tabular}") == len(found.tables())
+        rows = [line for line in text.splitlines() if line.startswith((r"{Ours \& 100\%} &", r"\texttt{", "{[peer]}"))]
+        assert len(rows) == sum(len(cells) for _, _, cells in found.tables())
+        assert text.count("Names: ") == 1
+        for _, _, cells in found.tables():
+            for number in cells[0][2:]:
+                shown = "--" if number == "-" else number.replace("-.", "$-$.").replace("%", r"\%")
+                assert shown in text

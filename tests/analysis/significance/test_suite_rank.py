@@ -21,6 +21,7 @@ from tsadbench.datasets.suites import SUITES, Suite
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.figures.suites import win_rates
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
@@ -399,3 +400,32 @@ class TestStability:
         with pytest.warns(BrokenTrialWarning, match=trial):
             found = package.rank([stores[0], broken], stability=True, splits=["overall"], resamples=20)
         assert by_label(found.over_all[0])[TRUTH].on["other"].rank == 1.0
+
+
+def test_names_choice_columns_and_order_of_rankings(tables, tmp_path):
+    from tsadbench.reporting.figures.suites import draw
+
+    plain = package.rank(tables)
+    asked = Presentation.from_options(["good=Ours"], ["mean_rank,two,auprc"], ["poor", "good"])
+    shown = plain.presented(asked)
+    (ranking,) = shown.over_all
+    _, header, rows = ranking.table
+    assert header == ["detector", "mean rank", "two"]
+    assert [row[0] for row in rows] == ["poor", "Ours"]
+    # Ranks stay those among all rows.
+    whole = by_label(over_all(tables))
+    assert [row[1] for row in rows] == [f"{whole[label].mean_rank.value:.2f}" for label in ("poor", "good")]
+    assert {(pair.first, pair.second) for pair in ranking.pairings} <= {("poor", "good"), ("good", "poor")}
+    assert "Names: Ours is good." in ranking.notes
+    assert "2 of 4 rows are shown." in ranking.notes
+    assert {one.table[1][0] for one in shown.rankings} == {"detector"}
+    of_json = json.loads(ranking.to_json())
+    assert [(one["label"], one.get("alias")) for one in of_json["standings"]] == [("poor", None), ("good", "Ours")]
+    assert {row["detector"]: row["alias"] for row in csv.DictReader(io.StringIO(ranking.to_csv()))}["good"] == "Ours"
+    assert "alias" not in plain.to_json()
+    assert "columns" not in plain.to_json()
+    draw(ranking, tmp_path / "ranks.svg")
+    assert "Ours" in (tmp_path / "ranks.svg").read_text()
+    for wrong in ({"aliases": ["godo=Ours"]}, {"detectors": ["godo"]}, {"columns": ["threee"]}):
+        with pytest.raises(UsageError, match=r"did you mean '(good|three)'"):
+            plain.presented(Presentation.from_options(**wrong))

@@ -75,7 +75,7 @@ def with_diagnostics(
     notes = [*board.notes, *_notes(shown, diagnostics)]
     if "root-cause" in groups:
         notes += _contribution_notes(shown, diagnostics, store)
-    return Leaderboard(rows, notes)
+    return Leaderboard(rows, notes, board.columns)
 
 
 def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:

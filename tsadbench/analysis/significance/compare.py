@@ -14,10 +14,11 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.selection import normal_label, select
+from tsadbench.leaderboard.presentation import Presentation
+from tsadbench.leaderboard.selection import select
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import nearest, normal_label
 
 # What a split of all test recordings is called.
 OVERALL = "overall"
@@ -34,6 +35,7 @@ def compare(
     rope: float = ROPE,
     independent: bool = False,
     data: str | Path | None = None,
+    presentation: Presentation | None = None,
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
@@ -61,6 +63,8 @@ def compare(
         Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
     data
         Folder with the data sets' files; None searches as the documentation says.
+    presentation
+        Names, columns and order of the rows; by default the labels, all columns, and the order of ``detectors``.
 
     Returns
     -------
@@ -86,6 +90,8 @@ def compare(
     selection = select(
         runs, dataset=dataset, protocol=protocol, detectors=_distinct(detectors), data=data, with_failed=True
     )
+    shown = presentation or Presentation()
+    selection = selection.presented(shown)
     loaded = selection.load()
     selection = selection.without_broken(loaded)
     if len(selection.rows) < 2:
@@ -134,7 +140,9 @@ def compare(
             *caveats.on_fits(loaded.dataset, rules, first.protocol),
             *caveats.on_units(inference),
             *caveats.on_trials(selection.rows),
+            *shown.notes([row.label for row in selection.rows], len(selection.rows)),
         ),
+        columns=shown.columns,
     )
 
 

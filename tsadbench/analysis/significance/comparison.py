@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from tsadbench.analysis.significance.inference import Inference, p_value
-from tsadbench.analysis.significance.pairs import EFFECT, Pair
+from tsadbench.analysis.significance.comparison_tables import (
+    NAMES,
+    described,
+    detectors_table,
+    differences_table,
+    sessions_table,
+)
+from tsadbench.analysis.significance.inference import Inference
+from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
-from tsadbench.utils.markdown import number, optional_number, plain, plain_table
+from tsadbench.leaderboard.latex import PREAMBLE, escape, floating, label_text, numeral, small_print, tabular
+from tsadbench.leaderboard.presentation import Table, column_key, in_columns, places_of_columns, without_alias
+from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
-_NEEDED = f"sessions for {number(EFFECT, 2)}"
-# Title, header, rows.
-Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,6 +54,8 @@ class Comparison:
         Of all metrics, by name; an oracle's ends in a star.
     notes
         What readers must know to interpret it.
+    columns
+        Keys of the columns that tables show, in order; a table that has none of them, and none given: all.
     """
 
     dataset: str
@@ -65,6 +71,23 @@ class Comparison:
     inference: Inference
     titles: Mapping[str, str]
     notes: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The names to show instead of labels, by label."""
+        return {one.label: one.alias for one in self.contenders if one.alias}
+
+    @property
+    def named(self) -> Comparison:
+        """The same with names for readers instead of labels, as tables and figures show it."""
+        names = self.aliases
+        return replace(
+            self,
+            recordings=self.recordings.rename(columns=names),
+            contenders=tuple(replace(one, label=one.alias or one.label, alias="") for one in self.contenders),
+            inference=self.inference.renamed(names),
+        )
 
     @property
     def subject(self) -> str:
@@ -89,7 +112,10 @@ class Comparison:
             "split": self.split,
             "metric": self.metric.name,
             "rope": self.rope,
-            "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
+            "detectors": [
+                {**without_alias(asdict(one)), "mean_rank": inference.mean_ranks.get(one.label)}
+                for one in self.contenders
+            ],
             "recordings": _by_unit(self.recordings),
             "clusters": [list(members) for members in self.sessions.values()],
             "sessions": {
@@ -107,29 +133,79 @@ class Comparison:
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
-        """Return the pairs as CSV, full precision, empty where undefined."""
+        """Return the pairs as CSV, full precision, empty where undefined; aliases last, if there are any."""
         return csv_text(self.to_frame())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per pair, columns as in the CSV."""
-        return pd.DataFrame.from_records([_flat(pair) for pair in self.inference.pairs])
+        frame = pd.DataFrame.from_records([_flat(pair) for pair in self.inference.pairs])
+        if names := self.aliases:
+            frame["first_alias"] = [names.get(label, "") for label in frame["first"]]
+            frame["second_alias"] = [names.get(label, "") for label in frame["second"]]
+        return frame
 
     def to_markdown(self) -> str:
         """Return the tables, the conclusions and the notes as Markdown."""
         parts = [f"### {plain(self.title)}", ""]
         for title, header, rows in self.tables():
             parts += [f"{title}:", "", *plain_table(header, rows), ""]
-        parts += [*(f"- {plain(sentence)}" for sentence in self.inference.conclusions), "", self.legend]
+        parts += [*(f"- {plain(sentence)}" for sentence in self.conclusions), "", self.legend]
         if self.notes:
             parts += ["", *(f"- {plain(note)}" for note in self.notes)]
         return "\n".join(parts) + "\n"
 
+    def to_latex(self) -> str:
+        """Return a LaTeX table (booktabs) for each table, what it shows and how to read it below the last."""
+        given = set(self.aliases.values())
+        below = small_print([*self.conclusions, self.legend, *self.notes])
+        tables = self.tables()
+        parts = [PREAMBLE]
+        for title, header, rows in tables:
+            n_names = sum(name in NAMES for name in header)
+            lines = [
+                " & ".join(
+                    [*(label_text(name, given=name in given) for name in row[:n_names]), *map(numeral, row[n_names:])]
+                )
+                + r" \\"
+                for row in rows
+            ]
+            parts.append(
+                floating(
+                    f"{escape(f'{self.title}. {title}')}.",
+                    (self.dataset, f"{self.protocol} {self.protocol_version}", self.split, self.metric.name, title),
+                    tabular("l" * n_names + "r" * (len(header) - n_names), header, [lines]),
+                    below if title == tables[-1][0] else "",
+                )
+            )
+        return "\n".join(parts)
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """What the inference says in words, with the names that tables show."""
+        return self.named.inference.conclusions
+
     def tables(self) -> tuple[Table, ...]:
-        """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences."""
-        first = _detectors_table(self.contenders, self.inference, self.metric, self.titles)
+        """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences.
+
+        Raises
+        ------
+        UsageError
+            If no table has a column that was chosen.
+        """
+        named = self.named
+        tables = [detectors_table(named.contenders, named.inference, self.metric, self.titles)]
         if self.inference.tested:
-            return first, _differences_table(self.inference.pairs)
-        return first, _sessions_table(self.inference, self.sessions, self.metric), _described(self.inference)
+            tables.append(differences_table(named.inference.pairs))
+        else:
+            tables += [sessions_table(named.inference, self.sessions, self.metric), described(named.inference)]
+        if not self.columns:
+            return tuple(tables)
+        others = [name for name in self.titles if name != self.metric.name]
+        keys = [["", "seeds", self.metric.name, "median", "mean_rank", *others]]
+        own = {*NAMES, *(named.inference.units.columns)}
+        keys += [["" if name in own else column_key(name) for name in header] for _, header, _ in tables[1:]]
+        places_of_columns(self.columns, keys)
+        return tuple(in_columns(*table, of_table, self.columns) for table, of_table in zip(tables, keys, strict=True))
 
     @property
     def legend(self) -> str:
@@ -178,92 +254,3 @@ def _flat(pair: Pair) -> dict[str, str | int | float | None]:
         "n_different": None if test is None else test.n_different,
         "wilcoxon": None if test is None else test.method,
     }
-
-
-def _detectors_table(
-    contenders: Sequence[ComparedDetector], inference: Inference, tested: Metric, titles: Mapping[str, str]
-) -> Table:
-    """Return a row per detector: the tested metric, and the others to describe."""
-    others = [name for name in titles if name != tested.name]
-    header = ["detector", "seeds", f"{tested.title} mean", "median", "mean rank", *(titles[name] for name in others)]
-    return "Detectors", header, [_detector(contender, inference, others) for contender in contenders]
-
-
-def _detector(contender: ComparedDetector, inference: Inference, others: Sequence[str]) -> list[str]:
-    label, n_seeds = contender.label, len(contender.seeds)
-    if contender.failed:
-        return [label, f"{contender.status} in {len(contender.failed)} of {n_seeds}", *["-"] * (3 + len(others))]
-    values = inference.units[label].to_numpy()
-    return [
-        label,
-        str(n_seeds),
-        number(float(values.mean()), 4),
-        number(statistics.median(values.tolist()), 4),
-        f"{inference.mean_ranks[label]:.2f}",
-        *(optional_number(contender.metrics[name]) for name in others),
-    ]
-
-
-def _sessions_table(inference: Inference, members: Mapping[str, Sequence[str]], tested: Metric) -> Table:
-    """Return a row per session: its number of recordings, and every detector's value of the tested metric."""
-    units = inference.units
-    header = ["session", "recordings", *units.columns]
-    rows = [
-        [unit, str(len(members[unit])), *(number(value, 4) for value in values)]
-        for unit, values in zip(units.index, units.to_numpy().tolist(), strict=True)
-    ]
-    return f"{tested.title} by session", header, rows
-
-
-def _described(inference: Inference) -> Table:
-    """Return a row per pair of detectors: its difference in each session, without a test."""
-    header = ["first", "second", "mean difference", *inference.units.index, "win/tie/loss", _NEEDED]
-    rows = [
-        [
-            pair.first,
-            pair.second,
-            *map(_signed, (pair.mean_difference, *pair.differences)),
-            f"{pair.wins}/{pair.ties}/{pair.losses}",
-            _needed(pair),
-        ]
-        for pair in inference.pairs
-    ]
-    return "Differences", header, rows
-
-
-def _differences_table(pairs: Sequence[Pair]) -> Table:
-    """Return a row per pair of detectors: its difference and the test of it."""
-    several = len(pairs) > 1
-    header = ["first", "second", "mean difference", "95 % interval", "median", "rank-biserial", "win/tie/loss", "p"]
-    header += [*(["p (Holm)"] if several else []), "smallest p", "test", _NEEDED]
-    return "Differences", header, [_pair(pair, several=several) for pair in pairs]
-
-
-def _pair(pair: Pair, *, several: bool) -> list[str]:
-    interval, test = pair.interval, pair.wilcoxon
-    return [
-        pair.first,
-        pair.second,
-        _signed(pair.mean_difference),
-        "-" if interval is None else f"[{_signed(interval.low)}, {_signed(interval.high)}]",
-        _signed(pair.median_difference),
-        number(pair.rank_biserial, 2, signed=True),
-        f"{pair.wins}/{pair.ties}/{pair.losses}",
-        _p_value(None if test is None else test.p),
-        *([_p_value(pair.p_holm)] if several else []),
-        _p_value(None if test is None else test.smallest),
-        "-" if test is None else test.method,
-        _needed(pair),
-    ]
-
-
-def _p_value(value: float | None) -> str:
-    return "-" if value is None else p_value(value)
-
-
-def _needed(pair: Pair) -> str:
-    return "-" if pair.sessions_needed is None else str(pair.sessions_needed)
-
-
-def _signed(value: float) -> str:
-    return number(value, 4, signed=True)

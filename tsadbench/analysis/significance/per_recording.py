@@ -27,7 +27,7 @@ class ComparedDetector:
     Parameters
     ----------
     label
-        As in tables.
+        The detector with its parameters.
     seeds
         Of its trials.
     status
@@ -37,6 +37,8 @@ class ComparedDetector:
     metrics
         By name: the mean over the sessions of the mean over seeds, to describe; None if undefined on one of them.
         Empty if a trial failed.
+    alias
+        What tables and figures call it instead of its label; empty: its label.
     """
 
     label: str
@@ -44,6 +46,7 @@ class ComparedDetector:
     status: str
     failed: tuple[JsonValue, ...]
     metrics: Mapping[str, float | None]
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +88,7 @@ class Judged:
             status=row.status,
             failed=tuple(failures_json(row.records)),
             metrics={name: None if np.isnan(mean) else float(mean) for name, mean in means.items()},
+            alias=row.alias,
         )
 
 
@@ -126,7 +130,7 @@ def takes_no_part(row: Row) -> str:
     """Say what went wrong with a detector whose trials do not all have status "ok"."""
     first = row.failed[0]
     return (
-        f"{row.label} takes no part: {first.status} in {len(row.failed)} of {len(row.seeds)} trials (seed "
+        f"{row.name} takes no part: {first.status} in {len(row.failed)} of {len(row.seeds)} trials (seed "
         f"{first.seed}: {first.reason}); a mean over the seeds that survived is another number. Run it again."
     )
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from tsadbench.analysis.significance.comparison import Table
 from tsadbench.analysis.significance.suite_ranks import SuiteRanking
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.marks import INCOMPLETE
+from tsadbench.leaderboard.presentation import Presentation, Table, in_columns, places_of_columns, without_alias
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
@@ -36,6 +36,8 @@ class Place:
         The 90 % intervals of value and rank over the resamples; None without them.
     beats_floors
         In which share of the resamples it is better than the best floor of that resample; None for floors.
+    alias
+        What tables call it instead of its label; empty: its label.
     """
 
     label: str
@@ -49,12 +51,13 @@ class Place:
     rank_low: float | None = None
     rank_high: float | None = None
     beats_floors: float | None = None
+    alias: str = ""
 
     @property
     def cells(self) -> list[str]:
         """Rank, detector, seeds and value as text."""
         marks = f"{f' {FLOOR}' if self.floor else ''}{f' {INCOMPLETE}' if self.coverage < 1.0 else ''}"
-        return [f"{self.rank:g}", f"{self.label}{marks}", str(self.seeds), number(self.value, 4)]
+        return [f"{self.rank:g}", f"{self.alias or self.label}{marks}", str(self.seeds), number(self.value, 4)]
 
     @property
     def stable_cells(self) -> list[str]:
@@ -87,6 +90,8 @@ class Ranking:
         In how many resamples the metric is defined; None if nothing is resampled.
     notes
         What readers must know.
+    columns
+        Keys of the columns that tables show, in order; none: all.
     """
 
     dataset: str
@@ -99,6 +104,7 @@ class Ranking:
     n_recordings: int | None = None
     n_resamples: int | None = None
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -107,10 +113,28 @@ class Ranking:
         title = f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {rules}"
         header = ["rank", "detector", "seeds", self.metric.title]
         if self.n_resamples is None:
-            return title, header, [place.cells for place in self.places]
+            return in_columns(title, header, [place.cells for place in self.places], self.keys, self.columns)
         title += f": {self.n_recordings} recordings, {self.n_sessions} sessions"
         header = [*header[:1], "90 % interval", *header[1:], "90 % interval", "beats the best floor"]
-        return title, header, [place.stable_cells for place in self.places]
+        return in_columns(title, header, [place.stable_cells for place in self.places], self.keys, self.columns)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the table's columns; the names' is empty, as they are always shown."""
+        if self.n_resamples is None:
+            return ["rank", "", "seeds", self.metric.name]
+        return ["rank", "rank_interval", "", "seeds", self.metric.name, f"{self.metric.name}_interval", "beats_floors"]
+
+    def presented(self, presentation: Presentation) -> Ranking:
+        """Return the ranking with chosen rows, names, columns and order; ranks stay those among all rows."""
+        shown = presentation.arranged(self.places, lambda place: place.label)
+        named = tuple(replace(place, alias=presentation.alias(place.label)) for place in shown)
+        return replace(
+            self,
+            places=named,
+            notes=(*self.notes, *presentation.notes([place.label for place in shown], len(self.places))),
+            columns=presentation.columns,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +155,26 @@ class Ranks:
     resampled: int | None = None
     over_all: tuple[SuiteRanking, ...] = ()
 
+    def presented(self, presentation: Presentation) -> Ranks:
+        """Return the rankings with chosen rows, names, columns and order.
+
+        Raises
+        ------
+        UsageError
+            If no ranking has a row or a column of this name.
+        """
+        if not presentation:
+            return self
+        labels = [place.label for ranking in self.rankings for place in ranking.places]
+        presentation.check([*labels, *(standing.label for one in self.over_all for standing in one.standings)])
+        keys = [*(ranking.keys for ranking in self.rankings), *(ranking.keys for ranking in self.over_all)]
+        places_of_columns(presentation.columns, keys)
+        return replace(
+            self,
+            rankings=tuple(ranking.presented(presentation) for ranking in self.rankings),
+            over_all=tuple(ranking.presented(presentation) for ranking in self.over_all),
+        )
+
     @property
     def legend(self) -> str:
         """What the columns mean."""
@@ -148,7 +192,11 @@ class Ranks:
     def to_json(self) -> str:
         """Return all of it as one JSON object."""
         tables = [
-            {**asdict(ranking), "metric": ranking.metric.name, "places": [asdict(place) for place in ranking.places]}
+            {
+                **{name: value for name, value in asdict(ranking).items() if name != "columns"},
+                "metric": ranking.metric.name,
+                "places": [without_alias(asdict(place)) for place in ranking.places],
+            }
             for ranking in self.rankings
         ]
         content = {"schema": SCHEMA, "resamples": self.resampled, "rankings": tables}
@@ -164,7 +212,11 @@ class Ranks:
         shared = ("dataset", "protocol", "protocol_version", "split")
         return pd.DataFrame.from_records(
             [
-                {**{name: getattr(ranking, name) for name in shared}, "metric": ranking.metric.name, **asdict(place)}
+                {
+                    **{name: getattr(ranking, name) for name in shared},
+                    "metric": ranking.metric.name,
+                    **without_alias(asdict(place)),
+                }
                 for ranking in self.rankings
                 for place in ranking.places
             ]

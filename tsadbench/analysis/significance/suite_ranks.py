@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from tsadbench.analysis.significance.comparison import Table
 from tsadbench.analysis.significance.suite_rows import Status
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
+from tsadbench.leaderboard.presentation import Presentation, Table, column_key, in_columns, without_alias
 from tsadbench.leaderboard.throughput import minutes_text
 from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.text import csv_text
@@ -83,6 +83,8 @@ class Standing:
         How many pairs of a complete row and a data set it wins, ties half, of how many.
     on
         By data set.
+    alias
+        What tables and figures call it instead of its label; empty: its label.
     """
 
     label: str
@@ -95,11 +97,12 @@ class Standing:
     wins: float
     pairs: int
     on: Mapping[str, OnDataset]
+    alias: str = ""
 
     @property
     def name(self) -> str:
-        """Its label with its marks."""
-        return f"{self.label}{f' {FLOOR}' if self.floor else ''}{'' if self.complete else f' {PARTIAL}'}"
+        """What it is called, with its marks."""
+        return f"{self.alias or self.label}{f' {FLOOR}' if self.floor else ''}{'' if self.complete else f' {PARTIAL}'}"
 
     @property
     def cells(self) -> list[str]:
@@ -171,6 +174,8 @@ class SuiteRanking:
         How many times data sets were drawn.
     notes
         What readers must know.
+    columns
+        Keys of the columns that the table shows, in order; none: all.
     """
 
     suite: str
@@ -183,6 +188,7 @@ class SuiteRanking:
     pairings: tuple[Pairing, ...]
     n_draws: int
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -214,7 +220,28 @@ class SuiteRanking:
         """Title, header and rows."""
         header = ["mean rank", "90 % interval", "detector", "beats the best floor", "90 % interval"]
         parts = [part.dataset + (f" ({part.split})" if part.split != "overall" else "") for part in self.parts]
-        return self.title, [*header, *parts], [standing.cells for standing in self.standings]
+        rows = [standing.cells for standing in self.standings]
+        return in_columns(self.title, [*header, *parts], rows, self.keys, self.columns)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the table's columns, data sets by their names; the names' is empty, as they are always shown."""
+        own = ["mean_rank", "mean_rank_interval", "", "beats_floors", "beats_floors_interval"]
+        return [*own, *map(column_key, self.datasets)]
+
+    def presented(self, presentation: Presentation) -> SuiteRanking:
+        """Return the ranking with chosen rows, names, columns and order; ranks stay those among all rows."""
+        shown = presentation.arranged(
+            self.standings, lambda standing: standing.label, lambda standing: (not standing.complete,)
+        )
+        labels = [standing.label for standing in shown]
+        return replace(
+            self,
+            standings=tuple(replace(standing, alias=presentation.alias(standing.label)) for standing in shown),
+            pairings=tuple(pair for pair in self.pairings if pair.first in labels and pair.second in labels),
+            notes=(*self.notes, *presentation.notes(labels, len(self.standings))),
+            columns=presentation.columns,
+        )
 
     @property
     def legend(self) -> str:
@@ -242,7 +269,8 @@ class SuiteRanking:
     def content(self) -> dict[str, object]:
         """Return what its JSON object holds."""
         return {
-            **asdict(self),
+            **{name: value for name, value in asdict(self).items() if name != "columns"},
+            "standings": [without_alias(asdict(standing)) for standing in self.standings],
             "metric": self.metric.name,
             "core_minutes": self.core_minutes,
             "n_complete": self.n_complete,
@@ -266,6 +294,7 @@ class SuiteRanking:
 def _flat(standing: Standing) -> dict[str, object]:
     flat: dict[str, object] = {
         "detector": standing.label,
+        **({"alias": standing.alias} if standing.alias else {}),
         "floor": standing.floor,
         "complete": standing.complete,
         "datasets": standing.n_datasets,

@@ -41,7 +41,7 @@ def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collec
         sys.stdout.write(texts[form]())
         return
     console = wide_console()
-    for table in terminal(board.rows, console.width, rows or None, floors):
+    for table in terminal(board.rows, console.width, rows or None, floors, board.columns):
         console.print(table)
     console.print(Text(legend(board.rows), style="dim"))
     failures = failure_lines(board.rows)

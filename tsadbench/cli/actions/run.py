@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -19,6 +20,7 @@ from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import ALL_BUT_OK, run_plan
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.results.shipped import stored_beside
 from tsadbench.results.time_left import TimeLeft
 
@@ -27,7 +29,13 @@ _LOGS = 5
 
 
 def run_request(
-    request: RunRequest, rerun: Sequence[str], form: BoardFormat, diagnostics: Diagnostics, *, all_floors: bool
+    request: RunRequest,
+    rerun: Sequence[str],
+    form: BoardFormat,
+    diagnostics: Diagnostics,
+    presentation: Presentation,
+    *,
+    all_floors: bool,
 ) -> None:
     """Run every trial that is not stored yet, and print the tables; exit code 1 if a trial failed.
 
@@ -38,6 +46,9 @@ def run_request(
     with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
         plans = make_plans(request)
     stored = [() if request.against is None else stored_beside(plan) for plan in plans]
+    trials = [trial.contender.label for plan in plans for trial in plan.trials]
+    labels = tuple(dict.fromkeys([*trials, *(record.label for of_plan in stored for record in of_plan)]))
+    presentation.check(labels)
     store = Store.create(request.out)
     records, n_earlier = run_watched(
         plans,
@@ -56,7 +67,10 @@ def run_request(
     )
     data = {plan.data.dataset.name: plan.data for plan in plans}
     named = {label for plan in plans for label in plan.named}
-    show(diagnostics.add(board, store, data.__getitem__), form, floors=None if all_floors else named)
+    if presentation.order == "given":
+        presentation = replace(presentation, detectors=labels)
+    shown = diagnostics.add(board.presented(presentation), store, data.__getitem__)
+    show(shown, form, floors=None if all_floors else named)
     if request.write is not None:
         board.write(request.write)
     n_trials = sum(map(len, records))

@@ -74,9 +74,8 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}")
     rest = iter(every[1:])
     for result, one in zip(shown, scored, strict=True):
-        record = result.record
         axes = score(one, axes=next(rest))
-        axes.set_title(f"{plain(record.label)}, seed {record.seed}")
+        axes.set_title(f"{plain(result.name)}, seed {result.record.seed}")
         if one.contributions is not None:
             contributions(one, axes=next(rest))
     unit = time_axis(scored[0].recording)[1]

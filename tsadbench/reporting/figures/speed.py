@@ -110,7 +110,7 @@ def _panel(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -> None
                 markersize=_MARKER,
                 ecolor="0.8",
                 elinewidth=0.8,
-                label=plain(row.label),
+                label=plain(row.name),
                 zorder=3,
             )
     axes.set_xscale("log")
@@ -135,7 +135,7 @@ def _name_points(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -
     for row in ranked:
         for right, up in _PLACES:
             name = axes.annotate(
-                plain(row.label + threads_note(row)),
+                plain(row.name + threads_note(row)),
                 points[row.label],
                 (right, up),
                 textcoords="offset points",
