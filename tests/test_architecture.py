@@ -76,7 +76,7 @@ def test_every_contract_of_the_layers_holds(house):
         ("tsadbench/base/dataset.py", "def late():\n    import tsadbench.cli.run", "tsadbench.base is not allowed"),
         ("tsadbench/priors/answers.py", "from tsadbench.serving import Model", "tsadbench.priors is not allowed"),
         ("tsadbench/datasets/skab.py", "def late():\n    from tsadbench import Detector", "Nobody below the facade"),
-        ("tsadbench/api.py", "import torch", "tsadbench is not allowed to import torch"),
+        ("tsadbench/api/running.py", "import torch", "tsadbench is not allowed to import torch"),
         ("tsadbench/testing/suite.py", "def late():\n    import tsadbench_detectors.t2", "import tsadbench_detectors"),
         ("tsadbench/attic/__init__.py", "", "tsadbench.attic"),
         ("detectors/tsadbench_detectors/t2.py", "from tsadbench.utils.arrays import FloatArray", "tsadbench.utils"),

@@ -15,7 +15,7 @@ sys.meta_path.append(MovedModules)
 _MODULES = {
     "tsadbench.analysis.significance.compare": ("compare",),
     "tsadbench.analysis.significance.rank": ("rank",),
-    "tsadbench.api": ("run",),
+    "tsadbench.api.running": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
         "Traits",
@@ -41,7 +41,7 @@ __all__ = [
 if TYPE_CHECKING:
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.analysis.significance.rank import rank
-    from tsadbench.api import run
+    from tsadbench.api.running import run
     from tsadbench.base import (
         Dataset,
         Detector,

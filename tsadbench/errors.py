@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class TsadbenchError(Exception):
     """The base of all errors that tsadbench raises on purpose."""
 
 
 class UsageError(TsadbenchError, ValueError):
-    """A wrong option, name or parameter: something the caller can correct."""
+    """A wrong option, name or parameter: something the caller can correct.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    setting
+        The setting of a `RunRequest` that is wrong, if it is one of them: command line and Python call it differently.
+    """
+
+    setting: str | None = None  # of an error that a box reports, which is made without the constructor
+
+    def __init__(self, message: str = "", *, setting: str | None = None) -> None:
+        super().__init__(message)
+        self.setting = setting
+
+
+@contextmanager
+def about_setting(name: str) -> Iterator[None]:
+    """Note on a UsageError from inside the block which setting of a `RunRequest` is wrong; an inner block wins."""
+    try:
+        yield
+    except UsageError as error:
+        error.setting = error.setting or name
+        raise
 
 
 class DataError(TsadbenchError, ValueError):

@@ -153,10 +153,10 @@ def floors() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in _group(_FLOORS)}))
 
 
-def is_registered(target: str) -> bool:
-    """Whether a detector's name, or the library before its colon, is registered; nothing is imported."""
+def is_registered(target: str, kind: Kind = "detectors") -> bool:
+    """Whether a name, or the library before the colon of a detector's, is registered; nothing is imported."""
     prefix, colon, _ = target.partition(":")
-    return any(point.name == prefix for point in _points("families" if colon else "detectors"))
+    return any(point.name == prefix for point in _points("families" if colon else kind))
 
 
 def locate(target: str) -> Source:

@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tsadbench import DataError, Dataset, Labels, Recording
@@ -75,6 +76,59 @@ def test_labels_are_booleans_and_become_read_only():
         labels.rows["f"][0] = True
     with pytest.raises(dataclasses.FrozenInstanceError):
         labels.rows = {}
+
+
+TRUTH = np.array([False, True, True, False, True])
+SPREAD = np.zeros(50, dtype=bool)
+SPREAD[::10] = TRUTH
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        SPREAD[::10],
+        TRUTH[::-1].copy()[::-1],
+        np.asfortranarray(np.stack([TRUTH, TRUTH], axis=1))[:, 1],
+        np.stack([TRUTH, TRUTH], axis=1)[:, 1],
+        np.frombuffer(TRUTH.tobytes(), dtype=bool),  # read-only
+        TRUTH.astype(int),
+        TRUTH.astype(np.uint8),
+        TRUTH.astype(object),
+        TRUTH.tolist(),
+        pd.Series(TRUTH, index=list("edcba")),
+        pd.Series(TRUTH, dtype="boolean"),
+        pd.Series(TRUTH).astype("Int64"),
+    ],
+)
+def test_labels_in_any_form_are_the_same_labels(rows):
+    labels = Labels({"f": rows}, {"overall": ("f",)})
+    assert labels.content_hash == Labels({"f": TRUTH.copy()}, {"overall": ("f",)}).content_hash
+    assert labels.rows["f"].tolist() == TRUTH.tolist()
+    assert not labels.rows["f"].flags.writeable
+
+
+def test_the_callers_own_array_stays_writable_and_apart():
+    mine = TRUTH.copy()
+    labels = Labels({"f": mine}, {"overall": ("f",)})
+    mine[:] = False
+    assert labels.rows["f"].tolist() == TRUTH.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0, 1, 2], r"expected booleans, or the integers 0 and 1, \[n_rows\], found 2 \(1 such rows\)"),
+        (["no", "yes"], "found 'no' .2 such rows"),
+        ([0.0, float("nan")], "found 0.0"),
+        (pd.Series([True, None], dtype="boolean"), "found <NA>"),
+        (TRUTH[:, None], r"expected booleans \[n_rows\], found bool \[5, 1\]"),
+        ([[True], [True, False]], "found list"),
+        (None, "found object"),
+    ],
+)
+def test_other_labels_are_refused(rows, message):
+    with pytest.raises(DataError, match=f"labels of 'f': .*{message}"):
+        Labels({"f": rows}, {"overall": ("f",)})
 
 
 def test_the_labels_hash_changes_with_a_label():

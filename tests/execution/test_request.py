@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,10 @@ def test_a_value_out_of_range_is_one_line_that_names_the_setting(tsadbench, tmp_
     with pytest.raises(UsageError) as caught:
         RunRequest(**{setting: value})
     assert str(caught.value) == message
-    with pytest.raises(UsageError, match=message):
-        package.run("distance", make_data(), **{"memory_mib" if setting == "memory" else setting: value})
+    in_python = {"memory": "memory_mib"}.get(setting, setting)
+    with pytest.raises(UsageError) as caught:
+        package.run("distance", make_data(), **{in_python: value})
+    assert str(caught.value) == message.replace(setting, in_python)
     done = tsadbench(
         "run", "-d", "distance", "--dataset", "pumploop", f"--{setting}", value, "--out", tmp_path / "runs"
     )
@@ -65,9 +68,13 @@ def test_no_jobs_is_one_line_in_every_command_that_runs_trials(tsadbench, tmp_pa
     ("settings", "message"),
     [
         ({"detectors": [3]}, "detectors: expected a name, a detector class or a detector, found 3"),
-        ({"datasets": [3]}, "datasets: expected a name or a LabelledDataset, found 3"),
-        ({"datasets": []}, "datasets: list should have at least 1 item"),
-        ({"seeds": 2.5}, "seeds: expected an integer, found 2.5"),
+        ({"datasets": [3]}, "datasets: expected a name, the path of a card, or what .* returns, found 3"),
+        ({"datasets": []}, r"datasets: expected at least 1 item, found \[\]"),
+        ({"seeds": 2.5}, "seeds: expected an integer, or a list of integers, found 2.5"),
+        ({"seeds": []}, r"seeds: expected a list of at least one integer, found \[\]"),
+        ({"seeds": [0, "1"]}, "seeds: expected a list of at least one integer, found"),
+        ({"seeds": [0, -1]}, r"seeds: expected a list of integers of at least 0, found \[0, -1\]"),
+        ({"seeds": [3, 3]}, r"seeds: expected a list of different seeds, found \[3, 3\]"),
         ({"jobs": 0, "threads": True}, "threads: expected an integer, found True; jobs: expected a number"),
         ({"sedes": 2}, "sedes: extra inputs are not permitted"),
     ],
@@ -97,3 +104,30 @@ def test_python_and_the_command_line_have_the_requests_defaults():
     for name in ("seeds", "threads", "jobs", "out"):
         assert shown[name] == str(getattr(request, name))
     assert [shown["dataset"], shown["protocol"]] == [*request.datasets, *request.protocols]
+
+
+def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = make_data()
+    board = package.run(["noisy", "distance"], data, seeds=[3, 0], splits="overall", floors=False, out="python")
+    # The rows of a list are those of its seeds in any other run, to the bit; a deterministic detector runs once.
+    more = package.run("noisy", data, seeds=4, splits="overall", floors=False)
+    of_list, of_number = (
+        {record.seed: record.splits for row in one.rows if row.label == "noisy" for record in row.records}
+        for one in (board, more)
+    )
+    assert {row.label: row.seeds for row in board.rows} == {"noisy": (0, 3), "distance": (0,)}
+    assert of_list == {seed: of_number[seed] for seed in (0, 3)}
+
+    arguments = ("run", "-d", "noisy", "--no-floors", "--dataset", "pumploop", "--format", "json")
+    done = tsadbench(*arguments, "--seeds", "3,", "--out", "command")
+    assert (done.code, json.loads(done.out)["rows"][0]["seeds"]) == (0, [3])
+    (tmp_path / "run.toml").write_text("detectors = ['noisy']\ndatasets = ['pumploop']\nseeds = [3]\nfloors = false\n")
+    done = tsadbench("run", "--config", "run.toml", "--out", "command", "--format", "json")
+    assert "1 trials are kept in command, 1 of them from an earlier run" in done.err
+    for wrong, message in [
+        ("two", "seeds: expected a number N, or seeds with commas (0,3), found 'two'"),
+        ("0,0", "seeds: expected a list of different seeds, found [0, 0]"),
+    ]:
+        done = tsadbench(*arguments, "--seeds", wrong)
+        assert (done.code, done.out, done.err) == (2, "", f"tsadbench: {message}\n")

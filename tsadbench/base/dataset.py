@@ -15,7 +15,7 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording, check_sensors
 from tsadbench.errors import DataError
-from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.arrays import BoolArray, read_only
 from tsadbench.utils.grouping import grouped
 
 # What stands for the one entity of a data set, and for the one fit on it.
@@ -153,7 +153,8 @@ class Labels:
     ----------
     rows
         For each test recording's id, in the data set's order: [n_rows], True where anomalous. Empty if nobody has
-        labelled them.
+        labelled them. Kept as read-only booleans; a writable array, a view with gaps, a list, a pandas Series or the
+        integers 0 and 1 are copied.
     splits
         Named groups of test recordings, by id: the groups that are judged.
     causes
@@ -167,10 +168,7 @@ class Labels:
     _hash: str = field(default="", init=False, repr=False)  # slots leave cached_property no room
 
     def __post_init__(self) -> None:
-        for id, rows in self.rows.items():  # noqa: A001 - the recording's field
-            if rows.dtype != np.bool_ or rows.ndim != 1:
-                raise DataError(f"labels of {id!r}: expected booleans [n_rows], found {rows.dtype} {list(rows.shape)}")
-            rows.flags.writeable = False
+        object.__setattr__(self, "rows", {id_: as_labels(rows, repr(id_)) for id_, rows in self.rows.items()})
 
     @property
     def content_hash(self) -> str:
@@ -182,6 +180,37 @@ class Labels:
                 digest.update(rows.data)
             object.__setattr__(self, "_hash", digest.hexdigest())
         return self._hash
+
+
+def as_labels(rows: object, whose: str) -> BoolArray:
+    """Return truth values, or zeros and ones, as read-only booleans [n_rows].
+
+    Parameters
+    ----------
+    rows
+        An array, a list or a pandas Series.
+    whose
+        What messages call them: the recording.
+
+    Raises
+    ------
+    DataError
+        If they are anything else, for instance texts, other numbers or with missing values.
+    """
+    try:
+        found = np.asarray(rows)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"labels of {whose}: expected booleans [n_rows], found {type(rows).__name__}") from error
+    if found.ndim != 1:
+        raise DataError(f"labels of {whose}: expected booleans [n_rows], found {found.dtype} {list(found.shape)}")
+    values = [] if found.dtype == np.bool_ else found.tolist()
+    wrong = [value for value in values if not isinstance(value, bool | int) or value not in (0, 1)]
+    if wrong:
+        raise DataError(
+            f"labels of {whose}: expected booleans, or the integers 0 and 1, [n_rows], found {wrong[0]!r} "
+            f"({len(wrong)} such rows)"
+        )
+    return read_only(found.astype(np.bool_, copy=False))
 
 
 def hashed_parts(recording: Recording, *role: str) -> Iterator[bytes | memoryview]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from tsadbench.cli import complete
+from tsadbench.errors import UsageError
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
 _RUNS = "A run store: a folder that `tsadbench run --out` has written."
@@ -150,3 +151,24 @@ FigureOption: TypeAlias = Annotated[
 ]
 # The formats differ from command to command: Annotated[Literal["table", "json"], format_option].
 format_option = typer.Option("--format", help="Format of standard output.")
+
+
+def seeds_of(text: str) -> int | list[int]:
+    """Return what ``--seeds`` asks for: a number of seeds, or the seeds themselves.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+
+    Examples
+    --------
+    >>> seeds_of("5"), seeds_of("0,3"), seeds_of("3,")
+    (5, [0, 3], [3])
+    """
+    try:
+        if "," not in text:
+            return int(text)
+        return [int(seed) for seed in text.removesuffix(",").split(",")]
+    except ValueError:
+        raise UsageError(f"seeds: expected a number N, or seeds with commas (0,3), found {text!r}") from None

@@ -26,6 +26,7 @@ from tsadbench.cli.options import (
     VusBufferOption,
     detectors_option,
     format_option,
+    seeds_of,
 )
 from tsadbench.cli.output import BoardFormat
 
@@ -84,8 +85,13 @@ def run(
     ] = None,
     split: SplitsOption = None,
     seeds: Annotated[
-        int | None,
-        typer.Option(help="Seeds 0 to N-1 for stochastic detectors; the others run once.", show_default="5"),
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Seeds 0 to N-1 for stochastic detectors; the others run once. Or the seeds themselves, with commas: "
+            "0,3, or 3, for one.",
+            show_default="5",
+        ),
     ] = None,
     threads: Annotated[
         int | None,
@@ -152,7 +158,7 @@ def run(
         "protocols": protocol,
         "against": against,
         "splits": split,
-        "seeds": seeds,
+        "seeds": None if seeds is None else seeds_of(seeds),
         "threads": threads,
         "jobs": jobs,
         "cluster": cluster,

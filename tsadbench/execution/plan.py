@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,9 +17,9 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import load_dataset, require_distinct_names
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset, require_distinct_names
 from tsadbench.datasets.suites import suite_named
-from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError
+from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.execution.score_arrays import score_shapes
@@ -246,18 +247,21 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
         If a detector, a protocol or a loader cannot be imported.
     """
     if request.require_seal:
-        refuse_unsealed(request.detectors, elsewhere=request.elsewhere)
+        with about_setting("require_seal"):
+            refuse_unsealed(request.detectors, elsewhere=request.elsewhere)
     settings = _parse_settings(request.settings)
     # With --against, the floors are among the stored rows.
     with_floors = request.floors and request.against is None
     with Interview() as interview:
         names = [*request.detectors, *(floor_labels(interview) if with_floors else ())]
-        detectors = [_resolved(detector, settings, interview) for detector in names]
-        protocols = [(name, *make_protocol(name, settings.get(name, {}))) for name in _protocol_names(request)]
+        with about_setting("detectors"):
+            detectors = [_resolved(detector, settings, interview) for detector in names]
+        with about_setting("protocols" if request.against is None else "against"):
+            protocols = [_protocol(name, settings.get(name, {})) for name in _protocol_names(request)]
         known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
         for name in settings:
             if name not in known:
-                raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}")
+                raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
         return _plans(request, detectors, protocols, interview, judged=judged)
 
 
@@ -271,7 +275,8 @@ def _plans(
 ) -> tuple[Plan, ...]:
     datasets = _loaded(request)
     for dataset, data in datasets if judged else ():
-        require_judgeable(data, dataset)
+        with about_setting("datasets"):
+            require_judgeable(data, dataset)
     plans = []
     for dataset, data in datasets:
         splits = _own_splits(request, dataset, data.dataset)
@@ -280,16 +285,18 @@ def _plans(
                 rules = protocol.episodes(data.dataset) if judged else fitting_episodes(protocol, data.dataset)
                 episodes = tuple(rules)
                 score_shapes(episodes)  # raises an error unless they can be stored
-                contenders = [
-                    _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
-                ]
-                _refuse_false_floors(contenders)
+                with about_setting("detectors"):
+                    contenders = [
+                        _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
+                    ]
+                    _refuse_false_floors(contenders)
                 if request.require_seal:
-                    _refuse_imported([contender.name for contender in contenders if contender.imported])
+                    with about_setting("require_seal"):
+                        _refuse_imported([contender.name for contender in contenders if contender.imported])
             except UsageError as error:
-                if len(datasets) == len(protocols) == 1:
-                    raise
-                raise UsageError(f"data set {dataset}, protocol {protocol_name}: {error}") from error
+                if len(datasets) > 1 or len(protocols) > 1:
+                    error.args = (f"data set {dataset}, protocol {protocol_name}: {error}",)
+                raise
             n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
             plans.append(
                 Plan(
@@ -412,7 +419,7 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
         path, equals, value = setting.partition("=")
         name, dot, key = path.rpartition(".")
         if not (equals and dot and name and key):
-            raise UsageError(f"--set expects NAME.key=value, found {setting!r}")
+            raise UsageError(f"--set expects NAME.key=value, found {setting!r}", setting="settings")
         parsed.setdefault(name.strip(), {})[key.strip()] = value.strip()
     return parsed
 
@@ -434,9 +441,16 @@ def _resolved(
     name = construction.source.target
     texts = {**settings.get(name, {}), **construction.texts}
     description = describe(construction.source, interview)
-    construction = with_files_read(replace(construction, texts=texts), description)
-    parse(construction, description, interview)  # what is wrong for any data set is told before one is read
+    with about_setting("settings" if texts and not construction.texts else "detectors"):
+        construction = with_files_read(replace(construction, texts=texts), description)
+        parse(construction, description, interview)  # what is wrong for any data set is told before one is read
     return name, construction, description
+
+
+def _protocol(name: str, texts: Mapping[str, str]) -> tuple[str, Protocol, str]:
+    """Return a protocol's name, the protocol and its label."""
+    with about_setting("settings") if texts and is_registered(name, "protocols") else nullcontext():
+        return name, *make_protocol(name, texts)
 
 
 def _protocol_names(request: RunRequest) -> tuple[str, ...]:
@@ -446,7 +460,8 @@ def _protocol_names(request: RunRequest) -> tuple[str, ...]:
     if "protocols" in request.model_fields_set and protocols != (request.against,):
         raise UsageError(
             f"--against {request.against} shows rows made under the protocol {request.against!r}, found --protocol "
-            f"{' and '.join(protocols)}; rows of two protocols cannot be compared: leave --protocol out"
+            f"{' and '.join(protocols)}; rows of two protocols cannot be compared: leave --protocol out",
+            setting="against",
         )
     return (request.against,)
 
@@ -455,9 +470,12 @@ def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
     """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
-    for name, load in [(name, load_dataset(name)) for name in named]:
+    with about_setting("datasets"):
+        loaders = [(name, load_dataset(name)) for name in named]
+    for name, load in loaders:
         try:
-            loaded.append((name, load(request.data_options)))
+            with about_setting("data" if name.endswith(CARD_ENDING) and request.data else "datasets"):
+                loaded.append((name, load(request.data_options)))
         except DataNotFoundError as error:
             missing.append(error)
     if len(missing) == 1:
@@ -465,14 +483,15 @@ def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
     if missing:
         lines = (f"\n  {error}" for error in missing)
         raise DataNotFoundError(f"the files of {len(missing)} data sets are missing:{''.join(lines)}")
-    loaded += [(data.dataset.name, data) for data in request.datasets if not isinstance(data, str)]
+    loaded += [(data.dataset.name, data) for data in request.datasets if isinstance(data, LabelledDataset)]
     for _, data in loaded:
         check_labels(data)
-    require_distinct_names(loaded)
+    with about_setting("datasets"):
+        require_distinct_names(loaded)
     splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))
     for split in request.splits:
         if split not in splits:
-            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}")
+            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}", setting="splits")
     return loaded
 
 
@@ -481,7 +500,8 @@ def _own_splits(request: RunRequest, name: str, dataset: Dataset) -> tuple[str, 
     own = tuple(dict.fromkeys(split for split in request.splits if split in dataset.splits))
     if request.splits and not own:
         raise UsageError(
-            f"data set {name} has none of the splits {', '.join(request.splits)}; it has: {', '.join(dataset.splits)}"
+            f"data set {name} has none of the splits {', '.join(request.splits)}; it has: {', '.join(dataset.splits)}",
+            setting="splits",
         )
     return own or tuple(dataset.splits)
 
@@ -492,7 +512,7 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
         Trial(contender, seed, request.threads)
         for contender in {contender.label: contender for contender in contenders}.values()
         # What an adaptive detector has learned depends on the order of the recordings, which each trial draws anew.
-        for seed in range(request.seeds if contender.traits.stochastic or contender.traits.adaptive else 1)
+        for seed in (request.seed_numbers if contender.traits.stochastic or contender.traits.adaptive else (0,))
     )
 
 

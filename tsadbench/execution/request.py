@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.datasets.suites import suite_named
-from tsadbench.errors import UsageError
+from tsadbench.errors import UsageError, about_setting
 from tsadbench.sandbox import Construction
-from tsadbench.utils.toml import TABLE, dotted, fault_text
+from tsadbench.utils.toml import TABLE, fault_text
 
 DEFAULT_PROTOCOL = "strict"
 
 DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector
-DatasetSpec: TypeAlias = str | LabelledDataset
+DatasetSpec: TypeAlias = str | Path | LabelledDataset
+
+_CLUSTER = re.compile(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*")
 
 
 def _checked_detector(value: object) -> object:
@@ -29,14 +34,69 @@ def _checked_detector(value: object) -> object:
 
 
 def _checked_dataset(value: object) -> object:
+    if isinstance(value, PurePath):
+        return str(value)
     if isinstance(value, str | LabelledDataset):
         return value
-    raise PydanticCustomError("dataset", "Input should be a name or a LabelledDataset")
+    raise PydanticCustomError(
+        "dataset", "Expected a name, the path of a card, or what dataset_from_frames or a loader returns"
+    )
+
+
+def _checked_seeds(value: object) -> int | list[int]:
+    """Return a number of seeds, or a list of different seeds."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        number = _plain_integer(value)
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise PydanticCustomError("seeds", "Input should be a valid integer, or a list of integers")
+        if number < 1:
+            raise PydanticCustomError("seeds", "Input should be greater than or equal to 1")
+        return number
+    numbers = map(_plain_integer, value)
+    seeds = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
+    if not seeds or len(seeds) < len(value):
+        raise PydanticCustomError("seeds", "Expected a list of at least one integer")
+    if min(seeds) < 0:
+        raise PydanticCustomError("seeds", "Expected a list of integers of at least 0")
+    if len(set(seeds)) < len(seeds):
+        raise PydanticCustomError("seeds", "Expected a list of different seeds")
+    return seeds
+
+
+def _checked_cluster(value: str) -> str:
+    if not _CLUSTER.fullmatch(value):
+        raise PydanticCustomError("cluster", "Expected tcp://host:port or local:N")
+    return value
+
+
+def _checked_path(value: object) -> object:
+    if isinstance(value, str | PurePath):
+        return value
+    raise PydanticCustomError("path", "Expected a path")
+
+
+def _no_file(value: Path) -> Path:
+    if value.exists() and not value.is_dir():
+        raise PydanticCustomError("folder", "Expected a folder, which may be new, not a file")
+    return value
+
+
+def _existing(value: Path) -> Path:
+    if not value.is_dir():
+        raise PydanticCustomError("folder", "Expected a folder that exists")
+    return value
 
 
 def _plain_integer(value: object) -> object:
     """Return NumPy's integers as Python's; types are strict otherwise."""
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
+def _plain_number(value: object) -> object:
+    """Return NumPy's numbers as Python's; types are strict otherwise."""
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
 # Not strict: Python callers pass tuples as well as lists.
@@ -46,8 +106,11 @@ _Datasets: TypeAlias = Annotated[list[Annotated[DatasetSpec, PlainValidator(_che
 _Protocols: TypeAlias = Annotated[list[str], _Several]
 _Texts: TypeAlias = Annotated[list[str], Field(strict=False)]
 _Count: TypeAlias = Annotated[int, BeforeValidator(_plain_integer), Field(ge=1)]
-_Limit: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_File: TypeAlias = Annotated[Path, Field(strict=False)]
+_Seeds: TypeAlias = Annotated[int | list[int], PlainValidator(_checked_seeds)]
+_Limit: TypeAlias = Annotated[float, BeforeValidator(_plain_number), Field(gt=0, allow_inf_nan=False)]
+_Path: TypeAlias = Annotated[Path, BeforeValidator(_checked_path), Field(strict=False)]
+_Folder: TypeAlias = Annotated[_Path, AfterValidator(_no_file)]
+_Cluster: TypeAlias = Annotated[str, AfterValidator(_checked_cluster)]
 
 
 class RunSettings(BaseModel):
@@ -72,7 +135,8 @@ class RunSettings(BaseModel):
     splits
         Splits that tables show; each data set shows those of them that it has. None given: all.
     seeds
-        Seeds 0 to ``seeds - 1``; a detector that is not stochastic runs once.
+        A number, for the seeds 0 to ``seeds - 1``, or a list of seeds. A detector that is not stochastic runs once,
+        with seed 0.
     threads
         Threads of a trial's libraries; part of the trial's identity.
     jobs
@@ -109,20 +173,25 @@ class RunSettings(BaseModel):
     protocols: _Protocols = [DEFAULT_PROTOCOL]
     against: str | None = None
     splits: _Texts = []
-    seeds: _Count = 5
+    seeds: _Seeds = 5
     threads: _Count = 1
     jobs: _Count = 1
-    cluster: str | None = None
+    cluster: _Cluster | None = None
     floors: bool = True
     contributions: bool = True
     timeout: _Limit | None = None
     memory: _Limit | None = None
     require_seal: bool = False
-    data: _File | None = None
+    data: Annotated[_Path, AfterValidator(_existing)] | None = None
     allow_changed_data: bool = False
-    out: _File = Path("runs")
-    write: _File | None = None
+    out: _Folder = Path("runs")
+    write: _Folder | None = None
     tuned: dict[str, Any] = {}
+
+    @property
+    def seed_numbers(self) -> tuple[int, ...]:
+        """The seeds of a stochastic detector."""
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
 
     @property
     def elsewhere(self) -> bool:
@@ -152,6 +221,9 @@ class RunRequest(RunSettings):
         are given beside it.
     """
 
+    # What messages call a setting, if not by its own name: Python's arguments have names of their own.
+    called: ClassVar[Mapping[str, str]] = {}
+
     # No detector: the floors alone, which Python callers may ask for.
     detectors: Annotated[list[_Detector], Field(strict=False)] = []
     settings: _Texts = []
@@ -162,10 +234,17 @@ class RunRequest(RunSettings):
         def __init__(self, **settings: Any) -> None:
             if isinstance(settings.get("suite"), str):
                 if settings.get("datasets"):
-                    raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
-                settings["datasets"] = suite_named(settings["suite"]).datasets
+                    raise UsageError(
+                        "a suite says which data sets are run: give either --suite or --dataset", setting="suite"
+                    )
+                with about_setting("suite"):
+                    settings["datasets"] = suite_named(settings["suite"]).datasets
             try:
                 super().__init__(**settings)
             except ValidationError as error:
-                faults = [(dotted(tuple(str(part) for part in fault["loc"][:1])), fault) for fault in error.errors()]
-                raise UsageError("; ".join(f"{name}: {fault_text(fault)}" for name, fault in faults)) from error
+                faults = [(str(fault["loc"][0]), fault_text(fault)) for fault in error.errors()]
+                texts = dict.fromkeys(f"{self.called.get(name, name)}: {text}" for name, text in faults)
+                wrong = UsageError("; ".join(texts), setting=faults[0][0])
+            else:
+                return
+            raise wrong  # out of the handler: whoever sees the traceback has no use for pydantic's

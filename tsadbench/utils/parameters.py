@@ -140,7 +140,7 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
     try:
         return adapter.validate_strings(text)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"]
+        reason = error.errors()[0]["msg"].replace("Input should be", "expected").partition(", unable to ")[0]
         raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
 
 

@@ -166,8 +166,10 @@ def fault_text(fault: ErrorDetails) -> str:
     text = fault["msg"].removeprefix("Value error, ").removesuffix(" after validation, not 0")
     if fault["type"] == "value_error":
         return f"{text[0].lower()}{text[1:]}"
-    found = repr(fault["input"])
+    found = " ".join(repr(str(fault["input"]) if isinstance(fault["input"], Path) else fault["input"]).split())
     found = f", found {found if len(found) <= _LONGEST else found[:_LONGEST] + '...'}"
+    if fault["type"] == "too_short":
+        return f"expected at least 1 item{found}"
     if not text.startswith("Input should be "):
         return f"{text[0].lower()}{text[1:]}{found}"
     kind = re.sub(r"^(an? )?(valid )?", "", text.removeprefix("Input should be "))
