@@ -25,6 +25,12 @@ def score(
     idle: Annotated[
         float | None, typer.Option(help="With --follow or -: end after this many seconds without a new row.")
     ] = None,
+    on_error: Annotated[
+        Literal["stop", "skip"],
+        typer.Option(
+            help="At a malformed line: stop, with exit code 2; or skip it, report it, and end with exit code 1."
+        ),
+    ] = "stop",
     contributions: Annotated[
         bool, typer.Option("--contributions", help="Add a column for each sensor's contribution to the score.")
     ] = False,
@@ -54,9 +60,11 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    Rows that the detector cannot score are not flagged.
+    Rows that the detector cannot score are not flagged. With --on-error skip, malformed lines are reported on standard
+    error and skipped; the exit code is 1 if there were any.
     """
     from tsadbench.cli.actions.score import STANDARD_INPUT, checked_format, new_layout, note, score_files, score_stream
+    from tsadbench.cli.actions.skipped import Skipped
     from tsadbench.serving import load_model
     from tsadbench.utils.atomic_files import require_not_read
     from tsadbench.utils.threads import limit_threads
@@ -70,10 +78,16 @@ def score(
     limit_threads(threads)
     note(loaded.notes, model)
     layout = new_layout(loaded, separator, decimal, time, time_format)
+    skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
     try:
         if streamed:
-            score_stream(loaded, files[0], idle, layout, out, contributions=contributions)
+            score_stream(loaded, files[0], idle, layout, out, contributions=contributions, skipped=skipped)
         else:
-            score_files(loaded, files, layout, out, form, contributions=contributions)
+            score_files(loaded, files, layout, out, form, contributions=contributions, skipped=skipped)
     except KeyboardInterrupt:  # the ordinary end of --follow: nothing to report
         raise typer.Exit(130) from None
+    finally:
+        if skipped is not None:
+            skipped.report()
+    if skipped is not None and skipped.count:
+        raise typer.Exit(1)

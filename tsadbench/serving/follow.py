@@ -130,10 +130,13 @@ class Lines:
         What messages call the input.
     encoding
         As Python names it.
+    tolerant
+        Whether bytes that the encoding does not allow become the replacement character, which no number has.
     """
 
-    def __init__(self, name: str, encoding: str) -> None:
-        self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec(encoding))(), translate=True)
+    def __init__(self, name: str, encoding: str, *, tolerant: bool = False) -> None:
+        decoder = codecs.getincrementaldecoder(codec(encoding))("replace" if tolerant else "strict")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
         self._name = name
         self._encoding = encoding
         self._rest = ""

@@ -26,7 +26,7 @@ from tsadbench.base.serialization.parts import from_parts
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.provenance import adapted_versions, library_versions
 from tsadbench.registry import is_registered, load_detector
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.bounded_files import read_bytes
 from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue, parameters_of
@@ -104,6 +104,8 @@ class ScoredRows:
         [n_rows] seconds since 1970; None if no column holds times.
     notes
         What a user should know of the recording; given once per recording.
+    numbers
+        [n_rows] their numbers in the input, counted from 0, if rows of it were skipped; None if they are consecutive.
     """
 
     scores: FloatArray
@@ -112,6 +114,7 @@ class ScoredRows:
     first_row: int = 0
     time: FloatArray | None = None
     notes: tuple[str, ...] = ()
+    numbers: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.scores)

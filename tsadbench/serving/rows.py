@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,9 @@ from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.states import state_fault, states_of
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
-from tsadbench.datasets.reading.times import BACKWARDS, joined, time_fault, time_in_seconds
+from tsadbench.datasets.reading.times import joined
 from tsadbench.errors import DataError
+from tsadbench.serving.clock import Clock
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.text import first_of
 
@@ -31,13 +34,26 @@ class Rows:
         [n_rows, n_sensors], finite, in the order of the model's sensors.
     time
         [n_rows] seconds since 1970, or since the first row if only a period is known; None without either.
+    first
+        Number of the first of them in the input, counted from 0.
+    begins
+        Whether they begin another recording than the rows before them.
     """
 
     values: FloatArray
     time: FloatArray | None
+    first: int = 0
+    begins: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+class Flaw(NamedTuple):
+    """A malformed row: its number, counted from the first of those handed in, and what is wrong with it."""
+
+    row: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +106,7 @@ class RowReader:
         self._n_rows = 0
         self._ended_by_blank = False
         self._carry = CarryForward(file_format, len(self._sensors))
-        self._clock = _Clock(file_format)
+        self._clock = Clock(file_format)
 
     def read(self, lines: Sequence[str]) -> Rows:
         """Return the rows that the next lines hold, up to the first malformed line (`fault`).
@@ -100,32 +116,75 @@ class RowReader:
         DataError
             If the header is malformed or lacks a sensor.
         """
-        rest = lines if self.header is not None else self._read_header(lines)
+        rows, flaw = self.parse(self.without_header(lines))
+        if flaw is not None:
+            self.fault = DataError(self.told(flaw.text))
+        return rows
+
+    def read_table(self, table: Table) -> Iterator[Rows]:
+        """Yield the rows of a table without lines, up to the first that is malformed (`fault`)."""
+        header = self.match(table)
+        for frame in table.chunks([*header.sensors, *header.time]):
+            rows, flaw = self.parse_frame(frame)
+            if flaw is not None:
+                self.fault = DataError(self.told(flaw.text))
+            yield rows
+            if self.fault is not None:
+                return
+
+    def parse(self, lines: Sequence[str]) -> tuple[Rows, Flaw | None]:
+        """Return the rows that lines below the header hold, up to the first malformed one."""
         if self.header is None:
-            return Rows(np.empty((0, len(self._sensors))), None)
-        rows, text = self._cells(rest, self.header)
-        flaw = None if text is None else (len(rows), text)
+            return Rows(np.empty((0, len(self._sensors))), None), None
+        rows, text = self._cells(lines, self.header)
+        flaw = None if text is None else Flaw(len(rows), text)
         values = np.empty((0, len(self._sensors)))
         if rows:
             texts = [[row[column] for column in self.header.sensors] for row in rows]
             values, wrong = rows_of_numbers(texts, self._format, self._states)
             if wrong is not None:
-                flaw = wrong[0], self._no_number(wrong[1], texts[wrong[0]][wrong[1]])
+                flaw = Flaw(wrong[0], self._no_number(wrong[1], texts[wrong[0]][wrong[1]]))
         time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
         return self._sound(values, time, flaw)
 
-    def read_table(self, table: Table) -> Iterator[Rows]:
-        """Yield the rows of a table without lines, up to the first that is malformed (`fault`)."""
-        self.header = header = self._match(0, table.header)
-        for frame in table.chunks([*header.sensors, *header.time]):
-            columns = [frame[column] for column in header.sensors]
-            values, wrong = columns_of_numbers(columns, self._format, self._states)
-            flaw = None
-            if wrong is not None:
-                flaw = wrong[0], self._no_number(wrong[1], columns[wrong[1]].iloc[wrong[0]])
-            yield self._sound(values, [frame[column] for column in header.time], flaw)
-            if self.fault is not None:
-                return
+    def parse_frame(self, frame: pd.DataFrame) -> tuple[Rows, Flaw | None]:
+        """Return the rows of a part of a table, whose header has been matched, up to the first malformed one."""
+        header = self.header
+        if header is None:
+            raise DataError(f"{self._name}: its columns have not been matched")
+        columns = [frame[column] for column in header.sensors]
+        values, wrong = columns_of_numbers(columns, self._format, self._states)
+        flaw = None
+        if wrong is not None:
+            flaw = Flaw(wrong[0], self._no_number(wrong[1], columns[wrong[1]].iloc[wrong[0]]))
+        return self._sound(values, [frame[column] for column in header.time], flaw)
+
+    def match(self, table: Table) -> Header:
+        """Find the columns of a table without lines."""
+        self.header = self._match(0, table.header)
+        return self.header
+
+    def copy(self) -> RowReader:
+        """Return a reader that goes on where this one is; what either reads does not move the other."""
+        copied = copy.copy(self)
+        copied._carry, copied._clock = copy.copy(self._carry), copy.copy(self._clock)
+        return copied
+
+    def skip(self, n_rows: int) -> None:
+        """Pass over the next rows."""
+        self._n_rows += n_rows
+
+    def restart(self) -> None:
+        """Begin another recording: nothing is carried over into it, and its times may lie before the last one."""
+        self._carry = CarryForward(self._format, len(self._sensors))
+        self._clock = Clock(self._format)
+
+    def told(self, text: str) -> str:
+        """Return what is wrong with the next row, with its place."""
+        line = 0 if self.header is None else self.header.line
+        # Every line between the header and the end is a row.
+        place = f"line {line + 1 + self._n_rows}" if line else f"row {self._n_rows}"
+        return f"{self._name}, {place}: {text}"
 
     def end(self) -> None:
         """Raise a DataError if a row was malformed, or if the input has ended before its header."""
@@ -134,8 +193,16 @@ class RowReader:
         if self.fault is not None:
             raise self.fault
 
-    def _read_header(self, lines: Sequence[str]) -> Sequence[str]:
-        """Look for the header in the first lines; return the lines after it."""
+    def without_header(self, lines: Sequence[str]) -> Sequence[str]:
+        """Return those of the next lines that lie below the header, which is looked for until it is found.
+
+        Raises
+        ------
+        DataError
+            If the header is malformed or lacks a sensor.
+        """
+        if self.header is not None:
+            return lines
         self._first_lines += lines
         sensors = set(self._sensors)
         try:
@@ -188,8 +255,8 @@ class RowReader:
             rows.append(cells)
         return rows, None
 
-    def _sound(self, values: FloatArray, time: Sequence[pd.Series], flaw: tuple[int, str] | None) -> Rows:
-        """Return the rows up to the first malformed one.
+    def _sound(self, values: FloatArray, time: Sequence[pd.Series], flaw: Flaw | None) -> tuple[Rows, Flaw | None]:
+        """Return the rows up to the first malformed one, and that.
 
         Parameters
         ----------
@@ -203,27 +270,22 @@ class RowReader:
         infinite = np.argwhere(np.isinf(values[: None if flaw is None else flaw[0]]))
         if len(infinite):
             row, sensor = map(int, infinite[0])
-            flaw = row, self._about(sensor, infinite_fault(values[row, sensor]))
-        values = values[: None if flaw is None else flaw[0]]
+            flaw = Flaw(row, self._about(sensor, infinite_fault(values[row, sensor])))
+        values = values[: None if flaw is None else flaw.row]
         gap = min(self._carry.fill(values), key=lambda gap: gap.row, default=None)
         if gap is not None:
-            flaw = gap.row, self._about(gap.sensor, gap.text)
+            flaw = Flaw(gap.row, self._about(gap.sensor, gap.text))
             values = values[: gap.row]
         seconds: FloatArray | None = None
         if time:
             seconds, wrong = self._clock.seconds(joined([cells.iloc[: len(values)] for cells in time]))
             if wrong is not None:
-                flaw = wrong
-                values, seconds = values[: wrong[0]], seconds[: wrong[0]]
+                flaw = Flaw(*wrong)
+                values, seconds = values[: flaw.row], seconds[: flaw.row]
         first, self._n_rows = self._n_rows, self._n_rows + len(values)
-        if flaw is not None:
-            line = 0 if self.header is None else self.header.line
-            # Every line between the header and the end is a row.
-            place = f"line {line + 1 + first + flaw[0]}" if line else f"row {first + flaw[0]}"
-            self.fault = DataError(f"{self._name}, {place}: {flaw[1]}")
         if seconds is None and self._format.period is not None:
             seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._format.period
-        return Rows(values, seconds)
+        return Rows(values, seconds, first), flaw
 
     def _no_number(self, sensor: int, cell: object) -> str:
         states = self._states[sensor]
@@ -231,31 +293,3 @@ class RowReader:
 
     def _about(self, sensor: int, text: str) -> str:
         return f"column {self._sensors[sensor]!r}: {text}"
-
-
-class _Clock:
-    """Reads times as they arrive, in the first format that fits the first row.
-
-    They may repeat, but not run backwards.
-    """
-
-    def __init__(self, file_format: FileFormat) -> None:
-        self._forms = file_format.time_formats
-        self._form: str | None = None
-        self._last = -np.inf
-
-    def seconds(self, cells: pd.Series) -> tuple[FloatArray, tuple[int, str] | None]:
-        """Return the next rows' times, and the first row that is wrong, with what is wrong with it."""
-        if len(cells) == 0:
-            return np.empty(0), None
-        if self._form is None:
-            fitting = (form for form in self._forms if np.isfinite(time_in_seconds(cells.iloc[:1], form)[0]))
-            self._form = next(fitting, self._forms[0])
-        seconds = time_in_seconds(cells, self._form)
-        no_time = ~np.isfinite(seconds)
-        wrong = np.flatnonzero(no_time | (np.diff(seconds, prepend=self._last) < 0))
-        if len(wrong) == 0:
-            self._last = seconds[-1]
-            return seconds, None
-        row = int(wrong[0])
-        return seconds, (row, time_fault(cells.iloc[row], [self._form]) if no_time[row] else BACKWARDS)

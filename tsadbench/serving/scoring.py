@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,16 @@ from tsadbench.serving.follow import Lines, Piece, Restarted
 from tsadbench.serving.model import Model, ScoredRows
 from tsadbench.serving.resampled import read_resampled
 from tsadbench.serving.rows import RowReader, Rows
+from tsadbench.serving.skipping import OnSkip, SkippingReader
 from tsadbench.serving.stream import Stream
+from tsadbench.utils.arrays import IntArray
 
 _BYTES_AT_ONCE = 2**22
 
 
-def score_file(model: Model, path: Path, file_format: FileFormat, *, contributions: bool) -> ScoredRows:
+def score_file(
+    model: Model, path: Path, file_format: FileFormat, *, contributions: bool, on_skip: OnSkip | None = None
+) -> ScoredRows:
     """Score a whole file: CSV, Parquet, or one with an array.
 
     Parameters
@@ -37,46 +42,99 @@ def score_file(model: Model, path: Path, file_format: FileFormat, *, contributio
         How it is written.
     contributions
         Whether to ask for each sensor's contribution.
+    on_skip
+        Is told of each malformed line, which is skipped then; None: such a line is an error.
 
     Raises
     ------
     DataError
-        If the file is malformed; the message names the line.
+        If the file is malformed; the message names the line. Or if no row of it can be used.
+    UsageError
+        If lines are to be skipped of a file whose rows are resampled.
     """
     if file_format.resample_every is None:
-        rows, has_times, notes = _read_rows(path, file_format, model.card.sensors)
+        parts, has_times, notes = _read_rows(path, file_format, model.card.sensors, on_skip)
+    elif on_skip is not None:
+        raise UsageError(
+            f"{model.card.label} was fitted on resampled rows: its grid is made of all lines of a file, so that none "
+            "can be skipped; correct the lines, or leave --on-error skip out"
+        )
     else:
-        rows, has_times, notes = read_resampled(path, file_format, model.card.sensors), bool(file_format.time), ()
-    if len(rows) == 0:
-        raise DataError(f"{path}: it has no rows; expected some below the sensors' names")
-    start = 0.0 if rows.time is None else rows.time[0]
-    recording = Recording(path.stem, rows.values, model.card.sensors, None if rows.time is None else rows.time - start)
-    scored = model.score(recording, contributions=contributions)
-    return replace(scored, time=rows.time if has_times else None, notes=notes)
+        parts, has_times, notes = [read_resampled(path, file_format, model.card.sensors)], bool(file_format.time), ()
+    recordings = _recordings(parts)
+    if not recordings:
+        raise DataError(f"{path}: it has no rows that can be used; expected some below the sensors' names")
+    scored = [_scored_whole(model, path.stem, rows, contributions=contributions) for rows in recordings]
+    together = scored[0] if len(scored) == 1 else _together(scored)
+    time = [rows.time for rows in recordings if rows.time is not None]
+    return replace(
+        together,
+        time=np.concatenate(time) if time and has_times else None,
+        notes=notes,
+        numbers=None if on_skip is None else np.concatenate([_numbers(part) for part in parts]),
+    )
 
 
-def _read_rows(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> tuple[Rows, bool, tuple[str, ...]]:
+def _recordings(parts: Sequence[Rows]) -> list[Rows]:
+    """Return the rows of each recording together; parts without rows are left out."""
+    groups: list[list[Rows]] = []
+    for part in parts:
+        if not len(part):
+            continue
+        if part.begins or not groups:
+            groups.append([])
+        groups[-1].append(part)
+    return [_joined(group) for group in groups]
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    time = [part.time for part in parts if part.time is not None]
+    return Rows(np.concatenate([part.values for part in parts]), np.concatenate(time) if time else None, parts[0].first)
+
+
+def _numbers(rows: Rows) -> IntArray:
+    return np.arange(rows.first, rows.first + len(rows))
+
+
+def _scored_whole(model: Model, name: str, rows: Rows, *, contributions: bool) -> ScoredRows:
+    time = None if rows.time is None else rows.time - rows.time[0]
+    return model.score(Recording(name, rows.values, model.card.sensors, time), contributions=contributions)
+
+
+def _together(scored: Sequence[ScoredRows]) -> ScoredRows:
+    parts = [one.contributions for one in scored if one.contributions is not None]
+    return ScoredRows(
+        np.concatenate([one.scores for one in scored]),
+        np.concatenate([one.flagged for one in scored]),
+        np.concatenate(parts) if parts else None,
+    )
+
+
+def _read_rows(
+    path: Path, file_format: FileFormat, sensors: Sequence[str], on_skip: OnSkip | None
+) -> tuple[list[Rows], bool, tuple[str, ...]]:
     """Return a file's rows, whether a column of it holds their times, and what a user should know of its header."""
     reader = RowReader(str(path), file_format, sensors)
+    skipping = None if on_skip is None else SkippingReader(reader, file_format.separator, on_skip)
     try:
-        if path.suffix.lower() in PARQUET:
-            parts = list(reader.read_table(open_parquet(path, file_format)))
-        elif path.suffix.lower() in ARRAYS:
-            parts = list(reader.read_table(_only_array(path, file_format, sensors)))
+        if path.suffix.lower() in (*PARQUET, *ARRAYS):
+            in_parquet = path.suffix.lower() in PARQUET
+            table = open_parquet(path, file_format) if in_parquet else _only_array(path, file_format, sensors)
+            parts = list((skipping or reader).read_table(table))
         else:
-            parts = list(_text_rows(path, reader, file_format.encoding))
+            parts = list(_text_rows(path, skipping or reader, file_format.encoding))
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file; correct the name") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     except MalformedError as error:
         raise DataError(f"{path}: {error.text}") from error
+    reader = reader if skipping is None else skipping.reader
     reader.end()
     header = reader.header
-    times = [part.time for part in parts if len(part) and part.time is not None]
-    values = np.concatenate([np.empty((0, len(sensors))), *(part.values for part in parts)])
-    rows = Rows(values, np.concatenate(times) if times else None)
-    return rows, header is not None and bool(header.time), () if header is None else header.notes
+    return parts, header is not None and bool(header.time), () if header is None else header.notes
 
 
 def _only_array(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
@@ -97,7 +155,13 @@ def _only_array(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> 
 
 
 def score_stream(
-    model: Model, pieces: Iterable[Piece], name: str, file_format: FileFormat, *, contributions: bool
+    model: Model,
+    pieces: Iterable[Piece],
+    name: str,
+    file_format: FileFormat,
+    *,
+    contributions: bool,
+    on_skip: OnSkip | None = None,
 ) -> Iterator[ScoredRows]:
     """Score rows as they arrive; those that arrive together are scored together.
 
@@ -113,6 +177,8 @@ def score_stream(
         How it is written.
     contributions
         Whether to ask for each sensor's contribution.
+    on_skip
+        Is told of each malformed line, which is skipped then; None: such a line is an error.
 
     Raises
     ------
@@ -126,44 +192,51 @@ def score_stream(
             f"{model.card.label} was fitted on resampled rows, one every {file_format.resample_every:g} s: rows that "
             "arrive one by one cannot be resampled; score whole files, without --follow and -"
         )
-    return _scored(model, pieces, name, file_format, contributions=contributions)
+    return _scored(pieces, partial(_Source, model, name, file_format, on_skip, contributions=contributions))
 
 
-def _scored(
-    model: Model, pieces: Iterable[Piece], name: str, file_format: FileFormat, *, contributions: bool
-) -> Iterator[ScoredRows]:
-    source = _Source(model, name, file_format, contributions=contributions)
+def _scored(pieces: Iterable[Piece], begun: Callable[[], _Source]) -> Iterator[ScoredRows]:
+    source = begun()
     for piece in pieces:
         if isinstance(piece, Restarted):
             yield from source.restarted(piece)
-            source = _Source(model, name, file_format, contributions=contributions)
+            source = begun()
         else:
-            yield source.take(piece)
+            yield from source.take(piece)
             source.check()
     yield from source.end()
 
 
 class _Source:
-    """One recording that is still growing."""
+    """One input that is still growing: a recording, or several if malformed lines come in a row."""
 
-    def __init__(self, model: Model, name: str, file_format: FileFormat, *, contributions: bool) -> None:
-        self._lines = Lines(name, file_format.encoding)
-        self._reader = RowReader(name, file_format, model.card.sensors)
-        self._stream = Stream(model, contributions=contributions)
-        # Times of the rows that have not been scored, and of the first row.
+    def __init__(
+        self, model: Model, name: str, file_format: FileFormat, on_skip: OnSkip | None, *, contributions: bool
+    ) -> None:
+        self._lines = Lines(name, file_format.encoding, tolerant=on_skip is not None)
+        self._strict = RowReader(name, file_format, model.card.sensors)
+        self._skipping = None if on_skip is None else SkippingReader(self._strict, file_format.separator, on_skip)
+        self._begun = partial(Stream, model, contributions=contributions)
+        self._stream = self._begun()
+        # Times and numbers of the rows that have not been scored, and the time of the recording's first row.
         self._time = np.empty(0)
+        self._numbers = np.empty(0, dtype=np.int64)
         self._start: float | None = None
         self._noted = False
 
-    def take(self, data: bytes) -> ScoredRows:
+    @property
+    def _reader(self) -> RowReader:
+        return self._strict if self._skipping is None else self._skipping.reader
+
+    def take(self, data: bytes) -> Iterator[ScoredRows]:
         """Score what the next bytes complete."""
-        return self._score(self._reader.read(self._lines.feed(data)))
+        yield from self._score(self._lines.feed(data))
 
     def end(self) -> Iterator[ScoredRows]:
         """Score the rest; a last line without an end counts."""
-        yield self._score(self._reader.read(self._lines.end()))
+        yield from self._score(self._lines.end())
         self._reader.end()
-        yield self._with_time(self._stream.finish())
+        yield self._told(self._stream.finish())
 
     def restarted(self, restarted: Restarted) -> Iterator[ScoredRows]:
         """Score the rest of a recording after which the file has begun anew; a last line without an end is lost."""
@@ -171,7 +244,7 @@ class _Source:
         note = f"{restarted.reason}{lost}: what follows is read as a new recording, from its header on"
         if self._reader.header is not None:
             self._reader.end()
-        rest = self._with_time(self._stream.finish())
+        rest = self._told(self._stream.finish())
         yield replace(rest, notes=(*rest.notes, note))
 
     def check(self) -> None:
@@ -179,28 +252,43 @@ class _Source:
         if self._reader.fault is not None:
             raise self._reader.fault
 
-    def _score(self, rows: Rows) -> ScoredRows:
-        time = rows.time
-        if time is not None and len(time):
-            self._start = float(time[0]) if self._start is None else self._start
-            self._time = np.concatenate([self._time, time])
-            time = time - self._start
-        return self._with_time(self._stream.push(rows.values, time))
+    def _score(self, lines: Sequence[str]) -> Iterator[ScoredRows]:
+        for rows in [self._strict.read(lines)] if self._skipping is None else self._skipping.read(lines):
+            if rows.begins:
+                yield self._told(self._stream.finish())
+                self._stream, self._start = self._begun(), None
+            time = rows.time
+            if time is not None and len(time):
+                self._start = float(time[0]) if self._start is None else self._start
+                self._time = np.concatenate([self._time, time])
+                time = time - self._start
+            self._numbers = np.concatenate([self._numbers, _numbers(rows)])
+            yield self._told(self._stream.push(rows.values, time))
 
-    def _with_time(self, scored: ScoredRows) -> ScoredRows:
-        """Return scored rows with their times, and with the notes on the header unless they have been given."""
+    def _told(self, scored: ScoredRows) -> ScoredRows:
+        """Return scored rows with their times and numbers, and with the notes on the header unless they were given."""
         time, self._time = self._time[: len(scored)], self._time[len(scored) :]
+        numbers, self._numbers = self._numbers[: len(scored)], self._numbers[len(scored) :]
         header = self._reader.header
         if header is None:
             return scored
         notes, self._noted = () if self._noted else header.notes, True
-        return replace(scored, time=time if header.time else None, notes=notes)
+        return replace(scored, time=time if header.time else None, notes=notes, numbers=numbers)
 
 
-def _text_rows(path: Path, reader: RowReader, encoding: str) -> Iterator[Rows]:
-    lines = Lines(str(path), encoding)
+def _text_rows(path: Path, reader: RowReader | SkippingReader, encoding: str) -> Iterator[Rows]:
+    tolerant = isinstance(reader, SkippingReader)
+    lines = Lines(str(path), encoding, tolerant=tolerant)
     with path.open("rb") as file:
-        while reader.fault is None and (data := file.read(_BYTES_AT_ONCE)):
-            yield reader.read(lines.feed(data))
-    if reader.fault is None:
-        yield reader.read(lines.end())
+        while data := file.read(_BYTES_AT_ONCE):
+            yield from _rows_of(reader, lines.feed(data))
+            if isinstance(reader, RowReader) and reader.fault is not None:
+                return
+    yield from _rows_of(reader, lines.end())
+
+
+def _rows_of(reader: RowReader | SkippingReader, lines: Sequence[str]) -> Iterator[Rows]:
+    if isinstance(reader, SkippingReader):
+        yield from reader.read(lines)
+    else:
+        yield reader.read(lines)

@@ -110,7 +110,9 @@ def _frame(scored: ScoredRows, sensors: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _rows(scored: ScoredRows) -> range:
+def _rows(scored: ScoredRows) -> Sequence[int]:
+    if scored.numbers is not None:
+        return list(map(int, scored.numbers))
     return range(scored.first_row, scored.first_row + len(scored.scores))
 
 

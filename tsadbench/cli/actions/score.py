@@ -12,6 +12,7 @@ from typing import Literal, TextIO, TypeAlias
 import typer
 
 from tsadbench.base.file_format import FileFormat
+from tsadbench.cli.actions.skipped import Skipped
 from tsadbench.errors import UsageError
 from tsadbench.serving import Model
 from tsadbench.serving.follow import follow_file, follow_input
@@ -70,13 +71,20 @@ def new_layout(
 
 
 def score_stream(
-    model: Model, file: str, idle: float | None, layout: FileFormat, out: Path | None, *, contributions: bool
+    model: Model,
+    file: str,
+    idle: float | None,
+    layout: FileFormat,
+    out: Path | None,
+    *,
+    contributions: bool,
+    skipped: Skipped | None,
 ) -> None:
     """Score the rows of standard input, or those that are appended to a file, as they arrive."""
     from_input = file == STANDARD_INPUT
     name = "standard input" if from_input else file
     pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
-    answers = score_as_they_arrive(model, pieces, name, layout, contributions=contributions)
+    answers = score_as_they_arrive(model, pieces, name, layout, contributions=contributions, on_skip=skipped)
     if Stream(model, contributions=contributions).keeps_all:
         warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
         note([warning], model.card.label)
@@ -89,11 +97,21 @@ def score_stream(
 
 
 def score_files(
-    model: Model, files: Sequence[str], layout: FileFormat, out: Path | None, form: Format, *, contributions: bool
+    model: Model,
+    files: Sequence[str],
+    layout: FileFormat,
+    out: Path | None,
+    form: Format,
+    *,
+    contributions: bool,
+    skipped: Skipped | None,
 ) -> None:
     """Score whole files."""
     # All are read and scored before anything is written, so that an error leaves no partial table.
-    tables = [(file, score_whole_file(model, Path(file), layout, contributions=contributions)) for file in files]
+    tables = [
+        (file, score_whole_file(model, Path(file), layout, contributions=contributions, on_skip=skipped))
+        for file in files
+    ]
     for file, scored in tables:
         note(scored.notes, file)
     if form == "parquet" and out is not None:
