@@ -232,13 +232,14 @@ regress: $(STAMP)
 	$(BIN)/tsadbench regress --baseline leaderboards/quick --set full --jobs 2 --junit build/regress-quick.xml
 
 # torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon, whose VUS-PR is the
-# oracle of ours, asks for an older pandas than it needs: alone too.
+# oracle of ours and whose k-means docs/wrapping-a-library.md wraps, asks for an older pandas than it needs: alone too, with
+# the one package that its detectors need and ours do not.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --no-deps aeon==1.6.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps aeon==1.6.0 deprecated
 	touch $@
 
 # Debian's, where we may install it; elsewhere the browser's tests say that they skip.

@@ -18,7 +18,7 @@ _MODULES = {
     "tsadbench.api.running": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
-        "Traits",
+        "Traits", "WrappedDetector",
     ),
     "tsadbench.errors": (
         "ContractError", "DataError", "DataNotFoundError", "MissingExtraError", "ModelFileError", "NotFittedError",
@@ -34,8 +34,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels",
     "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior", "Protocol",
-    "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError", "__version__", "compare",
-    "fit_model", "load_model", "progress", "rank", "run",
+    "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError", "WrappedDetector",
+    "__version__", "compare", "fit_model", "load_model", "progress", "rank", "run",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Recording,
         Scored,
         Traits,
+        WrappedDetector,
     )  # fmt: skip
     from tsadbench.errors import (
         ContractError,

@@ -53,7 +53,8 @@ ROWS = np.ones((4, 2))
     [
         (np.zeros(3), r"expected shape \[4\], found \[3\]"),
         (np.zeros((4, 1)), "expected shape"),
-        (np.zeros(4, dtype=np.float32), "found float32"),
+        (np.zeros((4, 1)), r"found \[4, 1\]: return scores.ravel"),
+        (np.zeros(4, dtype=np.bool_), "found bool"),
         ([0.0, 0.0, 0.0, 0.0], "found list"),
         (None, "found NoneType"),
         (np.array([0, np.inf, 0, 0]), "row 1 is"),

@@ -27,6 +27,7 @@ from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.smoothing import trailing_mean
 from tsadbench.base.trailing_windows import trailing_windows
 from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
+from tsadbench.base.wrapping import Windows, WrappedDetector, seeded
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.import_lookup import find_package
@@ -71,6 +72,8 @@ __all__ = [
     "SplitJudgement",
     "Threshold",
     "Traits",
+    "Windows",
+    "WrappedDetector",
     "as_recording",
     "as_recordings",
     "checked_scores",
@@ -78,6 +81,7 @@ __all__ = [
     "find_package",
     "flagged_rows",
     "mask_runs",
+    "seeded",
     "share_note",
     "shared_rows",
     "trailing_mean",

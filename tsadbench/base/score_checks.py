@@ -9,18 +9,21 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 
 def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
-    """Return scores [n_rows] or contributions [n_rows, n_sensors] if they keep the contract.
+    """Return scores [n_rows] or contributions [n_rows, n_sensors] as float64 if they keep the contract.
 
     Raises
     ------
     ContractError
         If dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
     """
-    if not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu":
         found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
-        raise ContractError(f"{where}: expected a float64 array {list(shape)}, found {found}")
+        raise ContractError(f"{where}: expected an array {list(shape)} of floats, found {found}")
     if scores.shape != shape:
-        raise ContractError(f"{where}: expected shape {list(shape)}, found {list(scores.shape)}")
+        column = scores.shape == (*shape, 1) or scores.shape == (1, *shape)
+        hint = ": return scores.ravel()" if column and len(shape) == 1 else ""
+        raise ContractError(f"{where}: expected shape {list(shape)}, found {list(scores.shape)}{hint}")
+    scores = scores.astype(np.float64, copy=False)
     by_row = scores.reshape(len(scores), -1)
     infinite = _any_in_row(np.isinf(by_row))
     if infinite.any():

@@ -19,7 +19,8 @@ from tsadbench.utils.linux.kernel import close_descriptors, drop_capabilities
 from tsadbench.utils.linux.namespaces import Keeper, enter, furnish
 from tsadbench.utils.linux.seccomp import filter_calls
 
-# Read by the C library, by numeric libraries when they count processors, and where time zones and users are looked up.
+# Read by the C library, by libraries that count processors or ask for the memory's limit, and to look up time zones and
+# users.
 _ALWAYS_READABLE = (
     "/etc/ld.so.cache",
     "/etc/localtime",
@@ -36,6 +37,8 @@ _ALWAYS_READABLE = (
     "/sys/fs/cgroup/cpu.max",
     "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
     "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Without a /proc of its own, a box sees none of any process; of the machine, what numeric libraries ask for.

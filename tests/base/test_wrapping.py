@@ -1,0 +1,346 @@
+"""Detectors whose work a library does: what reaches the library, and which row gets which of its scores."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tsadbench import ContractError, DataError, Detector, Recording, Traits, UsageError
+from tsadbench.base import Windows, WrappedDetector, seeded
+from tsadbench.testing import DetectorUnderTest, run_checks
+
+
+def rows(n: int, *, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, 2)) * [1.0, 50.0] + [0.0, 1000.0]
+
+
+class Library:
+    """Remembers what it was fitted on; a window's score is the first sensor's sum over its rows."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.fitted = None
+        self.calls = 0
+
+    def fit(self, data):
+        self.fitted = data
+
+    def window_scores(self, data):
+        self.calls += 1
+        return np.array([data[at : at + self.window, 0].sum() for at in range(len(data) - self.window + 1)])
+
+
+class ByRows(WrappedDetector):
+    traits = Traits(family="other")
+    takes = "series"
+    standardised = False
+
+    def __init__(self, *, window: int = 3) -> None:
+        self.window = window
+
+    def _build(self, n_sensors):
+        return Library(self.window)
+
+    def _rate(self, model, data):
+        return np.concatenate([np.full(self.window - 1, -9.0), model.window_scores(data)])
+
+
+class ByWindows(ByRows):
+    def _rate(self, model, data):
+        return model.window_scores(data).astype(np.float32)
+
+
+class Several(ByRows):
+    takes = "recordings"
+
+
+class Cut(ByRows):
+    takes = "windows"
+    standardised = True
+
+    def _rate(self, model, data):
+        return data[:][:, :, 0].sum(axis=1)
+
+
+class Samples(Cut):
+    takes = "rows"
+
+    def _rate(self, model, data):
+        return data[:, ::2].sum(axis=1)
+
+
+@pytest.mark.parametrize("cls", [ByRows, ByWindows])
+def test_a_windows_score_goes_to_its_last_row_and_the_first_rows_have_one_too(cls):
+    series = rows(50, seed=1)
+    scores = cls(window=3).fit(rows(40)).score(series)
+    first = series[:, 0]
+    assert scores.dtype == np.float64
+    assert_allclose(scores[2:], first[2:] + first[1:-1] + first[:-2], atol=1e-5)
+    assert_allclose(scores[:2], [3 * first[0], 2 * first[0] + first[1]], atol=1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_recordings_no_longer_than_a_window_are_scored(n_rows):
+    assert np.isfinite(ByWindows(window=3).fit(rows(40)).score(rows(n_rows))).all()
+
+
+def test_one_series_is_the_longest_recording_and_the_share_is_stated():
+    parts = [rows(20), rows(60, seed=2), rows(40, seed=3)]
+    fitted = ByRows().fit(parts)
+    assert_array_equal(fitted.model_.fitted, parts[1])
+    assert fitted.training_facts() == {"share_seen": 0.5}
+
+
+def test_a_library_of_several_recordings_gets_all_of_them_as_they_are():
+    parts = [rows(20), rows(60, seed=2)]
+    fitted = Several().fit(parts)
+    assert [one.tolist() for one in fitted.model_.fitted] == [one.tolist() for one in parts]
+    assert fitted.training_facts() == {}
+
+
+def test_windows_are_those_of_single_recordings_standardised_by_all_training_rows():
+    parts = [rows(20), rows(2), rows(30, seed=2)]
+    fitted = Cut(window=3).fit(parts)
+    joined = np.concatenate(parts)
+    scaled = [(one - joined.mean(axis=0)) / joined.std(axis=0) for one in (parts[0], parts[2])]
+    expected = [one[at : at + 3] for one in scaled for at in range(len(one) - 2)]
+    assert len(fitted.model_.fitted) == len(expected) == 46
+    assert_allclose(np.asarray(fitted.model_.fitted), expected)
+    flat = Samples(window=3).fit(parts)
+    assert_allclose(flat.model_.fitted, np.reshape(expected, (46, 6)))
+    assert_allclose(flat.score(parts[0]), fitted.score(parts[0]))
+    assert flat.declared_traits().memory == 2
+
+
+def test_the_windows_are_a_data_set_of_torch():
+    windows = Windows([rows(10), rows(6)], 4)
+    (batch, *rest) = torch.utils.data.DataLoader(windows, batch_size=8)
+    assert batch.shape == (8, 4, 2)
+    assert len(windows) == 10
+    assert rest[0].shape == (2, 4, 2)
+    assert len(Windows([rows(3)], 4)) == 0
+
+
+def test_a_sensor_that_never_moves_is_divided_by_nothing():
+    train = np.column_stack([rows(30)[:, 0], np.full(30, 0.3)])
+    assert np.isfinite(Samples(window=2).fit(train).score(train + 5.0)).all()
+
+
+def test_scoring_leaves_the_fitted_model_as_it_was():
+    fitted = ByWindows().fit(rows(40))
+    fitted.score(rows(40, seed=5))
+    assert fitted.model_.calls == 0
+
+
+class Pipeline(WrappedDetector):
+    def __init__(self, *, window: int = 1, seed: int = 0) -> None:
+        self.window = window
+        self.seed = seed
+
+    def _build(self, n_sensors):
+        return make_pipeline(StandardScaler(), PCA(1), IsolationForest(n_estimators=10, random_state=self.seed))
+
+
+def test_scikit_learns_sign_is_reversed_and_pyods_is_not():
+    train, far = rows(200), np.array([[0.0, 1000.0], [90.0, 9000.0]])
+    for fitted in (Pipeline().fit(train), Neighbours().fit(train)):
+        normal, anomalous = fitted.score(far)
+        assert anomalous > normal
+
+
+class Neighbours(WrappedDetector):
+    """PyOD's, which remembers its rows."""
+
+    def __init__(self, *, window: int = 1) -> None:
+        self.window = window
+
+    def _build(self, n_sensors):
+        from pyod.models.knn import KNN
+
+        return KNN(n_neighbors=1)
+
+    def _fitted_scores(self, model):
+        return model.decision_scores_
+
+
+def test_a_model_that_remembers_its_rows_gives_its_own_scores_of_them():
+    parts = [rows(30), rows(40, seed=2)]
+    fitted = Neighbours(window=2).fit(parts)
+    found = fitted.training_scores(parts)
+    assert_allclose(np.concatenate([one[1:] for one in found]), fitted.model_.decision_scores_)
+    assert min(one[1:].min() for one in found) > 0
+    assert fitted.score(parts[0])[1:].max() == 0  # what the threshold would have been set on
+
+
+class Wrong(ByRows):
+    def __init__(self, *, window: int = 3, what: str = "column") -> None:
+        super().__init__(window=window)
+        self.what = what
+
+    def _rate(self, model, data):
+        scores = model.window_scores(data)
+        return {"column": scores[:, None], "short": scores[:-1], "text": scores.astype(str)}[self.what]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("column", r"Wrong: expected one-dimensional scores, found an array \[20, 1\] of float64: return scores.ravel"),
+        ("short", r"Wrong._rate: expected 22 scores, one per row, or 20, one per window, found 19"),
+        ("text", r"Wrong: expected one-dimensional scores, found an array \[20\] of <U"),
+    ],
+)
+def test_what_is_no_score_is_refused_in_plain_words(what, said):
+    with pytest.raises(ContractError, match=said):
+        Wrong(what=what).fit(rows(40)).score(rows(20))
+
+
+def test_a_model_without_a_known_method_is_refused():
+    class Unknown(ByRows):
+        _rate = WrappedDetector._rate
+
+    with pytest.raises(ContractError, match=r"found neither in Library; write _rate\(model, data\)"):
+        Unknown().fit(rows(40)).score(rows(20))
+
+
+@pytest.mark.parametrize(("arguments", "said"), [({"window": 0}, "window must be"), ({"seed": -1}, "seed must be")])
+def test_wrong_parameters_are_refused(arguments, said):
+    with pytest.raises(UsageError, match=said):
+        Pipeline(**arguments).fit(rows(20))
+
+
+def test_too_few_rows_for_two_windows_are_refused():
+    with pytest.raises(DataError, match="at least 2 windows of 30 rows, found 20 rows"):
+        ByRows(window=30).fit([rows(20), rows(10)])
+
+
+class Chance(WrappedDetector):
+    """A library that draws from the global generators when it fits and when it scores."""
+
+    traits = Traits(stochastic=True)
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _build(self, n_sensors):
+        return np.array([np.random.random(), random.random(), torch.rand(()).item()])
+
+    def _train(self, model, data):
+        pass
+
+    def _rate(self, model, data):
+        return data[:, 0] + model.sum() + np.random.random() + random.random() + torch.rand(()).item()
+
+
+def test_chance_of_a_library_is_the_seed_alone():
+    train, test = rows(20), rows(10, seed=1)
+    first = Chance(seed=3).fit(train)
+    assert_array_equal(first.score(test), first.score(test))
+    assert_array_equal(Chance(seed=3).fit(train).score(test), first.score(test))
+    assert not np.array_equal(Chance(seed=4).fit(train).score(test), first.score(test))
+
+
+def test_generators_are_as_they_were_even_after_an_error():
+    def states():
+        return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+    def draws_and_fails():
+        with seeded(7):
+            _ = random.random(), np.random.random(), torch.rand(3)
+            raise ZeroDivisionError
+
+    before = states()
+    with pytest.raises(ZeroDivisionError):
+        draws_and_fails()
+    assert states() == before
+
+
+class Refitted(Chance):
+    refits = True
+
+
+def test_what_a_library_has_learned_can_be_kept_by_fitting_again():
+    fitted = Refitted(seed=2).fit([rows(20), rows(30)])
+    again = Refitted(seed=2).restore(fitted.learned())
+    assert_array_equal(again.score(rows(10)), fitted.score(rows(10)))
+
+
+class Plain(Detector):
+    def __init__(self, *, dtype: str = "float32", shape: tuple[int, ...] = (-1,)) -> None:
+        self.dtype = dtype
+        self.shape = shape
+
+    def _fit(self, recordings):
+        pass
+
+    def _score(self, recording: Recording):
+        return recording.values[:, 0].astype(self.dtype).reshape(self.shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+def test_scores_of_other_floats_are_taken_as_float64(dtype):
+    series = np.round(rows(20))
+    scores = Plain(dtype=dtype).fit(series).score(series)
+    assert scores.dtype == np.float64
+    assert_array_equal(scores, series[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"shape": (-1, 1)}, r"expected shape \[20\], found \[20, 1\]: return scores.ravel\(\)"),
+        ({"shape": (4, 5)}, r"expected shape \[20\], found \[4, 5\]$"),
+        ({"dtype": "bool"}, r"expected an array \[20\] of floats, found bool"),
+        ({"dtype": "complex128"}, r"expected an array \[20\] of floats, found complex128"),
+    ],
+)
+def test_other_scores_are_refused(arguments, said):
+    with pytest.raises(ContractError, match=said):
+        Plain(**arguments).fit(rows(20)).score(rows(20))
+
+
+def test_the_local_outlier_factor_of_scikit_learn_is_a_wrapped_detector_in_four_lines():
+    class Factor(WrappedDetector):
+        def _build(self, n_sensors):
+            return LocalOutlierFactor(n_neighbors=5, novelty=True)
+
+        def _fitted_scores(self, model):
+            return -model.negative_outlier_factor_
+
+    train = rows(60)
+    found = Factor().fit(train)
+    scaled = (train - train.mean(axis=0)) / train.std(axis=0)
+    oracle = LocalOutlierFactor(n_neighbors=5, novelty=True).fit(scaled)
+    assert_allclose(found.score(train[:5] + 1.0), -oracle.score_samples(scaled[:5] + 1.0 / train.std(axis=0)))
+    assert_allclose(found.training_scores(train)[0], -oracle.negative_outlier_factor_)
+
+
+class Leak(WrappedDetector):
+    """A library that standardises what it scores by its own statistics."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def _build(self, n_sensors):
+        return IsolationForest(n_estimators=5, random_state=self.seed)
+
+    def _rate(self, model, data):
+        return -model.score_samples(StandardScaler().fit_transform(data))
+
+
+def test_a_library_that_standardises_by_the_scored_series_fails_the_checks_that_the_page_names():
+    named = ("scaling", "prefix", "memory", "position")
+    results = run_checks(DetectorUnderTest(Leak, {}), only=named)
+    assert {result.id: result.status for result in results} == dict.fromkeys(named, "fail")
+    page = Path(__file__).parents[2] / "docs" / "wrapping-a-library.md"
+    assert "`scaling`: 3 x + 5 gets the scores of x; `prefix`, `memory` and `position` fail" in page.read_text()

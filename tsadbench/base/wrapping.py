@@ -1,0 +1,273 @@
+"""What a detector that wraps a library needs around the library's calls: data in its form, seeds, scores of rows."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+import sys
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import DTypeLike
+
+from tsadbench.base.detector import Traits
+from tsadbench.base.detector_library import AdaptedDetector
+from tsadbench.base.recording import Recording
+from tsadbench.base.training_facts import SHARE_SEEN, Fact
+from tsadbench.errors import ContractError, DataError
+from tsadbench.utils.arrays import FloatArray, IntArray
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed the global random generators of Python, NumPy and PyTorch for a block, then restore them.
+
+    PyTorch's are seeded only if it has been imported before the block: import it at the top of the detector's file.
+
+    Parameters
+    ----------
+    seed
+        At least 0 and below 2^32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with seeded(1):
+    ...     first = np.random.random()
+    >>> with seeded(1):
+    ...     print(np.random.random() == first)
+    True
+    """
+    before, legacy = random.getstate(), np.random.get_state()
+    with contextlib.ExitStack() as stack:
+        torch: Any = sys.modules.get("torch")  # the core does not import it
+        if torch is not None:
+            in_use = torch.cuda.is_initialized()
+            stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count() if in_use else 0)))
+            torch.manual_seed(seed)
+        stack.callback(random.setstate, before)
+        stack.callback(np.random.set_state, legacy)
+        random.seed(seed)
+        np.random.seed(seed)
+        yield
+
+
+class Windows:
+    """Every window of ``length`` consecutive rows that lies within one series, in order.
+
+    Windows are cut when they are asked for: memory grows with the batch, not with the series. It is a map-style data
+    set of PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once.
+
+    Parameters
+    ----------
+    series
+        Arrays [n_rows, n_sensors]; one shorter than a window gives none.
+    length
+        Rows of a window.
+
+    Examples
+    --------
+    >>> windows = Windows([np.arange(4.0).reshape(4, 1), np.arange(10.0, 13.0).reshape(3, 1)], 3)
+    >>> len(windows)
+    3
+    >>> windows[[0, 2]][:, :, 0]
+    array([[ 0.,  1.,  2.],
+           [10., 11., 12.]])
+    """
+
+    def __init__(self, series: Sequence[FloatArray], length: int) -> None:
+        counts = np.array([max(0, len(rows) - length + 1) for rows in series])
+        first = np.cumsum([0, *map(len, series)])[:-1]
+        self._starts: IntArray = np.concatenate([np.arange(n) + at for n, at in zip(counts, first, strict=True)])
+        rows = np.concatenate(series)
+        if len(rows) < length:
+            rows = np.zeros((length, rows.shape[1]))  # nothing starts in it
+        self._all = np.moveaxis(sliding_window_view(rows, length, axis=0), -1, 1)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, index: int | slice | Sequence[int] | IntArray) -> FloatArray:
+        """Return the window of this number, [length, n_sensors], or those of these, [n_windows, length, n_sensors]."""
+        chosen: FloatArray = self._all[self._starts[index]]
+        return chosen if chosen.flags.writeable else chosen.copy()
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        return np.asarray(self[:], dtype=dtype)
+
+
+class WrappedDetector(AdaptedDetector):
+    """A detector whose work a library does; a subclass writes ``__init__``, `_build`, and what differs from defaults.
+
+    A window ends at the row that gets its score. The windows of a recording's first rows are filled up with copies of
+    its first row to score them; nothing is fitted on these. Each call of the library runs with the global random
+    generators seeded (`seeded`), and scoring works on a copy of the fitted model, which may store what it likes.
+
+    A subclass has parameters ``window`` (rows of a window; without it, 1) and ``seed`` if it needs them.
+
+    Attributes
+    ----------
+    takes
+        What the library is passed.
+
+        * "rows": an array [n_samples, n_features], a sample for each row, or for each window, whose rows follow one
+          another; of all training recordings.
+        * "windows": `Windows`, of all training recordings.
+        * "recordings": the library cuts its own windows. It is fitted on a list of arrays [n_rows, n_sensors], the
+          training recordings, and scores one array.
+        * "series": as before, but it is fitted on one array: the longest training recording. In joined recordings, its
+          windows would cross the borders. ``share_seen`` is the share of the training rows.
+    standardised
+        Whether rows are standardised by mean and standard deviation of all training rows before the library sees them.
+    refits
+        Whether model files keep the training rows, and fit again when they are read. Otherwise a detector whose library
+        has objects of its own has no model file, unless it writes `_learned` and `_restore`.
+    """
+
+    takes: ClassVar[Literal["rows", "windows", "recordings", "series"]] = "rows"
+    standardised: ClassVar[bool] = True
+    refits: ClassVar[bool] = False
+
+    @abstractmethod
+    def _build(self, n_sensors: int) -> Any:
+        """Return the library's object, not fitted yet."""
+
+    def _train(self, model: Any, data: Any) -> None:
+        """Fit the library's object on data of the form `takes`; by default ``model.fit(data)``."""
+        model.fit(data)
+
+    def _rate(self, model: Any, data: Any) -> object:
+        """Return scores of data of the form `takes`, higher = more anomalous.
+
+        One score per sample or window; for a series, one per row or one per window. By default scikit-learn's
+        ``score_samples`` with the sign reversed, or else ``decision_function`` as PyOD and TSB-AD define it.
+        """
+        if hasattr(model, "score_samples"):
+            return -model.score_samples(data)
+        if hasattr(model, "decision_function"):
+            return model.decision_function(data)
+        raise ContractError(
+            f"{type(self).__name__}: expected score_samples or decision_function, found neither in "
+            f"{type(model).__name__}; write _rate(model, data), higher = more anomalous"
+        )
+
+    def _fitted_scores(self, model: Any) -> object:  # noqa: ARG002 - for subclasses
+        """Return the library's own scores of what it was fitted on, for models that remember it; by default None.
+
+        For instance PyOD's ``decision_scores_``.
+        """
+        return None
+
+    def declared_traits(self) -> Traits:
+        """Return the traits, for "rows" and "windows" with ``memory`` set to ``window - 1``."""
+        return self.traits if self._cuts_windows else replace(self.traits, memory=self._length - 1)
+
+    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
+        for name, least, most in (("window", 1, None), ("seed", 0, 2**32)):
+            value = getattr(self, name, least)
+            valid = isinstance(value, Integral) and least <= int(value) and (most is None or int(value) < most)
+            self._require(valid, name, f"an integer of at least {least}{'' if most is None else f', below {most}'}")
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        rows = np.concatenate([recording.values for recording in recordings])
+        self.mean_, self.scale_ = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+        if self.standardised:
+            self.mean_, spread = rows.mean(axis=0), rows.std(axis=0)
+            self.scale_ = np.where(spread > 1e-9 * np.abs(self.mean_), spread, 1.0)  # a constant sensor has no spread
+        series = [self._scaled(recording) for recording in recordings]
+        self.longest_ = int(np.argmax([len(one) for one in series]))
+        if self.refits:
+            self.rows_ = tuple(recording.values for recording in recordings)
+        if self.takes == "series":
+            series = [series[self.longest_]]
+        self.share_seen_ = sum(map(len, series)) / len(rows)
+        if not any(len(one) > self._length for one in series):
+            raise DataError(
+                f"{type(self).__name__}: expected training recordings with at least 2 windows of {self._length} rows, "
+                f"found {max(map(len, series))} rows; train on more rows or make window smaller"
+            )
+        with seeded(self._chance):
+            self.model_ = self._build(rows.shape[1])
+            self._train(self.model_, series if self.takes == "recordings" else self._data(series))
+
+    def _score(self, recording: Recording) -> FloatArray:
+        rows = self._scaled(recording)
+        padded = np.concatenate([np.repeat(rows[:1], self._length - 1, axis=0), rows])
+        with seeded(self._chance):
+            scores = self._array(self._rate(copy.deepcopy(self.model_), self._data([padded])))
+        if len(scores) == len(rows):
+            return scores
+        if self._cuts_windows and len(scores) == len(padded):
+            return scores[self._length - 1 :]
+        expected = f"{len(padded)} scores, one per row, or {len(rows)}, one per window"
+        raise ContractError(
+            f"{type(self).__name__}._rate: expected {expected if self._cuts_windows else f'{len(rows)} scores'}, found "
+            f"{len(scores)}"
+        )
+
+    def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
+        scores = [self._score(recording) for recording in recordings]
+        if (fitted := self._fitted_scores(self.model_)) is None:
+            return scores
+        own = self._array(fitted)
+        fitted_on = scores[self.longest_ : self.longest_ + 1] if self.takes == "series" else scores
+        counts = [max(0, len(one) - self._length + 1) for one in fitted_on]
+        if self._cuts_windows and len(own) == sum(map(len, fitted_on)):
+            counts = [len(one) for one in fitted_on]
+        if sum(counts) != len(own):
+            raise ContractError(f"{type(self).__name__}._fitted_scores: expected {sum(counts)}, found {len(own)}")
+        for one, part in zip(fitted_on, np.split(own, np.cumsum(counts)[:-1]), strict=True):
+            one[len(one) - len(part) :] = part  # the first rows have no full window
+        return scores
+
+    def _training_facts(self) -> Mapping[str, Fact]:
+        return {SHARE_SEEN: self.share_seen_} if self.takes == "series" else {}
+
+    def _learned(self) -> dict[str, object]:
+        learned = super()._learned()
+        return {name: learned[name] for name in ("sensors_", "rows_")} if self.refits else learned
+
+    def _restore(self, learned: Mapping[str, object]) -> None:
+        super()._restore(learned)
+        if self.refits:
+            self._fit(tuple(Recording(str(i), rows, self.sensors_) for i, rows in enumerate(self.rows_)))
+
+    @property
+    def _length(self) -> int:
+        return int(getattr(self, "window", 1))
+
+    @property
+    def _cuts_windows(self) -> bool:
+        """Whether the library cuts its own windows."""
+        return self.takes in ("recordings", "series")
+
+    @property
+    def _chance(self) -> int:
+        return int(getattr(self, "seed", 0))
+
+    def _scaled(self, recording: Recording) -> FloatArray:
+        scaled: FloatArray = (recording.values - self.mean_) / self.scale_
+        return scaled
+
+    def _data(self, series: Sequence[FloatArray]) -> Windows | FloatArray:
+        """Return series [n_rows, n_sensors] in the form that the library takes; of one series, if it cuts windows."""
+        if self._cuts_windows:
+            return series[0]
+        windows = Windows(series, self._length)
+        return windows if self.takes == "windows" else np.asarray(windows).reshape(len(windows), -1)
+
+    def _array(self, scores: object) -> FloatArray:
+        array = np.asarray(scores)
+        if array.ndim != 1 or not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
+            hint = ": return scores.ravel()" if array.ndim == 2 and 1 in array.shape else ""
+            raise ContractError(
+                f"{type(self).__name__}: expected one-dimensional scores, found an array {list(array.shape)} of "
+                f"{array.dtype}{hint}"
+            )
+        return array.astype(np.float64)
