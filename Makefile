@@ -8,11 +8,16 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables suites speed clean
+.PHONY: run shell test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables suites speed clean
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
 	$(BIN)/tsadbench quickstart --threads 2
+	@echo "tsadbench is installed in $(VENV): run  make shell  or  . $(BIN)/activate  and then for instance  tsadbench list" >&2
+
+# A shell in which `tsadbench` is a command.
+shell: $(STAMP)
+	@. $(BIN)/activate && exec $${SHELL:-/bin/sh} -i
 
 # Two workers with one thread each: numeric libraries with more threads than cores wait for each other.
 test: lint chromium
@@ -233,14 +238,17 @@ regress: $(STAMP)
 
 # torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon, whose VUS-PR is the
 # oracle of ours and whose k-means docs/wrapping-a-library.md wraps, asks for an older pandas than it needs: alone too, with
-# the one package that its detectors need and ours do not.
+# the one package that its detectors need and ours do not. Only pip's errors are shown: its warnings are about itself, and
+# hide what matters.
+PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet install
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps aeon==1.6.0 deprecated
-	touch $@
+	@echo "installing into $(VENV), a few minutes the first time" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade pip
+	@$(PIP) --constraint constraints.txt torch
+	@$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) --constraint constraints.txt --no-deps aeon==1.6.0 deprecated
+	@touch $@
 
 # Debian's, where we may install it; elsewhere the browser's tests say that they skip.
 chromium:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.packages import write_package
 from tsadbench.cli import quickstart
 
 
@@ -34,6 +35,21 @@ def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypa
     assert "pumploop, split overall" in done.out
     assert "skab" not in done.out
     assert "simulated data, not SKAB" in done.err
+
+
+def test_a_detector_whose_packages_are_missing_is_left_out_and_named(monkeypatch, tsadbench, tmp_path):
+    code = "from tsadbench.base import extra\nwith extra('deep-one', 'deep'): import no_such_package\n"
+    write_package(tmp_path / "site", "deep_plugin", "[tsadbench.detectors]\ndeep-one = deep_plugin:Deep\n", code)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setattr(quickstart, "DETECTORS", ("deep-one", "t2"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TSADBENCH_SKAB_URL", "http://127.0.0.1:9")
+    monkeypatch.delenv("TSADBENCH_DATA", raising=False)
+    done = tsadbench("quickstart", "--out", tmp_path / "runs")
+    assert done.code == 0
+    assert " t2 " in done.out
+    assert "deep-one" not in done.out
+    assert "left out: deep-one needs packages that are not installed: run  pip install 'tsadbench[deep]'" in done.err
 
 
 def test_a_wrong_folder_is_named(tsadbench, tmp_path):

@@ -22,9 +22,11 @@ What next:
 def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStoreOption = Path("runs")) -> None:
     """Run DPR-GM, two baselines and the floors on SKAB with one seed; on simulated data if SKAB is not available.
 
-    The table's title names the data.
+    The table's title names the data. A detector whose packages are not installed is left out, and a line says how to
+    install them.
     """
     from tsadbench.cli.actions.board import show
+    from tsadbench.cli.actions.catalogue import installed
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.execution.plan import Plan, make_plan
     from tsadbench.execution.request import RunRequest
@@ -32,9 +34,11 @@ def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStor
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.testing.suite import all_checks
 
+    detectors, missing = installed(DETECTORS)
+
     def plan_on(dataset: str, folder: Path | None = None) -> Plan:
         request = RunRequest(
-            detectors=list(DETECTORS),
+            detectors=list(detectors),
             datasets=[dataset],
             splits=["overall"],
             seeds=1,
@@ -55,6 +59,8 @@ def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStor
         plan = plan_on("pumploop")
     (records,), _ = run_watched([plan], Store.create(out))
     show(Leaderboard.from_records(records, plan.splits), "table")
+    for lack in missing:
+        typer.echo(f"left out: {lack}", err=True)
     typer.echo(_NEXT.format(dataset=plan.data.dataset.name, n_checks=len(all_checks())), err=True)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)
