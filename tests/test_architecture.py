@@ -112,8 +112,10 @@ def test_imports_inside_functions_are_few():
 
 
 def test_only_the_command_line_prints():
+    # And the progress of `tsadbench.run(progress=...)`, which the command line shows as well.
+    allowed = ROOT / "tsadbench" / "api" / "live.py"
     for file in files("tsadbench"):
-        if "cli" not in file.relative_to(ROOT).parts:
+        if "cli" not in file.relative_to(ROOT).parts and file != allowed:
             assert "rich.console" not in imports(file) or file.parent.name == "leaderboard", file
 
 

@@ -15,6 +15,8 @@ sys.meta_path.append(MovedModules)
 _MODULES = {
     "tsadbench.analysis.significance.compare": ("compare",),
     "tsadbench.analysis.significance.rank": ("rank",),
+    "tsadbench.api.board": ("Board", "load_board"),
+    "tsadbench.api.frames": ("dataset_from_frames",),
     "tsadbench.api.running": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
@@ -32,15 +34,18 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels",
-    "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior", "Protocol",
-    "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError", "WrappedDetector",
-    "__version__", "compare", "fit_model", "load_model", "progress", "rank", "run",
+    "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
+    "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
+    "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
+    "WrappedDetector", "__version__", "compare", "dataset_from_frames", "fit_model", "load_board", "load_model",
+    "progress", "rank", "run",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.analysis.significance.rank import rank
+    from tsadbench.api.board import Board, load_board
+    from tsadbench.api.frames import dataset_from_frames
     from tsadbench.api.running import run
     from tsadbench.base import (
         Dataset,

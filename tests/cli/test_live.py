@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.records import record
-from tsadbench.cli.live import Lines, LiveTable, bars
+from tsadbench.api.live import Lines, LiveTable, bars
 from tsadbench.results.time_left import TimeLeft
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")

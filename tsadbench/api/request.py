@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.request import RunRequest
 
@@ -48,10 +49,11 @@ def naming_arguments(setting: str | None = None) -> Iterator[None]:
         raise
 
 
-def one_or_several(value: object) -> object:
+def one_or_several(value: object) -> Sequence[object]:
     """Return a single value as a list of it; a list or a tuple of several as it is."""
-    plain = isinstance(value, Sequence) and not isinstance(value, str | bytes) and not hasattr(value, "_fields")
-    return value if plain else [value]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | LabelledDataset):
+        return value
+    return [value]
 
 
 def _argument(option: re.Match[str]) -> str:

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tsadbench.api.board import Board
+from tsadbench.api.live import check_progress, shown
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
-from tsadbench.execution.plan import make_plans
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.by_name import loader
+from tsadbench.errors import UsageError
+from tsadbench.execution.plan import Plan, make_plans
+from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import run_plan
+from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
+from tsadbench.results.time_left import TimeLeft
 
 _DEFAULT_DATASET = "skab"
 
@@ -36,7 +43,8 @@ def run(
     against: str | None = None,
     cluster: str | None = None,
     suite: str | None = None,
-) -> Leaderboard:
+    progress: bool | None = None,
+) -> Board:
     """Run detectors on a data set, or all of a suite, under a protocol and rank them, the floors beside them.
 
     `RunRequest` (`tsadbench.execution.request`) documents the settings that are not explained here.
@@ -62,33 +70,33 @@ def run(
         As in a `RunRequest`; it is used instead of ``protocol``.
     suite
         Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
+    progress
+        Whether to show which trials run, how many have ended and failed, and the time left, on standard error: by a bar
+        in a notebook (of tqdm, if it and ipywidgets are installed) and on a terminal, by a line per trial elsewhere.
+        None: in notebooks and on terminals alone.
 
     Returns
     -------
-    Leaderboard
-        With ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as tables.
+    Board
+        A leaderboard with ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as
+        tables. With ``out``, it also has ``compare`` and ``report``.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
         Before anything runs; a UsageError names the argument. A detector that fails while it runs becomes a row with
         its status.
+    KeyboardInterrupt
+        If the user interrupts: trials that run are ended, and those that have ended are kept in ``out``.
 
     Examples
     --------
     >>> import numpy as np
     >>> import tsadbench
-    >>> from tsadbench.base.dataset import LabelledDataset
-    >>> values = np.random.default_rng(0).normal(size=(600, 2))
-    >>> values[500:540] += 9.0
-    >>> labels = np.zeros(300, dtype=bool)
-    >>> labels[200:240] = True
-    >>> train = tsadbench.Recording("normal", values[:300], ("a", "b"))
-    >>> test = tsadbench.Recording("fault", values[300:], ("a", "b"))
-    >>> splits = {"overall": ("fault",)}
-    >>> mine = LabelledDataset(
-    ...     tsadbench.Dataset("mine", (train,), (test,), splits), tsadbench.Labels({"fault": labels}, splits)
-    ... )
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame(np.random.default_rng(0).normal(size=(600, 2)), columns=["flow", "pressure"])
+    >>> rows[500:540] += 9.0
+    >>> mine = tsadbench.dataset_from_frames(rows[:300], rows[300:], labels=[(200, 239)], name="mine")
     >>> board = tsadbench.run("t2", mine, floors=False)
     >>> board.to_frame()[["detector", "status", "auroc_mean"]]
       detector status  auroc_mean
@@ -118,18 +126,56 @@ def run(
         asked["protocols"] = one_or_several(protocol)
     if out is not None:
         asked["out"] = out
+    check_progress(progress)
     with naming_arguments():
         request = PythonRequest(**asked)
+        _require_labels(request.datasets)
         plans = make_plans(request)
     with naming_arguments("out"):
         store = None if out is None else Store.create(request.out)
     with naming_arguments("against"):
         stored = [() if against is None else stored_beside(plan) for plan in plans]
     with naming_arguments("cluster"):
-        records = [run_plan(plan, store, jobs=request.jobs, cluster=request.cluster) for plan in plans]
-    return Leaderboard.joined(
+        records = _records(plans, store, request, progress)
+    board = Leaderboard.joined(
         [
             Leaderboard.from_records(of_plan, plan.splits, stored=beside)
             for plan, of_plan, beside in zip(plans, records, stored, strict=True)
         ]
     )
+    own = {plan.data.dataset.name: plan.data for plan in plans}
+    return Board(
+        board,
+        store=store,
+        load=loader((), request.data, own),
+        data=own,
+        directory=request.data,
+        named={label for plan in plans for label in plan.named},
+    )
+
+
+def _require_labels(datasets: Sequence[DatasetSpec]) -> None:
+    """Raise a UsageError if data that the caller made cannot be judged."""
+    for data in datasets:
+        if isinstance(data, LabelledDataset) and data.missing:
+            raise UsageError(
+                f"{data.dataset.name!r} has no {data.missing}, so there is nothing to judge: give them to "
+                "dataset_from_frames; to fit a detector and score rows without, there are fit_model and load_model",
+                setting="datasets",
+            )
+
+
+def _records(
+    plans: Sequence[Plan], store: Store | None, request: PythonRequest, progress: bool | None
+) -> list[tuple[Record, ...]]:
+    """Run plans, with progress; an interrupt says what is kept."""
+    time_left = TimeLeft(plans, store, jobs=request.jobs if request.cluster is None else None)
+    try:
+        with shown(progress, time_left, several=len(plans) > 1) as observer:
+            return [run_plan(plan, store, observer, jobs=request.jobs, cluster=request.cluster) for plan in plans]
+    except KeyboardInterrupt as interrupt:
+        kept = "nothing is kept: give out=FOLDER to keep trials"
+        if store is not None:
+            kept = f"{n_kept(plans, store)} of {time_left.n_trials} trials are kept in {store.path}; run again to go on"
+        interrupt.add_note(kept)
+        raise

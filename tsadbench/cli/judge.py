@@ -15,9 +15,9 @@ def judge(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = No
     Records are written anew, scores stay. If a protocol's code has changed, `run`, `leaderboard` and `verify` do this
     by themselves. Exit code 1 if a trial cannot be judged.
     """
-    from tsadbench.cli.actions.loading import loader
     from tsadbench.cli.live import progress_bar
     from tsadbench.cli.output import in_words
+    from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.results.judging import judge_store
     from tsadbench.utils.text import one_line

@@ -72,7 +72,7 @@ def leaderboard(
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
     from tsadbench.cli.actions.board import Diagnostics, show
     from tsadbench.cli.actions.calibration import check_options, show_calibration
-    from tsadbench.cli.actions.loading import loader
+    from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.presentation import Presentation

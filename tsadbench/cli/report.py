@@ -35,8 +35,8 @@ def report(
 
     Of a store of very many trials it holds the best rows, and curves of the best detectors; the page says which.
     """
-    from tsadbench.cli.actions.loading import loader
     from tsadbench.cli.live import progress_bar
+    from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.reporting.html.build import write_report
     from tsadbench.studies.reproduction.paper import reference_rows

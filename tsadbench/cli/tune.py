@@ -161,9 +161,9 @@ def report(
     """
     from rich.console import Console
 
+    from tsadbench.api.live import Lines
     from tsadbench.base.dataset import DataOptions
     from tsadbench.cli.actions.tune import PointLines
-    from tsadbench.cli.live import Lines
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan

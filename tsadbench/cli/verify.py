@@ -48,8 +48,8 @@ def verify(
     trial cannot be checked. A detector's code that has changed since is reported, but does not count. A trial that
     other rules than today's have judged is judged again, and its record written anew.
     """
-    from tsadbench.cli.actions.loading import loader
     from tsadbench.cli.actions.verify import print_checked, print_redone
+    from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
 
     number = _number(redo)

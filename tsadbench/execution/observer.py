@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from typing import Protocol as Interface
 
-from tsadbench.execution.plan import Trial
-from tsadbench.execution.record import Record
+if TYPE_CHECKING:
+    from tsadbench.execution.plan import Trial
+    from tsadbench.execution.record import Record
 
 
 class Observer(Interface):

@@ -101,6 +101,12 @@ def run_plan(
     return tuple(records[names.trial] for names in identities)
 
 
+def n_kept(plans: Iterable[Plan], store: Store) -> int:
+    """Return how many trials of plans a store holds that need not be run again."""
+    found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
+    return sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
+
+
 def _run_here(
     groups: Sequence[tuple[Trial, ...]],
     plan: Plan,

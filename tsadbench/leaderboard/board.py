@@ -19,6 +19,7 @@ from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
 from tsadbench.leaderboard.presentation import Presentation, places_of_columns
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
+from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
@@ -226,6 +227,15 @@ class Leaderboard:
             names = (key, *(f"{start}{key}{end}" for start in ("", "diagnostic_") for end in endings))
             chosen += [name for name in names if name in flat]
         return chosen
+
+    def __str__(self) -> str:
+        """Return the tables as plain text that fits the terminal, with the best floor in each metric."""
+        return text_of(self.rows, self.notes, self.columns)
+
+    def __repr__(self) -> str:
+        tables = [f"{dataset}, {rules}, {split}" for dataset, rules, split in self.tables()]
+        more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
+        return f"<{type(self).__name__}: {len(self.rows)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -222,6 +222,9 @@ class Comparison:
             f"{number(self.rope, 2)}, the region of practical equivalence.{tested if self.inference.tested else ''}"
         )
 
+    def __str__(self) -> str:
+        return self.to_markdown()
+
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
-
 from tsadbench.analysis.diagnostics import VUS_BUFFER, with_diagnostics
 from tsadbench.analysis.diagnostics.vus import check_buffer
 from tsadbench.base.dataset import LabelledDataset
@@ -16,12 +14,8 @@ from tsadbench.cli.output import BoardFormat, wide_console
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import failure_lines, legend
 from tsadbench.leaderboard.columns import groups_of
-from tsadbench.leaderboard.terminal import terminal
-
-# How many detectors, and how many failures, each table on a terminal shows.
-ROWS = 50
+from tsadbench.leaderboard.screen import ROWS, on_screen
 
 
 def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collection[str] | None = ()) -> None:
@@ -41,14 +35,8 @@ def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collec
         sys.stdout.write(texts[form]())
         return
     console = wide_console()
-    for table in terminal(board.rows, console.width, rows or None, floors, board.columns):
-        console.print(table)
-    console.print(Text(legend(board.rows), style="dim"))
-    failures = failure_lines(board.rows)
-    for line in (*board.notes, *failures[: rows or None]):
-        console.print(Text(str(line)))
-    if rows and len(failures) > rows:
-        console.print(Text(f"{len(failures) - rows:,} more detectors failed: --rows 0 lists them"))
+    for part in on_screen(board.rows, board.notes, console.width, rows or None, floors, board.columns):
+        console.print(part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 from tsadbench import datasets
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions
 from tsadbench.base.prior import Prior, Sensor
 from tsadbench.cli.actions.data import load_here
 from tsadbench.datasets.loading import load_dataset
@@ -19,28 +17,6 @@ from tsadbench.utils.bounded_files import read_text
 _MOST_BYTES = 2**24
 _PRIOR_ENDING = ".prior.json"
 _DATASETS = Path(datasets.__file__).parent
-
-
-def loader(cards: Sequence[str], directory: Path | None) -> Callable[[str], LabelledDataset]:
-    """Return a function that loads a data set by its name, once.
-
-    Parameters
-    ----------
-    cards
-        Paths of cards: data sets of the user's own, found by the names that the cards give them.
-    directory
-        The folder that contains the data sets' folders; None searches as the documentation says.
-    """
-    own: dict[str, LabelledDataset] = {}
-    for card in cards:
-        loaded = load_dataset(card)(DataOptions())
-        own[loaded.dataset.name] = loaded
-
-    @cache
-    def load(name: str) -> LabelledDataset:
-        return own[name] if name in own else load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
-
-    return load
 
 
 def load_prior(text: str) -> Prior:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import typer
 
+from tsadbench.api.live import watching
 from tsadbench.cli.actions.board import Diagnostics, show
-from tsadbench.cli.live import interruptible, progress_bar, watching
+from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.output import BoardFormat
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
-from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import ALL_BUT_OK, run_plan
+from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.results.shipped import stored_beside
@@ -116,9 +116,8 @@ def run_watched(
     def kept() -> str:
         if store is None:
             return "nothing is kept"
-        found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
-        n_kept = sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
-        return f"{n_kept} of {time_left.n_trials} trials are kept in {store.path}; run the same command to continue"
+        n_trials = time_left.n_trials
+        return f"{n_kept(plans, store)} of {n_trials} trials are kept in {store.path}; run the same command to continue"
 
     with interruptible(kept), watching(time_left, several=len(plans) > 1) as observer:
         records = [

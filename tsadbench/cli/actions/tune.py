@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from tsadbench.cli.live import bars
+from tsadbench.api.live import bars
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
 from tsadbench.tuning.task import Task

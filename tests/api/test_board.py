@@ -1,0 +1,118 @@
+"""Boards in Python show, compare and report what the commands do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import tsadbench as package
+from tests.helpers.data import make_data
+from tsadbench import UsageError
+
+pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("boards")
+
+
+@pytest.fixture
+def board(folder):
+    """A run of two detectors; the second call finds its trials in the store."""
+    return package.run(["distance", "noisy"], make_data(), seeds=[1, 2], out=folder / "runs", progress=False)
+
+
+def test_print_shows_the_tables_in_the_width_of_the_terminal_and_repr_is_short(board, monkeypatch):
+    for width in (80, 140):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = str(board).splitlines()
+        assert max(map(len, lines)) <= width
+        for label in ("distance", "noisy"):
+            assert any(f" {label} " in line for line in lines)
+        for split in ("overall", "f", "g"):
+            assert any(line.startswith(f"small, split {split}, protocol strict") for line in lines)
+        assert "\x1b" not in str(board)
+    assert repr(board).startswith("<Board: ")
+    assert "small" in repr(board)
+    assert "\n" not in repr(board)
+    assert len(repr(board)) < 200
+    assert str(package.Leaderboard([])) == "no rows"
+
+
+def test_a_store_is_read_as_the_command_reads_it(board, folder, tsadbench):
+    for runs in (folder / "runs", str(folder / "runs")):
+        assert package.load_board(runs).to_json() == board.to_json()
+    done = tsadbench("leaderboard", folder / "runs", "--format", "json", "--split", "f")
+    chosen = package.load_board(folder / "runs", splits="f", protocol="strict", dataset="small")
+    assert json.loads(chosen.to_json()) == json.loads(done.out)
+    assert {row.split for row in chosen.rows} == {"f"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"runs": 3}, "runs: expected the path of a run store, found 3"),
+        ({"runs": "nowhere"}, "runs: nowhere is not a run store"),
+        ({"dataset": "smal"}, "dataset: .* holds no trial of 'smal'; did you mean 'small'"),
+        ({"dataset": 3}, "dataset: expected a name, the path of a card or the data themselves, found 3"),
+        ({"protocol": "published"}, "protocol: .* holds no trial of 'published'; there are: strict"),
+        ({"protocol": 1}, "protocol: expected a name, or several, found 1"),
+        ({"splits": "h"}, "splits: .*'h'"),
+        ({"data": 3}, "data: expected a folder, found 3"),
+    ],
+)
+def test_a_wrong_argument_of_load_board_is_named(board, folder, arguments, message):
+    with pytest.raises(UsageError, match=f"^{message}"):
+        package.load_board(**{"runs": folder / "runs", **arguments})
+
+
+def test_a_comparison_is_the_commands(board, folder, tmp_path):
+    data = make_data()
+    compared = board.compare("distance", "noisy", metric="auroc", independent=True)
+    reference = package.compare(folder / "runs", ["distance", "noisy"], metric="auroc", independent=True, dataset=data)
+    assert compared.to_json() == reference.to_json()
+    assert compared.to_frame().equals(reference.to_frame())
+    assert "distance" in str(compared)
+    assert str(compared) == compared.to_markdown()
+    # A store alone does not hold the data: they are given by name, card, or as they are.
+    loaded = package.load_board(folder / "runs", dataset=data)
+    loaded = loaded.compare("distance", "noisy", metric="auroc", independent=True)
+    assert loaded.to_json() == compared.to_json()
+    for arguments, message in [
+        ({"dataset": "skab"}, "dataset: the board has no 'skab'"),
+        ({"protocol": "skab"}, "protocol: the board has no 'skab'"),
+        ({"metric": "auc"}, "no metric 'auc'"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            board.compare("distance", "noisy", **arguments)
+    with pytest.raises(UsageError, match="there is no detector 'distanc'"):
+        board.compare("distanc", "noisy")
+
+
+def test_a_report_is_written_into_a_folder(board, tmp_path):
+    pytest.importorskip("plotly")
+    file = board.report(tmp_path / "page", detectors="distance")
+    assert file == tmp_path / "page" / "index.html"
+    page = file.read_text(encoding="utf-8")
+    assert "noisy" in page
+    assert "<html" in page
+    for wrong in (tmp_path / "page.html", file):
+        with pytest.raises(UsageError, match=r"^path: expected a folder, in which index.html is written"):
+            board.report(wrong)
+
+
+def test_a_board_without_a_store_says_what_it_lacks():
+    board = package.run("distance", make_data(), floors=False)
+    for name, call in (("compare", lambda: board.compare("distance", "noisy")), ("report", board.report)):
+        with pytest.raises(UsageError, match=f"^{name}: expected the scores of .* run again with out=FOLDER"):
+            call()
+
+
+def test_importing_tsadbench_imports_none_of_the_large_libraries():
+    code = "import sys, tsadbench; print(sorted({'pandas', 'scipy', 'sklearn', 'torch'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
