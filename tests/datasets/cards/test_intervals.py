@@ -220,3 +220,52 @@ def test_a_shipped_card_finds_intervals_beside_it_or_beside_the_data(plant, tmp_
     loaded = load_card(elsewhere / "plant.toml", plant)
     assert loaded.labels.rows["test/c"].sum() == 3
     assert loaded.dataset.folder == plant.resolve()
+
+
+class TestLogBook:
+    """A list of disturbances with begin and end, in words of its own and without a column that names recordings."""
+
+    KEYS = 'unit = "time"\nstart = "Beginn"\nend = "Ende"\ntime_format = "%d.%m.%Y %H:%M"\nseparator = ";"\n'
+
+    def test_its_intervals_count_wherever_there_are_rows(self, plant):
+        later = plant / "test/d.csv"
+        later.write_text(later.read_text().replace("2024-05-01 12:00", "2024-05-01 12:30"))
+        for name in ("train/a.csv", "train/b.csv"):  # the day before
+            path = plant / name
+            path.write_text(path.read_text().replace("2024-05-01", "2024-04-30"))
+        events = "Beginn;Ende;Bemerkung\n01.05.2024 11:59;01.05.2024 12:00;pump\n01.05.2024 12:00;01.05.2024 12:30;\n"
+        card = write(plant, f"{events}02.05.2024 12:00;02.05.2024 12:10;elsewhere\n", self.KEYS)
+        loaded = load_card(card)
+        assert loaded.labels.rows["test/c"].all()  # from 12:00 on, by the second line
+        assert loaded.labels.rows["test/d"].nonzero()[0].tolist() == [0]
+        assert loaded.dataset.notes == ("1 of the 3 intervals in events.csv contain no row of any recording",)
+
+    def test_a_normal_day_in_it_is_an_error_and_so_is_a_book_of_other_days(self, plant):
+        normal = "Beginn;Ende\n01.05.2024 12:00;01.05.2024 12:01\n"
+        assert "'train/a' is for training, which takes normal rows only" in problems(write(plant, normal, self.KEYS))[0]
+        other = "Beginn;Ende\n01.05.2023 12:00;01.05.2023 12:01\n"
+        assert problems(write(plant, other, self.KEYS)) == [
+            "events.csv, line 2: none of its 1 intervals contains a row of any recording; correct labels.time_format, "
+            "or name the right file"
+        ]
+
+    @pytest.mark.parametrize(
+        ("keys", "expected"),
+        [
+            ('start = "Beginn"\nend = "Ende"\nseparator = ";"\n', 'start and end must be times: set unit = "time"'),
+            ('time_format = "%d.%m.%Y"\n', "time_format is for unit"),
+            ('unit = "time"\ntime_format = "%Q"\n', "%Q"),
+            (
+                'unit = "time"\nrecording = "Anlage"\nseparator = ";"\nstart = "Beginn"\nend = "Ende"\n',
+                "'Anlage' is miss",
+            ),
+        ],
+    )
+    def test_what_does_not_fit(self, plant, keys, expected):
+        found = problems(write(plant, "Beginn;Ende\n01.05.2024 12:00;01.05.2024 12:01\n", keys))
+        assert any(expected in line for line in found), found
+
+    def test_other_names_of_the_columns_alone(self, plant):
+        events = "Anlage,from,to\ntest/c,40,49\ntest/d,30,59\n"
+        card = write(plant, events, 'recording = "Anlage"\nstart = "from"\nend = "to"\n')
+        assert load_card(card).labels.rows["test/c"].nonzero()[0].tolist() == list(range(40, 50))

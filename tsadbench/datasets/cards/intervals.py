@@ -59,12 +59,36 @@ class Intervals:
         The table of the card that names it.
     of
         The intervals by recording, by start.
+    log
+        Those of a log book, which name no recording: each counts in every recording that has rows in it.
     """
 
-    def __init__(self, file: str, labels: LabelFiles, of: Mapping[str, Sequence[Interval]]) -> None:
+    def __init__(
+        self, file: str, labels: LabelFiles, of: Mapping[str, Sequence[Interval]], log: Sequence[Interval] = ()
+    ) -> None:
         self._file = file
         self._labels = labels
         self._of = of
+        self._log = tuple(log)
+        self._without_rows = set(log)
+
+    @property
+    def note(self) -> str:
+        """What tables should say of a log book some of whose intervals contain no row; else empty."""
+        if not self._without_rows:
+            return ""
+        count = len(self._without_rows)
+        return f"{count} of the {len(self._log)} intervals in {self._file} contain no row of any recording"
+
+    def unmatched(self) -> list[Issue]:
+        """Return what is wrong with a log book, once all recordings have been labelled: no interval contains a row."""
+        if not self._log or len(self._without_rows) < len(self._log):
+            return []
+        text = (
+            f"none of its {len(self._log)} intervals contains a row of any recording; correct labels.time_format, or "
+            "name the right file"
+        )
+        return [Issue(self._file, text, self._log[0].line)]
 
     def unknown(self, ids: Iterable[str]) -> list[Issue]:
         """Return what is wrong with intervals of recordings that are none of these."""
@@ -109,6 +133,12 @@ class Intervals:
             rows[start:stop] = True
             if interval.sensors:
                 causes.append(Cause(start, stop, interval.sensors))
+        for interval in self._log if time is not None else ():
+            start, stop = self._rows(interval, n_rows, time, step)
+            if start < stop:
+                self._without_rows.discard(interval)
+                rows[start:stop] = True
+                causes += [Cause(start, stop, interval.sensors)] if interval.sensors else []
         return rows, tuple(causes), issues
 
     def _rows(self, interval: Interval, n_rows: int, time: FloatArray | None, step: float) -> tuple[int, int]:
@@ -155,16 +185,28 @@ def read_intervals(
     except MalformedError as error:
         return None, [Issue(name, error.text)]
     file_format = label_format(card, labels)
-    tables, issues = open_tables(file, file_format, lambda names: set(_COLUMNS) <= set(names))
+    recording, *moments = _columns(labels)
+    tables, issues = open_tables(file, file_format, lambda names: set(moments) <= set(names))
     table = tables.get("")
     if table is None:
         return None, issues
     if not isinstance(table, CsvFile):
         return None, [Issue(name, "expected a CSV file; write the intervals as one")]
-    faults = list(header_faults(table.header, dict.fromkeys(_COLUMNS, "column"), ["sensors"]))
+    in_times = labels.unit == "time" and labels.origin == "time"
+    is_log = in_times and labels.recording is None and recording not in table.header
+    needed = moments if is_log else [recording, *moments]
+    faults = list(header_faults(table.header, dict.fromkeys(needed, "column"), ["sensors"]))
+    if not is_log and recording not in table.header and labels.recording is None:
+        faults.append('without a column that names recordings, start and end must be times: set unit = "time"')
     if faults:
         return None, [Issue(name, fault, table.header_line) for fault in faults]
-    return _Declared(card, labels, name, table, sensors).read()
+    return _Declared(card, labels, name, table, sensors).read(needed)
+
+
+def _columns(labels: LabelFiles) -> tuple[str, str, str]:
+    """Return what the file calls the columns with recordings, starts and ends."""
+    recording, start, end = _COLUMNS
+    return labels.recording or recording, labels.start or start, labels.end or end
 
 
 class _Declared:
@@ -175,14 +217,16 @@ class _Declared:
         self._sensors = tuple(sensors)
         self._issues: list[Issue] = []
 
-    def read(self) -> tuple[Intervals, list[Issue]]:
-        named = [*_COLUMNS, *(["sensors"] if "sensors" in self._table.header else [])]
+    def read(self, columns: Sequence[str]) -> tuple[Intervals, list[Issue]]:
+        """Return the intervals, from columns with recordings, starts and ends, or with starts and ends alone."""
+        named = [*columns, *(["sensors"] if "sensors" in self._table.header else [])]
+        is_log = len(columns) == 2
         rows = [
-            [cell.strip().strip('"').strip() for cell in cells]
+            [""] * is_log + [cell.strip().strip('"').strip() for cell in cells]
             for cells in self._table.rows([self._table.header.index(column) for column in named])
         ]
         starts, ends = (
-            self._numbers(column, [row[place] for row in rows]) for place, column in enumerate(named[1:3], 1)
+            self._numbers(column, [row[place] for row in rows]) for place, column in enumerate(columns[-2:], 1)
         )
         found: list[tuple[str, Interval]] = []
         for place, (row, start, end) in enumerate(zip(rows, starts, ends, strict=True)):
@@ -196,6 +240,9 @@ class _Declared:
                 if sensor not in self._sensors:
                     self._report(place, f"there is no sensor {sensor!r}{nearest(sensor, self._sensors)}", "sensor")
             found.append((row[0], Interval(start, end, blamed, self._table.line(place))))
+        if is_log:
+            log = [interval for _, interval in found]
+            return Intervals(self._name, self._labels, {}, log), sorted(self._issues, key=lambda one: one.line or 0)
         of: dict[str, Sequence[Interval]] = {}
         for id_, pairs in grouped(found, lambda pair: pair[0]).items():
             of[id_] = sorted((interval for _, interval in pairs), key=lambda interval: (interval.start, interval.end))
@@ -225,7 +272,7 @@ class _Declared:
                 else:
                     numbers[place] = number
             return numbers
-        forms = self._card.columns.time_formats
+        forms = self._labels.time_formats or self._card.columns.time_formats
         read = [time_in_seconds(pd.Series(list(cells), dtype="object"), form) for form in forms]
         numbers = max(read, key=lambda seconds: int(np.count_nonzero(np.isfinite(seconds))))
         for place in map(int, np.flatnonzero(~np.isfinite(numbers))):

@@ -99,6 +99,8 @@ class _CardReader:
         recordings = list(self._recordings(sources))
         if not recordings:
             return None
+        if self._intervals is not None and not self.issues:
+            self.issues += self._intervals.unmatched()
         pieces = [
             *(piece for one in recordings for piece in one.pieces if piece.is_train),
             *(piece for one in _as_tested(recordings) for piece in one.pieces if not piece.is_train),
@@ -311,6 +313,8 @@ class _CardReader:
                 f"{filled} missing values ({filled / cells:.2%}) in {count} files are filled with the sensor's last "
                 "value, as its card says"
             )
+        if self._intervals is not None and self._intervals.note:
+            yield self._intervals.note
         cut = functools.reduce(Cut.plus, (one.cut for one in recordings), Cut())
         if cut.missing_rows:
             share = cut.missing_rows / sum(len(one.contents.values) for one in recordings)

@@ -208,6 +208,9 @@ class Columns(CardTable):
         return (self.time_format,) if isinstance(self.time_format, str) else tuple(self.time_format)
 
 
+_OF_INTERVALS = ("recording", "start", "end", "time_format")
+
+
 class LabelFiles(WrittenAs):
     """Files that tell which rows are anomalous, if no column of the data files does.
 
@@ -223,17 +226,27 @@ class LabelFiles(WrittenAs):
         The column of such a file that has the labels, if there are several.
     intervals
         A CSV file of anomalous intervals, beside the card or in the data folder, with the columns ``recording``,
-        ``start``, ``end`` and, optionally, ``sensors``: those an event shows in, separated by semicolons.
+        ``start``, ``end`` and, optionally, ``sensors``: those an event shows in, separated by semicolons. A log book
+        has no column with recordings: each of its intervals, which are in times then, counts in every recording that
+        has rows in it.
+    recording, start, end
+        What the file of intervals calls these columns.
     unit
         What start and end are: "rows", counted from 0, or the "time". Both belong to the interval.
     origin
         From where times count: as in the recording ("time"), or in seconds from the recording's first row
         ("recording").
+    time_format
+        How start and end are written if they are times; by default as ``columns.time_format`` says.
     """
 
     file: str | None = None
     column: str | None = None
     intervals: str | None = None
+    recording: str | None = None
+    start: str | None = None
+    end: str | None = None
+    time_format: str | Texts | None = None
     unit: Literal["rows", "time"] = "rows"
     origin: Literal["time", "recording"] = "time"
 
@@ -245,12 +258,25 @@ class LabelFiles(WrittenAs):
             raise ValueError(
                 f"file: expected {{id}} or {{name}} in it, so that each recording has its own: {self.file!r}"
             )
-        for key, needed, other in (("column", self.file, "file"), ("origin", self.intervals, "intervals")):
+        of_intervals = ((key, self.intervals, "intervals") for key in ("origin", *_OF_INTERVALS))
+        for key, needed, other in (("column", self.file, "file"), *of_intervals):
             if key in self.model_fields_set and needed is None:
                 raise ValueError(f"{key} is for {other}; leave it out")
         if self.origin == "recording" and self.unit == "rows":
             raise ValueError('origin is for unit = "time"; rows always count from the first of the recording')
+        if self.time_format is not None and (self.unit == "rows" or self.origin == "recording"):
+            raise ValueError('time_format is for unit = "time" and origin = "time"; leave it out')
+        fault = next(filter(None, map(time_format_fault, self.time_formats)), "")
+        if fault:
+            raise ValueError(fault)
         return self
+
+    @property
+    def time_formats(self) -> tuple[str, ...]:
+        """The formats of start and end that may fit; empty if they are those of the data files."""
+        if self.time_format is None:
+            return ()
+        return (self.time_format,) if isinstance(self.time_format, str) else tuple(self.time_format)
 
 
 class Missing(CardTable):
