@@ -123,10 +123,14 @@ def new(
 ) -> None:
     """Inspect a folder of files and write a commented card: what its columns and files seem to be.
 
-    The card is a guess: read it, correct it, then validate it. Patterns in it are relative to the card's folder.
+    Files are sorted into training, test, labels and leftovers, by their names and contents; the card says why. It is a
+    guess, tried on the files: read it, correct it, then validate it. Patterns in it are relative to the card's folder.
     """
+    from shlex import quote
+
     from tsadbench.datasets.cards.draft import draft_card
     from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.issues import listed
 
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml":
@@ -135,10 +139,21 @@ def new(
         raise UsageError(f"{card}: expected a file in {folder}; a card lies beside its files and names them from there")
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
-    write_file(card, draft_card(folder))
-    typer.echo(f"Wrote {card}: a guess from the files. Read it, correct it, then:")
-    typer.echo(f"  tsadbench data validate {card}")
-    typer.echo(f"  tsadbench run --dataset {card} --detector t2 --detector isolation-forest")
+    with progress_bar(f"Reading {folder}"):
+        draft = draft_card(folder)
+    write_file(card, draft.text)
+    typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
+    for line in draft.sorted_files:
+        typer.echo(f"  {line}")
+    for text in draft.decide:
+        typer.echo(f"Decide: {text}")
+    if draft.problems:
+        raise DataError(listed(f"{card} is written, but does not fit its files yet", draft.problems))
+    typer.echo("Read it, correct it, then:")
+    typer.echo(f"  tsadbench data validate {quote(str(card))}")
+    use = "run" if draft.judged else "fit --out t2.model"
+    more = " --detector isolation-forest" if draft.judged else ""
+    typer.echo(f"  tsadbench {use} --dataset {quote(str(card))} --detector t2{more}")
 
 
 @app.command()

@@ -157,6 +157,6 @@ def test_a_draft_names_what_it_leaves_out(folder):
     os.mkfifo(folder / "pipe.csv")
     (folder / "loop.csv").symlink_to("loop.csv")
     Path(os.fsdecode(os.path.join(os.fsencode(folder), b"x\xff.csv"))).write_text("a,b\n1,2\n")
-    card = draft_card(folder)
-    assert "left out: loop.csv, pipe.csv, x\\udcff.csv\n" in card
+    card = draft_card(folder).text
+    assert "left out loop.csv, pipe.csv, x\\udcff.csv: no file, or a name that is not UTF-8\n" in card
     assert "udcff" not in card.partition("[train]")[2]

@@ -53,9 +53,13 @@ class CellReader:
 
     def changes(self, changes: Changes, rows: pd.DataFrame, start: int, file_format: FileFormat) -> None:
         """Read the next rows of a long table: a sensor's name and its value."""
-        cells = rows.iloc[:, 1].astype(object).to_numpy()  # once: pandas takes long to pick from texts
+        column = rows.iloc[:, 1]
+        # Numbers stay numbers: as texts they would have a decimal point, whatever the file's mark is.
+        numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+        # Once: pandas takes long to pick from texts.
+        cells = column.to_numpy() if numeric else column.astype(object).to_numpy()
         for sensor, own in changes.rows_of(rows.iloc[:, 0], start):
-            numbers = self.numbers(pd.Series(cells[own], dtype=object), sensor, start, file_format, own)
+            numbers = self.numbers(pd.Series(cells[own]), sensor, start, file_format, own)
             changes.add(start + own, numbers)
 
     def numbers(

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import unicodedata
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 
-from tsadbench.datasets.cards.files import File, as_counted
-from tsadbench.datasets.cards.label_guess import guess_labels
-from tsadbench.datasets.cards.look import ENDINGS, Look, label_of, look_at
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.cards.draft_columns import columns_of, is_long, resample_of, states_of_looks
+from tsadbench.datasets.cards.draft_parts import parts_of, splits_of
+from tsadbench.datasets.cards.look import Look
+from tsadbench.datasets.cards.reader import try_card
 from tsadbench.datasets.cards.schema import NAME
+from tsadbench.datasets.cards.sorting import FEWEST_TEST_ROWS, Sorted, sort_files
 from tsadbench.datasets.reading.csv import CsvFile
-from tsadbench.datasets.reading.table import NamedTable
-from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.text import printable
+from tsadbench.errors import DataError
+from tsadbench.utils.issues import Issue
 from tsadbench.utils.toml import toml_value
 
-_TRAINING = re.compile(r"train|normal|free|healthy|baseline|nominal|good", re.IGNORECASE)
-_NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
+# What may be done about missing values, in the order in which it is tried.
+_POLICIES = ("error", "cut", "forward-fill")
+# A file that cannot be read as the card says is left out; one pass finds all such files, unless one hides others.
+_MOST_PASSES = 6
 
 _SESSIONS = """
 # Recordings of one stretch of operation (a run, a day) resemble each other, and statistics count stretches. Put each
@@ -26,60 +33,111 @@ _SESSIONS = """
 # monday = ["train/1", "test/*"]"""
 
 
-def draft_card(folder: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A drafted card.
+
+    Parameters
+    ----------
+    text
+        The card.
+    sorted_files
+        A line for each group of files: what they are for, and why.
+    decide
+        What only a person can decide.
+    problems
+        What is still wrong with the card's files.
+    judged
+        Whether detectors can be compared on it: it has test recordings with labels.
+    """
+
+    text: str
+    sorted_files: tuple[str, ...]
+    decide: tuple[str, ...]
+    problems: tuple[Issue, ...]
+    judged: bool
+
+
+def draft_card(folder: Path) -> Draft:
     """Return a commented card for the files of tables and arrays in a folder and the folders below it.
+
+    The draft is tried on the files: those that cannot be read as most of them can are left out, and the draft says why.
 
     Raises
     ------
     UsageError
         If there is no such folder, or no such file in it.
     DataError
-        If a file cannot be read, or none is a table of numbers.
+        If no file is a table of numbers.
     """
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files; there is no such folder")
-    paths = [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]
-    found = [
-        path.as_posix()
-        for path in paths
-        if path.suffix.lower() in ENDINGS and not any(part.startswith(".") for part in path.parts)
-    ]
-    # Pipes, devices, links to nothing, and names that a card, which is UTF-8, cannot hold.
-    strange = sorted(printable(name) for name in found if printable(name) != name or not (folder / name).is_file())
-    names = [name for name in found if printable(name) not in strange]
-    if not names:
-        raise UsageError(f"{folder}: expected files that end in {', '.join(ENDINGS)}, found none")
-    looks = [look_at(File(folder / name, name, name)) for name in sorted(names, key=as_counted)]
-    labels, with_labels = guess_labels(looks)
-    used = {look.file.name for look in with_labels}
-    tables = [look for look in looks if look.n_sensors > 0 and look.table.n_rows > 1 and look.file.name not in used]
-    if not tables:
-        raise DataError(f"{folder}: no file is a table with a header and columns of numbers")
-    known = used | {look.file.name for look in tables}
-    others = [*strange, *(look.file.name for look in looks if look.file.name not in known)]
-    return "\n".join(_card(folder, tables, others, labels, with_labels)) + "\n"
+    left_out: dict[str, str] = {}
+    policy = _POLICIES[0]
+    best: Draft | None = None
+    for _ in range(_MOST_PASSES):
+        try:
+            found = sort_files(folder, left_out)
+        except DataError:
+            if best is None:
+                raise
+            return best
+        if best is None and any(look.missing for look in found.tables):
+            policy = "cut"
+        text = "\n".join(_card(folder, found, policy)) + "\n"
+        loaded, problems = _tried(text, folder)
+        judged = loaded is not None and not loaded.missing
+        draft = Draft(text, tuple(found.lines()), tuple(found.decide), tuple(problems), judged)
+        best = draft if best is None or not problems else best
+        missing = [issue for issue in problems if issue.kind is not None and issue.kind.startswith("missing ")]
+        names = {look.file.name for look in found.tables}
+        faulty = {issue.file.partition(", variable ")[0]: issue for issue in reversed(problems)}
+        if not problems:
+            return draft
+        if missing and policy == "error":
+            policy = "cut"
+        elif policy == "cut" and names.isdisjoint(faulty):  # nothing is left between the gaps
+            policy = "forward-fill"
+        elif names.isdisjoint(faulty):
+            return best
+        else:
+            left_out |= {name: _where(issue) for name, issue in faulty.items() if name in names}
+    return best or draft
 
 
-def _card(
-    folder: Path, tables: Sequence[Look], others: Sequence[str], labels: Sequence[str], with_labels: Sequence[Look]
-) -> Iterable[str]:
-    normal = _normal_value(tables)
+def _where(issue: Issue) -> str:
+    return f"{'' if issue.line is None else f'line {issue.line}: '}{issue.text}"
+
+
+def _tried(text: str, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
+    """Return the data set of a card for a folder's files, and what is wrong with it."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        card = Path(elsewhere) / "card.toml"
+        card.write_text(text, encoding="utf-8")
+        return try_card(card, folder)
+
+
+def _card(folder: Path, found: Sorted, policy: str) -> Iterable[str]:
+    tables = found.tables
     yield "# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it."
     yield "# Then:  tsadbench data validate CARD   and   tsadbench run --dataset CARD --detector t2"
+    yield "#"
+    yield "# How the files were sorted, and why:"
+    yield from (f"#   {line}" for line in found.lines())
+    yield from (f"# DECIDE: {text}" for text in found.decide)
     yield "schema = 1"
     yield f"name = {toml_value(_name(folder))}"
     yield '# citation = ""    licence = ""'
     yield "# The system in words, and its physical couplings (docs/priors.md), as files beside this card:"
     yield '# description = "system.md"'
     yield '# prior = "prior.json"'
-    if others:
-        yield f"# No files with tables of numbers, so left out: {', '.join(others[:10])}"
     yield ""
     yield from _files(tables)
-    yield from _parts(tables, normal, with_labels)
-    yield from _columns(tables, normal, labels)
-    yield from _missing(tables)
-    yield from _splits(tables, normal)
+    yield from parts_of(found)
+    yield from columns_of(found)
+    if is_long(tables):
+        yield from resample_of(tables)
+    yield from _missing(tables, policy)
+    yield from states_of_looks(tables)
+    yield from splits_of(found)
     yield from _SESSIONS.splitlines()
 
 
@@ -94,130 +152,32 @@ def _files(tables: Sequence[Look]) -> Iterable[str]:
     yield ""
 
 
-def _parts(tables: Sequence[Look], normal: str | None, with_labels: Sequence[Look]) -> Iterable[str]:
-    known = [*tables, *with_labels]
-    train = [look for look in tables if _is_training(look, normal)]
-    test = [look for look in tables if look not in train]
-    if train and test:
-        for role, looks in (("train", train), ("test", test)):
-            if role == "train":
-                yield "# Normal rows only: a training file whose label says otherwise is refused."
-            yield f"[{role}]"
-            yield f"files = {toml_value(_patterns(looks, known))}"
-            yield from _variables(looks)
-            yield ""
-        return
-    yield "# No file seems to be for training alone: each gives its first rows for training, the others for testing."
-    yield "[single]"
-    yield f"files = {toml_value(_patterns(tables, known))}"
-    yield from _variables(tables)
-    if all(look.file.train_rows is not None for look in tables):
-        yield 'train_rows = "file name"  # the number after tr_'
-    else:
-        first = min((_first_anomaly(look, normal) for look in tables), default=0)
-        rows, reason = max(1, first // 2), "half of what lies before the first anomaly"
-        yield f'train_rows = {rows}  # {reason}; or "before first event"'
-    yield ""
-
-
-def _variables(looks: Sequence[Look]) -> Iterable[str]:
-    variables = list(dict.fromkeys(name for look in looks for name in look.variables))
-    if variables:
-        yield f"variables = {toml_value(variables)}  # the widest arrays"
-
-
-def _columns(tables: Sequence[Look], normal: str | None, labels: Sequence[str]) -> Iterable[str]:
-    first = tables[0]
-    label = next((name for look in tables if (name := label_of(look)) is not None), None)
-    sensors = [name for name in first.table.header if name not in first.roles]
-    roles = {name: role for look in tables for name, role in look.roles.items()}
-    ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
-    times = first.of_role("time")
-    yield "[columns]"
-    if any(isinstance(look.table, NamedTable) for look in tables):
-        yield 'names = "x{number}"  # arrays have no names; better: a list of them'
-    if len(sensors) <= 100:
-        yield f"sensors = {toml_value(sensors)}"
-    else:
-        yield f'sensors = ["*"]  # all {len(sensors)} that have no other use'
-    if ignored:
-        reasons = {"label": "another label", "counter": "counts rows", "text": "text", "empty": "empty"}
-        why = "; ".join(f"{name}: {reasons[roles[name]]}" for name in ignored[:10])
-        yield f"ignore = {toml_value(ignored)}  # {' '.join(why.split())}"
-    if times:
-        yield f"time = {toml_value(times[0])}"
-        yield f"time_format = {toml_value(first.time_format)}"
-    else:
-        yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
-        yield "# period = 1"
-    if label is None and not labels:
-        yield 'label = "label"  # NOT FOUND: name the column that tells anomalous rows, or give [labels] instead'
-        return
-    anomalous = [value for value in dict.fromkeys(v for look in tables for v in look.labels) if value != normal]
-    if not labels:
-        yield f"label = {toml_value(label)}"
-    yield f"anomalous = {toml_value(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
-    yield f"normal = {toml_value([normal or '0'])}"
-    if labels:
-        yield ""
-        yield "# No column tells anomalous rows, but files of their own seem to."
-        yield from labels
-
-
-def _missing(tables: Sequence[Look]) -> Iterable[str]:
+def _missing(tables: Sequence[Look], policy: str) -> Iterable[str]:
     missing = {look.file.name: look.missing for look in tables if look.missing}
+    odd = list(dict.fromkeys(text for look in tables for text in look.odd))
     yield ""
     yield "[missing]"
     if missing:
         count = sum(missing.values())
         some = next(iter(missing))
         yield f"# {count} values are missing in the first rows of {len(missing)} files, {some} among them."
-    yield 'policy = "error"  # or "forward-fill": a sensor\'s last value is carried forward, and every table says so'
-
-
-def _splits(tables: Sequence[Look], normal: str | None) -> Iterable[str]:
-    test = [look for look in tables if not _is_training(look, normal)]
-    folders = list(dict.fromkeys(PurePosixPath(look.file.name).parent.as_posix() for look in test))
-    if len(folders) < 2 or "." in folders:
-        return
-    yield ""
-    yield "# Groups of test recordings that tables show apart."
-    yield "[splits]"
-    for folder in folders:
-        yield f"{toml_value(PurePosixPath(folder).name)} = {toml_value([folder + '/*'])}"
-
-
-def _is_training(look: Look, normal: str | None) -> bool:
-    """Whether a file seems to be for training: by its name or for lack of a label, and without anomalous rows."""
-    sound = not any(value != normal for value in look.labels)
-    return sound and (bool(_TRAINING.search(look.file.name)) or not look.labels)
-
-
-def _normal_value(tables: Sequence[Look]) -> str | None:
-    """Return the label of normal rows: one with a common name for them, or else the one that most files begin with."""
-    values = list(dict.fromkeys(value for look in tables for value in look.labels))
-    called = [value for name in _NORMAL for value in values if value.lower() == name]
-    begin = [next(iter(look.labels)) for look in tables if look.labels]
-    return called[0] if called else max(begin, key=begin.count, default=None)
-
-
-def _first_anomaly(look: Look, normal: str | None) -> int:
-    return min((row for value, row in look.labels.items() if value != normal), default=look.table.n_rows)
-
-
-def _patterns(looks: Sequence[Look], all_looks: Sequence[Look]) -> list[str]:
-    """Return patterns that match these files and no others, or the files themselves if a folder holds both kinds."""
-    patterns: dict[str, None] = {}
-    chosen = {look.file.name for look in looks}
-    for look in looks:
-        path = PurePosixPath(look.file.name)
-        pattern = path.with_name(f"*{path.suffix}").as_posix()
-        matching = {other.file.name for other in all_looks if PurePosixPath(other.file.name).match(pattern)}
-        same_depth = {name for name in matching if name.count("/") == look.file.name.count("/")}
-        patterns[pattern if same_depth <= chosen and len(same_depth) > 1 else look.file.name] = None
-    return list(patterns)
+    if policy == "error":
+        yield '# Or "forward-fill": a sensor\'s last value is carried forward, and every table says so.'
+        yield 'policy = "error"'
+    elif policy == "cut":
+        yield "# DECIDE: rows with missing values are left out, and recordings are cut there. New files with missing"
+        yield "# values cannot be scored then; with 'forward-fill', a sensor's last value is carried forward. Every"
+        yield "# table says which."
+        yield 'policy = "cut"'
+        yield f"at_least = {FEWEST_TEST_ROWS}  # rows of a piece"
+    else:
+        yield "# DECIDE: each row lacks some value; a sensor's last value is carried forward, and every table says so."
+        yield 'policy = "forward-fill"'
+    if odd:
+        yield f"values = {toml_value(odd)}  # texts among numbers, taken for missing values"
 
 
 def _name(folder: Path) -> str:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")
+    plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
     return name if re.fullmatch(NAME, name) else "my-plant"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -10,12 +11,15 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.datasets.cards.choice import LABEL
-from tsadbench.datasets.cards.look import Look, values_in
+from tsadbench.datasets.cards.look import TIME_FORMATS, Look, values_in
 from tsadbench.datasets.reading.cells import canonical
 from tsadbench.datasets.reading.csv import CsvFile
+from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.toml import toml_value
 
-_INTERVALS = {"recording", "start", "end"}
+_START = re.compile(r"(start|begin|beginn|anfang|from|von)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
 
 
 def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
@@ -34,9 +38,9 @@ def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
     if any(look.of_role("label") for look in looks if look.n_sensors > 1):
         return [], []
     for look in looks:
-        if set(look.table.header) >= _INTERVALS and isinstance(look.table, CsvFile):
-            unit = _take_intervals(look, looks)
-            return ["[labels]", f"intervals = {toml_value(look.file.name)}", f'unit = "{unit}"'], [look]
+        columns = _interval_columns(look)
+        if columns is not None and len(looks) > 1 and (lines := _take_intervals(look, columns, looks)):
+            return ["[labels]", f"intervals = {toml_value(look.file.name)}", *lines], [look]
     found = [
         (pattern, look, other) for other in looks if _holds_labels(other) for pattern, look in _named(other, looks)
     ]
@@ -71,15 +75,58 @@ def _named(other: Look, looks: Sequence[Look]) -> list[tuple[str, Look]]:
     return [max(best, key=lambda found: found[0])[1:]] if best else []
 
 
-def _take_intervals(intervals: Look, looks: Sequence[Look]) -> str:
-    """Give recordings the labels that intervals tell; return the unit of these."""
+def _interval_columns(look: Look) -> tuple[str, str, str] | None:
+    """Return the columns with recordings ("" for none), starts and ends of a file that seems to list intervals."""
+    if not isinstance(look.table, CsvFile):
+        return None
+    header = look.table.header
+    start, end = (next(filter(form.fullmatch, header), None) for form in (_START, _END))
+    if start is None or end is None:
+        return None
+    return "recording" if "recording" in header else "", start, end
+
+
+def _take_intervals(intervals: Look, columns: tuple[str, str, str], looks: Sequence[Look]) -> list[str]:
+    """Give recordings the labels that intervals tell; return what the card says of them, nothing if they are none."""
     header = intervals.table.header
-    rows = pd.concat(list(intervals.table.chunks([header.index("recording"), header.index("start")])))
-    names, starts = rows[header.index("recording")].astype(str), rows[header.index("start")]
-    if not pd.api.types.is_integer_dtype(starts.dtype):
-        return "time"
-    for look in looks:
-        own = starts[names == str(PurePosixPath(look.file.name).with_suffix(""))]
-        if len(own):
-            look.labels = {"0": 0, "1": int(np.min(own))}
-    return "rows"
+    places = {name: header.index(name) for name in columns if name}
+    rows = pd.concat(list(intervals.table.chunks(list(places.values()))))
+    recording, start, end = columns
+    names = rows[places[recording]].astype(str) if recording else None
+    called = [f"{key} = {toml_value(name)}" for key, name in (("start", start), ("end", end)) if name != key]
+    if all(pd.api.types.is_integer_dtype(rows[places[name]].dtype) for name in (start, end)):
+        if names is None:
+            return []
+        for look in looks:
+            own = rows[places[start]][names == str(PurePosixPath(look.file.name).with_suffix(""))]
+            if len(own):
+                look.labels = {"0": 0, "1": int(np.min(own))}
+        return ['unit = "rows"', *called]
+    timed = [look for look in looks if look is not intervals and look.time_name is not None]
+    cells = [rows[places[name]] for name in (start, end)]
+    form = next((one for one in TIME_FORMATS if all(np.isfinite(time_in_seconds(c, one)).all() for c in cells)), None)
+    if form is None or not timed:
+        return ['unit = "time"', *called] if names is not None else []
+    begins, ends = (time_in_seconds(one, form) for one in cells)
+    for look in timed:
+        mine: BoolArray = np.ones(len(begins), dtype=np.bool_)
+        if names is not None:
+            mine = np.asarray(names == str(PurePosixPath(look.file.name).with_suffix("")), dtype=np.bool_)
+        time = _times_of(look)
+        inside = np.zeros(len(time), dtype=np.bool_)
+        for first, last in zip(begins[mine], ends[mine], strict=True):
+            inside |= (time >= first) & (time <= last)
+        if inside.any():
+            look.labels = {"0": 0, "1": int(np.argmax(inside))}
+    own_form = [f"time_format = {toml_value(form)}"] if form != timed[0].time_format else []
+    written = [
+        f"{key} = {toml_value(getattr(intervals.file_format, key))}"
+        for key in ("separator", "decimal", "encoding")
+        if getattr(intervals.file_format, key) != getattr(timed[0].file_format, key)
+    ]
+    return ['unit = "time"', *called, *own_form, *written]
+
+
+def _times_of(look: Look) -> FloatArray:
+    place = look.table.header.index(str(look.time_name))
+    return np.concatenate([time_in_seconds(rows[place], look.time_format) for rows in look.table.chunks([place])])

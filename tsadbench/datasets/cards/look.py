@@ -15,7 +15,7 @@ from tsadbench.datasets.cards.files import File
 from tsadbench.datasets.cards.sniff import sniff
 from tsadbench.datasets.reading.array_table import ArrayTable
 from tsadbench.datasets.reading.arrays import ARRAYS, open_arrays
-from tsadbench.datasets.reading.cells import canonical
+from tsadbench.datasets.reading.cells import as_number, canonical
 from tsadbench.datasets.reading.csv import CsvFile, open_csv
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
 from tsadbench.datasets.reading.table import NamedTable, Table
@@ -27,7 +27,12 @@ ENDINGS = (".csv", ".txt", ".tsv", *PARQUET, *ARRAYS)
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample)?", re.IGNORECASE)
 _TIME = re.compile(r"\b(date|time|timestamp|datetime|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
 _MOST_LABELS = 10
-_TIME_FORMATS = (
+# Of texts among numbers: so many different ones, in so small a share of the cells.
+_MOST_ODD, _FEW_ODD = 5, 0.2
+# Texts that stand for two states, which hardly mean anything else.
+_STATES = dict.fromkeys(("open", "opened", "on", "true", "yes", "running", "active", "auf", "offen", "ein", "an"), 1)
+_STATES |= dict.fromkeys(("closed", "off", "false", "no", "stopped", "inactive", "zu", "geschlossen", "aus"), 0)
+TIME_FORMATS = (
     "ISO8601",
     "%d.%m.%Y %H:%M:%S",
     "%d.%m.%Y %H:%M",
@@ -59,6 +64,10 @@ class Look:
         The names of its arrays that seem to be recordings, if it holds several.
     missing
         How many sensor values are missing in its first rows.
+    states
+        For each sensor with texts such as Open and Closed, the numbers that may stand for them.
+    odd
+        Texts among the numbers of sensors, such as Bad Input, which seem to mean missing values.
     """
 
     file: File
@@ -69,6 +78,8 @@ class Look:
     labels: dict[str, int] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
     missing: int = 0
+    states: dict[str, dict[str, int]] = field(default_factory=dict)
+    odd: tuple[str, ...] = ()
 
     def of_role(self, role: str) -> list[str]:
         """Return the columns of a role."""
@@ -77,7 +88,17 @@ class Look:
     @property
     def n_sensors(self) -> int:
         """How many columns seem to be sensors."""
-        return len(self.table.header) - len(self.roles)
+        return len(self.sensors)
+
+    @property
+    def sensors(self) -> list[str]:
+        """The columns that seem to be sensors."""
+        return [name for name in self.table.header if name not in self.roles]
+
+    @property
+    def time_name(self) -> str | None:
+        """The column with times, if one seems to hold them."""
+        return next(iter(self.of_role("time")), None)
 
 
 def look_at(file: File) -> Look:
@@ -125,7 +146,10 @@ def _opened(file: File) -> tuple[FileFormat, Table]:
     number = int(file_format.header_line)
     lines, table = first_lines(file.path, file_format.encoding, number), None
     if len(lines) == number:
-        table, _ = open_csv(file.path, file.name, file_format, number, names_in(lines[-1], file_format))
+        names = names_in(lines[-1], file_format)
+        table, issues = open_csv(file.path, file.name, file_format, number, names)
+        if issues and len(names) > 1:
+            raise MalformedError(f"line {issues[0].line}: {issues[0].text}")
     return file_format, table or CsvFile(file.path, file_format, number, header=(), n_rows=0)
 
 
@@ -143,10 +167,26 @@ def _find_roles(look: Look, rows: pd.DataFrame) -> None:
             look.roles[name] = "label"
         elif not timed and (form := _time_format(name, rows, place, numeric=numeric)) is not None:
             look.roles[name], look.time_format, timed = "time", form, True
-        elif not numeric:
-            look.roles[name] = "text"
+        elif not numeric or pd.api.types.is_bool_dtype(dtype):
+            _look_at_texts(look, name, rows[place])
         else:
             look.missing += n_missing[place]
+
+
+def _look_at_texts(look: Look, name: str, cells: pd.Series) -> None:
+    """Guess whether a column of texts is a sensor with two states or with texts among its numbers, or no sensor."""
+    texts = cells.dropna().astype("str").str.strip()
+    distinct = dict.fromkeys(texts)
+    known = {text: _STATES[text.lower()] for text in distinct if text.lower() in _STATES}
+    if len(known) == len(distinct) > 0:
+        look.states[name] = known
+        return
+    odd = [text for text in distinct if as_number(text, look.file_format.decimal) is None]
+    if len(odd) <= _MOST_ODD and texts.isin(odd).mean() < _FEW_ODD:
+        look.odd = tuple(dict.fromkeys([*look.odd, *odd]))
+        look.missing += int(texts.isin(odd).sum())
+        return
+    look.roles[name] = "text"
 
 
 def _time_format(name: str, rows: pd.DataFrame, place: int, *, numeric: bool) -> str | None:
@@ -161,7 +201,7 @@ def _time_format(name: str, rows: pd.DataFrame, place: int, *, numeric: bool) ->
         if not (np.diff(filled.to_numpy(np.float64)) >= 0).all():
             return None
         return "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
-    return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(filled, form)).all()), None)
+    return next((form for form in TIME_FORMATS if np.isfinite(time_in_seconds(filled, form)).all()), None)
 
 
 def _find_labels(look: Look) -> None:

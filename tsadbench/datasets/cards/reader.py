@@ -53,16 +53,20 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
         If anything is wrong with the card or its files; the message lists all of it.
     """
     what = f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}"
-    card, text, issues = read_card(path)
-    if card is None:
-        raise_if_any(what, issues)
-        raise DataError(f"{what}: cannot be read")
-    reader = _CardReader(card, text, path, path.parent if folder is None else folder, issues)
-    loaded = reader.read()
-    raise_if_any(what, reader.issues)
+    loaded, issues = try_card(path, path.parent if folder is None else folder)
+    raise_if_any(what, issues)
     if loaded is None:
         raise DataError(f"{what}: cannot be read")
     return loaded
+
+
+def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
+    """Return the data set of a card whose files lie in a folder, None if anything is wrong; and what is wrong."""
+    card, text, issues = read_card(path)
+    if card is None:
+        return None, list(issues)
+    reader = _CardReader(card, text, path, folder, issues)
+    return reader.read(), reader.issues
 
 
 @dataclass(frozen=True, slots=True, eq=False)
