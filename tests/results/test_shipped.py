@@ -100,11 +100,12 @@ def test_the_wheel_holds_the_leaderboards_inside_the_package(tmp_path):
     code = (
         "from tsadbench.results.shipped import stored_records\n"
         "from tsadbench.utils.shipped_tables import LEADERBOARDS\n"
-        "print(LEADERBOARDS, len(stored_records('pumploop', 'strict')))"
+        "print(LEADERBOARDS, len(stored_records('pumploop', 'strict')))\n"
+        "print((LEADERBOARDS / 'pumploop' / 'strict' / 'recordings.jsonl').is_file())"
     )
     environment = {**os.environ, "PYTHONPATH": str(built)}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     expected = len(stored_records("pumploop", "strict"))
-    assert done.stdout.split() == [str(built / "tsadbench" / "shipped"), str(expected)]
+    assert done.stdout.split() == [str(built / "tsadbench" / "shipped"), str(expected), "True"]

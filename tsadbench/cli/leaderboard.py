@@ -40,7 +40,10 @@ def leaderboard(
     form: Annotated[BoardFormat, format_option] = "table",
     write: Annotated[
         Path | None,
-        typer.Option(help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead."),
+        typer.Option(
+            help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead, with the records "
+            "and their metrics by recording."
+        ),
     ] = None,
     rows: Annotated[
         int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
@@ -70,7 +73,7 @@ def leaderboard(
     data: DataOption = None,
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
-    from tsadbench.cli.actions.board import Diagnostics, show
+    from tsadbench.cli.actions.board import Diagnostics, show, write_unit_values
     from tsadbench.cli.actions.calibration import check_options, show_calibration
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
@@ -110,7 +113,7 @@ def leaderboard(
         if write is None:
             show(board, form, rows, None if all_floors else ())
         else:
-            for file in board.write(write):
+            for file in [*board.write(write), *write_unit_values(board, store, load, write)]:
                 typer.echo(file, err=True)
 
 

@@ -89,7 +89,7 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
         yield _UNCALIBRATED
     for leak in dict.fromkeys(row.leaky for row in rows if row.leaky):
         yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
-    if origins := dict.fromkeys(_origin(row) for row in rows if row.stored):
+    if origins := dict.fromkeys(origin_of(row) for row in rows if row.stored):
         yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
     ran = [row for row in rows if row.ok]
     if guarded := [row for row in ran if row.seal == "guarded"]:
@@ -103,7 +103,7 @@ def _reasons(rows: Sequence[Row]) -> str:
     return "; ".join(dict.fromkeys(reason for row in rows for reason in row.seal_reasons))
 
 
-def _origin(row: Row) -> str:
+def origin_of(row: Row) -> str:
     """Return when and with which version a stored row was made."""
     versions = row.first.manifest.get("versions")
     version = versions.get("tsadbench") if isinstance(versions, dict) else None

@@ -233,9 +233,9 @@ def in_columns(
     return title, [header[i] for i in places], [[row[i] for i in places] for row in rows]
 
 
-def without_alias(content: dict[str, object]) -> dict[str, object]:
-    """Return what a row's JSON object holds without an alias that it does not have."""
-    return {name: value for name, value in content.items() if name != "alias" or value}
+def without_empty(content: dict[str, object]) -> dict[str, object]:
+    """Return what a row's JSON object holds without an alias that it does not have, and ``stored`` if it is not."""
+    return {name: value for name, value in content.items() if value or name not in ("alias", "stored")}
 
 
 class _Names(RootModel[dict[str, str]]):

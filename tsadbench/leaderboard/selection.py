@@ -135,6 +135,7 @@ class Selection:
         broken = {
             row.label: f"{row.label}: trial {record.trial} is broken"
             for row in self.rows
+            if not row.stored  # a row that ships has no arrays
             for record in _ok(row)
             if readable_result(record, self.store, data, episodes) is None
         }

@@ -12,9 +12,10 @@ from tsadbench.analysis.significance.per_recording import takes_no_part
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.base.sessions import STEPS
-from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals
+from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
+from tsadbench.results.unit_values import DECIMALS
 from tsadbench.utils.grouping import grouped
 
 # Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
@@ -35,6 +36,13 @@ def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
             )
         marks = marks_of(row, mixed=mixed)
         yield from (f"{row.name}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
+
+
+def on_stored(rows: Sequence[Row]) -> Iterator[str]:
+    """Say which rows were made earlier, and how exact their values are."""
+    for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
+        names = ", ".join(row.name for row in alike)
+        yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
 
 
 def on_metric(metric: Metric) -> Iterator[str]:

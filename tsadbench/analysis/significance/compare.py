@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tsadbench.analysis.significance import caveats
+from tsadbench.analysis.significance.against import beside_shipped
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import infer
 from tsadbench.analysis.significance.pairs import ROPE
@@ -16,6 +17,7 @@ from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.selection import select
+from tsadbench.results.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
@@ -34,6 +36,7 @@ def compare(
     split: str | None = None,
     rope: float = ROPE,
     independent: bool = False,
+    against: str | None = None,
     data: str | Path | None = None,
     presentation: Presentation | None = None,
 ) -> Comparison:
@@ -61,6 +64,9 @@ def compare(
         Region of practical equivalence: differences of at most this much are ties.
     independent
         Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
+    against
+        A protocol, used instead of ``protocol``: detectors that the store does not have are rows of its leaderboard
+        that ships with the package.
     data
         Folder with the data sets' files; None searches as the documentation says.
     presentation
@@ -87,12 +93,19 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope}")
-    selection = select(
-        runs, dataset=dataset, protocol=protocol, detectors=_distinct(detectors), data=data, with_failed=True
+    labels = _distinct(detectors)
+    if against is not None and protocol not in (None, against):
+        raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
+    selection = (
+        select(runs, dataset=dataset, protocol=protocol, detectors=labels, data=data, with_failed=True)
+        if against is None
+        else beside_shipped(runs, against, dataset=dataset, detectors=labels, data=data)
     )
     shown = presentation or Presentation()
     selection = selection.presented(shown)
     loaded = selection.load()
+    stored = [record for row in selection.rows if row.stored for record in row.records if record.status == "ok"]
+    shipped = None if against is None else stored_values(loaded, against, stored)
     selection = selection.without_broken(loaded)
     if len(selection.rows) < 2:
         raise UsageError(f"fewer than two detectors can be compared. Left out: {'; '.join(selection.left_out)}")
@@ -104,7 +117,7 @@ def compare(
     alone = {name: (name,) for name in members}
     session_of = sessions_of(loaded.dataset)
     sessions = alone if independent else grouped(members, session_of.__getitem__)
-    by_session, by_recording = judge_each(selection.rows, selection.store, loaded, sessions, alone)
+    by_session, by_recording = judge_each(selection.rows, selection.store, loaded, sessions, alone, shipped=shipped)
     defined = by_session.values(tested.name, list(sessions)).dropna()
     kept = {name: sessions[name] for name in defined.index}
     left_out = {
@@ -134,6 +147,7 @@ def compare(
         titles={name: f"{metric.title}{'*' if metric.oracle else ''}" for name, metric in metrics.items()},
         notes=(
             *caveats.on_detectors(selection.rows),
+            *caveats.on_stored(selection.rows),
             *caveats.on_metric(tested),
             *caveats.on_left_out(left_out),
             *caveats.on_sessions(loaded.dataset, kept, independent=independent),

@@ -20,7 +20,7 @@ from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.latex import PREAMBLE, escape, floating, label_text, numeral, small_print, tabular
-from tsadbench.leaderboard.presentation import Table, column_key, in_columns, places_of_columns, without_alias
+from tsadbench.leaderboard.presentation import Table, column_key, in_columns, places_of_columns, without_empty
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
@@ -113,7 +113,7 @@ class Comparison:
             "metric": self.metric.name,
             "rope": self.rope,
             "detectors": [
-                {**without_alias(asdict(one)), "mean_rank": inference.mean_ranks.get(one.label)}
+                {**without_empty(asdict(one)), "mean_rank": inference.mean_ranks.get(one.label)}
                 for one in self.contenders
             ],
             "recordings": _by_unit(self.recordings),

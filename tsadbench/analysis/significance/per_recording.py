@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import SplitJudgement
+from tsadbench.base.protocol import Episode, SplitJudgement
 from tsadbench.errors import UsageError
+from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
 from tsadbench.results.trial_result import TrialResult, protocol_of
+from tsadbench.results.unit_values import DECIMALS, UnitValues
 from tsadbench.utils.parameters import JsonValue
 
 # Values that differ by rounding alone are ties.
@@ -39,6 +42,8 @@ class ComparedDetector:
         Empty if a trial failed.
     alias
         What tables and figures call it instead of its label; empty: its label.
+    stored
+        Whether it was made earlier, and ships with the package.
     """
 
     label: str
@@ -47,6 +52,7 @@ class ComparedDetector:
     failed: tuple[JsonValue, ...]
     metrics: Mapping[str, float | None]
     alias: str = ""
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +95,16 @@ class Judged:
             failed=tuple(failures_json(row.records)),
             metrics={name: None if np.isnan(mean) else float(mean) for name, mean in means.items()},
             alias=row.alias,
+            stored=row.stored,
         )
 
 
 def judge_each(
-    rows: Sequence[Row], store: Store, data: LabelledDataset, *units: Mapping[str, Sequence[str]]
+    rows: Sequence[Row],
+    store: Store,
+    data: LabelledDataset,
+    *units: Mapping[str, Sequence[str]],
+    shipped: UnitValues | None = None,
 ) -> tuple[Judged, ...]:
     """Judge the trials of rows on each unit by itself, as if it were a split.
 
@@ -103,6 +114,8 @@ def judge_each(
         Detectors, and their scores beside the data.
     units
         Several kinds of units, the recordings of each by its name: sessions, or recordings by themselves.
+    shipped
+        The values of stored rows. All values are rounded as these are.
 
     Raises
     ------
@@ -118,12 +131,27 @@ def judge_each(
     found = tuple(Judged({}, {}) for _ in units)
     for row in rows:
         if row.ok:
-            results = [TrialResult(record, store, data, episodes) for record in row.records]
+            judges = [_judge(record, store, data, episodes, shipped if row.stored else None) for record in row.records]
             for kind, judged in zip(units, found, strict=True):
-                per_seed = [result.judge(kind) for result in results]
+                per_seed = [judge(kind) for judge in judges]
+                if shipped is not None:
+                    per_seed = [{name: _rounded(one) for name, one in seed.items()} for seed in per_seed]
                 judged.means[row.label] = {name: _means([seed[name] for seed in per_seed]) for name in per_seed[0]}
                 judged.rows.update({name: (one.n_rows, one.n_anomalous) for name, one in per_seed[0].items()})
     return found
+
+
+def _judge(
+    record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode], shipped: UnitValues | None
+) -> Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]:
+    if shipped is None:
+        return TrialResult(record, store, data, episodes).judge
+    return partial(shipped.judge, record)
+
+
+def _rounded(judged: SplitJudgement) -> SplitJudgement:
+    metrics = {name: None if value is None else round(value, DECIMALS) for name, value in judged.metrics.items()}
+    return replace(judged, metrics=metrics)
 
 
 def takes_no_part(row: Row) -> str:

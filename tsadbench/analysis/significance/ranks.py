@@ -11,7 +11,7 @@ from tsadbench.analysis.significance.suite_ranks import SuiteRanking
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.marks import INCOMPLETE
-from tsadbench.leaderboard.presentation import Presentation, Table, in_columns, places_of_columns, without_alias
+from tsadbench.leaderboard.presentation import Presentation, Table, in_columns, places_of_columns, without_empty
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
@@ -195,7 +195,7 @@ class Ranks:
             {
                 **{name: value for name, value in asdict(ranking).items() if name != "columns"},
                 "metric": ranking.metric.name,
-                "places": [without_alias(asdict(place)) for place in ranking.places],
+                "places": [without_empty(asdict(place)) for place in ranking.places],
             }
             for ranking in self.rankings
         ]
@@ -215,7 +215,7 @@ class Ranks:
                 {
                     **{name: getattr(ranking, name) for name in shared},
                     "metric": ranking.metric.name,
-                    **without_alias(asdict(place)),
+                    **without_empty(asdict(place)),
                 }
                 for ranking in self.rankings
                 for place in ranking.places

@@ -11,7 +11,7 @@ import pandas as pd
 from tsadbench.analysis.significance.suite_rows import Status
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.presentation import Presentation, Table, column_key, in_columns, without_alias
+from tsadbench.leaderboard.presentation import Presentation, Table, column_key, in_columns, without_empty
 from tsadbench.leaderboard.throughput import minutes_text
 from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.text import csv_text
@@ -270,7 +270,7 @@ class SuiteRanking:
         """Return what its JSON object holds."""
         return {
             **{name: value for name, value in asdict(self).items() if name != "columns"},
-            "standings": [without_alias(asdict(standing)) for standing in self.standings],
+            "standings": [without_empty(asdict(standing)) for standing in self.standings],
             "metric": self.metric.name,
             "core_minutes": self.core_minutes,
             "n_complete": self.n_complete,

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import typer
 
 from tsadbench.analysis.diagnostics import VUS_BUFFER, with_diagnostics
 from tsadbench.analysis.diagnostics.vus import check_buffer
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Episode
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.output import BoardFormat, wide_console
-from tsadbench.errors import UsageError
+from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import groups_of
 from tsadbench.leaderboard.screen import ROWS, on_screen
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
+from tsadbench.results.unit_values import RECORDINGS, UnitValues
+from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.grouping import grouped
+from tsadbench.utils.names import inside
+from tsadbench.utils.progress import progress
 
 
 def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collection[str] | None = ()) -> None:
@@ -37,6 +48,40 @@ def show(board: Leaderboard, form: BoardFormat, rows: int = ROWS, floors: Collec
     console = wide_console()
     for part in on_screen(board.rows, board.notes, console.width, rows or None, floors, board.columns):
         console.print(part)
+
+
+def write_unit_values(
+    board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset], folder: Path
+) -> list[Path]:
+    """Write the metrics of a leaderboard's trials by recording and session beside their records; return the files.
+
+    Where data or scores are missing, a line on standard error says so.
+    """
+    tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
+    written = []
+    for (dataset, protocol), rows in tables.items():
+        records = {record.trial: record for row in rows for record in row.records if record.status == "ok"}
+        try:
+            data = load(dataset)
+            episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
+            with progress_bar("Judging by recording"):
+                values = UnitValues.of(_results([*records.values()], store, data, episodes), data)
+        except TsadbenchError as error:
+            typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)
+            continue
+        text = "".join(f"{line}\n" for line in values.lines())
+        written.append(write_file(inside(folder, dataset, protocol, RECORDINGS), text))
+    return written
+
+
+def _results(
+    records: Sequence[Record], store: Store, data: LabelledDataset, episodes: Sequence[Episode]
+) -> Iterator[TrialResult]:
+    for done, record in enumerate(records):
+        progress(done, len(records), f"{record.dataset}: {record.label}")
+        result = readable_result(record, store, data, episodes)
+        if result is not None:
+            yield result
 
 
 @dataclass(frozen=True, slots=True)
