@@ -18,7 +18,7 @@ DATA = make_data()
 
 # The arguments, the one that the message begins with, and texts that it has.
 WRONG = [
-    ({"detectors": 3}, "detectors", "expected a name, a detector class or a detector", "3"),
+    ({"detectors": 3}, "detectors", "expected a name, a detector class, a detector or an estimator object", "3"),
     ({"detectors": [None]}, "detectors", "expected a name, a detector class", "None"),
     ({"detectors": [int]}, "detectors", "expected a name, a detector class", "int"),
     ({"detectors": "distanc"}, "detectors", "there is no detector 'distanc'", "did you mean 'distance'"),

@@ -67,7 +67,10 @@ def test_no_jobs_is_one_line_in_every_command_that_runs_trials(tsadbench, tmp_pa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"detectors": [3]}, "detectors: expected a name, a detector class or a detector, found 3"),
+        (
+            {"detectors": [3]},
+            "detectors: expected .*, a detector or an estimator object, found 3",
+        ),
         ({"datasets": [3]}, "datasets: expected a name, the path of a card, or what .* returns, found 3"),
         ({"datasets": []}, r"datasets: expected at least 1 item, found \[\]"),
         ({"seeds": 2.5}, "seeds: expected an integer, or a list of integers, found 2.5"),

@@ -52,7 +52,8 @@ def run(
     Parameters
     ----------
     detectors
-        One or several: names as on the command line, detector classes, or detectors. ``[]`` runs the floors alone.
+        One or several: names as on the command line, detector classes, detectors, or outlier estimators and
+        pipelines of scikit-learn. ``[]`` runs the floors alone.
     dataset
         One or several: the name of a data set, the path of its card, or the data themselves
         (`tsadbench.dataset_from_frames`).

@@ -20,6 +20,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, require_distinct_names
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
+from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.execution.score_arrays import score_shapes
@@ -435,9 +436,11 @@ def _resolved(
         construction = detector
     elif isinstance(detector, type):
         construction = Construction.of(detector)
-    else:
+    elif isinstance(detector, Detector):
         instance = cast("Detector", detector)  # mypy loses the type, as Detector's base has none
         construction = Construction.of(type(instance), dict(instance.get_params(deep=False)))
+    else:
+        construction = construction_of(cast("Estimator", detector), interview)
     name = construction.source.target
     texts = {**settings.get(name, {}), **construction.texts}
     description = describe(construction.source, interview)

@@ -16,21 +16,23 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError, about_setting
+from tsadbench.execution.estimators import Estimator
 from tsadbench.sandbox import Construction
 from tsadbench.utils.toml import TABLE, fault_text
 
 DEFAULT_PROTOCOL = "strict"
 
-DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector
+DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector | Estimator
 DatasetSpec: TypeAlias = str | Path | LabelledDataset
 
 _CLUSTER = re.compile(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*")
 
 
 def _checked_detector(value: object) -> object:
-    if isinstance(value, str | Construction | Detector) or (isinstance(value, type) and issubclass(value, Detector)):
+    # A class has the methods of its objects, too.
+    if issubclass(value, Detector) if isinstance(value, type) else isinstance(value, str | Construction | Estimator):
         return value
-    raise PydanticCustomError("detector", "Input should be a name, a detector class or a detector")
+    raise PydanticCustomError("detector", "Input should be a name, a detector class, a detector or an estimator object")
 
 
 def _checked_dataset(value: object) -> object:
@@ -121,8 +123,8 @@ class RunSettings(BaseModel):
     Parameters
     ----------
     detectors
-        Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes
-        or detectors.
+        Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes,
+        detectors or estimator objects of scikit-learn (`tsadbench.execution.estimators`).
     datasets
         Names, paths of cards, or the data themselves.
     suite
