@@ -110,6 +110,121 @@ def test_a_wrong_option_is_one_line(tsadbench, card, arguments, said):
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("detector", "ranges", "holds"),
+    [
+        (
+            "pyod:KNN",
+            ("pyod:KNN.n_neighbors=2:20:log", "pyod:KNN.method=mean|median"),
+            lambda point: 2 <= point["n_neighbors"] <= 20 and point["method"] in ("mean", "median"),
+        ),
+        (
+            "sklearn:OneClassSVM",
+            ("sklearn:OneClassSVM.nu=0.01:0.5:log",),
+            lambda point: isinstance(point["nu"], float) and 0.01 <= point["nu"] <= 0.5,
+        ),
+    ],
+    ids=["pyod", "sklearn"],
+)
+def test_detectors_of_other_libraries_are_tuned_over_ranges(tmp_path, card, detector, ranges, holds):
+    options = [part for text in ranges for part in ("--range", text)]
+    out = tmp_path / "tuning"
+    done = in_a_process("tune", "-d", detector, *options, "--dataset", card, "--trials", 3, "--folds", 2, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "points: 3 complete" in done.stderr
+    (file,) = out.glob("*.toml")
+    tuned = tomllib.loads(file.read_text())["tuned"]
+    assert tuned["ranges"] == list(ranges)
+    assert holds(tuned["parameters"])
+    study = optuna.load_study(study_name=tuned["study"], storage=tuned["storage"])
+    assert all(holds(trial.params) for trial in study.trials)
+
+
+@pytest.mark.slow
+def test_another_range_is_another_study_and_the_tuned_file_runs(tsadbench, tmp_path, card):
+    arguments = ("tune", "-d", "t2", "--dataset", card, "--folds", 2, "--trials", 2, "--out", tmp_path)
+    for text in ("t2.smoothing=2:4", "t2.smoothing=5:9", "t2.smoothing=2:4"):
+        done = tsadbench(*arguments, "--range", text)
+        assert done.code == 0, done.err
+    narrow, wide = sorted(
+        (tomllib.loads(file.read_text()) for file in tmp_path.glob("*.toml")), key=lambda one: one["tuned"]["ranges"]
+    )
+    assert narrow["tuned"]["study"] != wide["tuned"]["study"]
+    assert 2 <= narrow["tuned"]["parameters"]["smoothing"] <= 4  # t2 itself declares a space; the range wins
+    assert 5 <= wide["tuned"]["parameters"]["smoothing"] <= 9
+    assert "[" not in done.err.split("points:")[0]  # no point was measured: the study was complete
+    (file,) = tmp_path.glob(f"{wide['tuned']['study']}.toml")
+    done = tsadbench(
+        "run", "--config", file, "--no-floors", "--seeds", 1, "--out", tmp_path / "runs", "--format", "json"
+    )
+    assert done.code == 0, done.err
+    assert f"smoothing={wide['tuned']['parameters']['smoothing']}" in done.out
+
+
+def in_a_process(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Call the command line as a shell does."""
+    command = [sys.executable, "-m", "tsadbench", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+KNN = "pyod:KNN"
+
+
+@pytest.mark.parametrize(
+    ("detector", "ranges", "said"),
+    [
+        (KNN, (), "declares no search space: say what to search, --range pyod:KNN.PARAMETER=LOW:HIGH"),
+        (KNN, ("nonsense",), "--range nonsense: expected NAME.parameter=LOW:HIGH"),
+        (KNN, (f"{KNN}.p=",), f"--range {KNN}.p=: expected NAME.parameter"),
+        (KNN, (f"{KNN}.neighbours=1:5",), "pyod:KNN has no parameter 'neighbours'; did you mean 'n_neighbors'?"),
+        (KNN, (f"{KNN}.n_neighbors=50:2",), "expected finite bounds, LOW below HIGH, found 50 and 2"),
+        (KNN, (f"{KNN}.radius=1.0:inf",), "radius=1.0:inf: "),
+        (KNN, (f"{KNN}.n_neighbors=0:9:log",), "n_neighbors=0:9:log: a logarithmic scale starts above 0, found 0"),
+        (KNN, (f"{KNN}.n_neighbors=a:9",), "n_neighbors=a:9: pyod:KNN: parameter 'n_neighbors' cannot be 'a'"),
+        (KNN, (f"{KNN}.n_neighbors=1:2.5",), "parameter 'n_neighbors' cannot be '2.5'"),
+        (KNN, (f"{KNN}.n_neighbors=1:5:lin",), "expected LOW:HIGH, LOW:HIGH:log or A|B|..., found '1:5:lin'"),
+        (KNN, (f"{KNN}.method=mean:median",), "expected numbers as bounds, found 'mean'"),
+        (KNN, (f"{KNN}.method=mean",), "found 'mean'"),
+        (KNN, (f"{KNN}.method=mean|mean",), "at least two values, each once"),
+        (KNN, (f"{KNN}.window=0:3",), "window=0:3: KNN: window must be an integer of at least 1, found 0"),
+        (KNN, ("t2.smoothing=1:9",), "--range t2.smoothing=1:9: it is pyod:KNN that is tuned"),
+        (KNN, (f"{KNN}.p=1:3", f"{KNN}.p=2:3"), f"--range {KNN}.p=2:3: another range names 'p' as well"),
+        (f"{KNN}[p=1]", (f"{KNN}.p=1:3",), "pyod:KNN[p=1] sets 'p': leave out one of the two"),
+        ("pyod:IForest", ("pyod:IForest.seed=1:3",), "'seed' is not searched"),
+        ("sklearn:OneClassSVM", ("sklearn:OneClassSVM.nu=0:0.5",), "nu=0:0.5: OneClassSVM: The 'nu' parameter"),
+    ],
+)
+def test_a_wrong_range_is_one_line_that_names_it(tsadbench, card, tmp_path, detector, ranges, said):
+    options = [part for text in ranges for part in ("--range", text)]
+    done = tsadbench("tune", "-d", detector, "--dataset", card, "--out", tmp_path / "out", *options)
+    assert done.code == 2
+    assert said in done.err
+    assert all(f"--range {text}" in done.err for text in ranges[-1:])
+    assert len(done.err.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_range_whose_losses_nobody_says_can_be_compared_is_refused_for_heldout(tsadbench, card, tmp_path):
+    where = f"{ROOT}/tests/helpers/tunable.py:Guess"
+    done = tsadbench(
+        "tune",
+        "-d",
+        where,
+        "--objective",
+        "heldout",
+        "--range",
+        f"{where}.memory=1:2",
+        "--dataset",
+        card,
+        "--out",
+        tmp_path,
+    )
+    assert done.code == 2
+    assert f"--range {where}.memory: " in done.err
+    assert "take --objective injection" in done.err
+
+
 def test_a_class_whose_space_names_no_parameter_is_refused(tsadbench, tmp_path, card):
     (tmp_path / "fails.py").write_text(FAILS % "'width'")
     done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", card, "--out", tmp_path)

@@ -48,6 +48,15 @@ def tune(
     detector: Annotated[str | None, detector_option] = None,
     dataset: Annotated[str, typer.Option(help="Name of the data set, or a card.")] = "skab",
     trials: Annotated[int, typer.Option(help="Points of the study, those of earlier runs included.")] = 30,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME.KEY=RANGE",
+            help="What to search of a parameter: LOW:HIGH, LOW:HIGH:log or A|B|...; may be repeated, and wins over "
+            "what the detector declares.",
+        ),
+    ] = None,
     objective: Annotated[
         Objective,
         typer.Option(
@@ -105,6 +114,7 @@ def tune(
         memory_mib=memory,
         require_seal=require_seal,
         prune=prune,
+        ranges=tuple(ranges or ()),
     )
     request = RunRequest(
         detectors=[detector],

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from tsadbench.base.dataset import hashed_parts
 from tsadbench.base.prior import Prior
@@ -21,11 +22,10 @@ from tsadbench.sandbox.description import Description
 from tsadbench.tuning import faults, folds, objective
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
+from tsadbench.tuning.ranges import FORMS, NEVER_SEARCHED, read_ranges
 from tsadbench.utils.code_fingerprint import module_fingerprint
 from tsadbench.utils.parameters import parse_label
 
-# The user decides these, for a run; they are not part of a detector's design.
-_NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
 # A point's value depends on what these do.
 _CODE = (faults, folds, objective)
 
@@ -54,6 +54,8 @@ class Settings:
         Whether a point fails whose box the kernel does not seal.
     prune
         Whether to give up points that do badly.
+    ranges
+        ``NAME.parameter=LOW:HIGH`` and the like (`read_ranges`): they add to what the detector declares, and win.
 
     Raises
     ------
@@ -71,6 +73,7 @@ class Settings:
     memory_mib: float | None = None
     require_seal: bool = False
     prune: bool = True
+    ranges: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("trials", 1), ("folds", 2), ("seed", 0), ("jobs", 1), ("threads", 1)):
@@ -165,7 +168,7 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     parts = tuple(episode.train for episode in plan.episodes)
-    space = searched(contender, settings.objective)
+    space = searched(contender, settings.objective, read_ranges(settings.ranges, contender, dataset.sensors))
     reach = reach_of(contender, space, dataset.sensors)
     task = Task(
         name=contender.name,
@@ -187,20 +190,31 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     return task
 
 
-def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
+def searched(
+    contender: Contender, objective: Objective, ranges: Mapping[str, Space] = MappingProxyType({})
+) -> dict[str, Space]:
     """Return what an objective searches of a detector: not what the user has set, nor what a loss cannot compare.
+
+    Parameters
+    ----------
+    contender, objective
+        What is tuned, and by what.
+    ranges
+        What the user names: it adds to what the class declares, and wins.
 
     Raises
     ------
     UsageError
-        If that is nothing, or the class declares a parameter that its constructor does not take.
+        If that is nothing, or the class declares a parameter that its constructor does not take. If losses of values
+        in a range cannot be compared, though the objective does.
     """
-    name, declared = contender.name, contender.description.search_space
+    name, declared = contender.name, {**contender.description.search_space, **ranges}
     _check_declared(contender)
     if not declared:
+        parameters = [key for key in contender.description.defaults if key not in NEVER_SEARCHED]
         raise UsageError(
-            f"{name} declares no search space, so there is nothing to tune; docs/adding-a-detector.md says how to "
-            f"declare one"
+            f"{name} declares no search space: say what to search, --range {name}.PARAMETER={FORMS}; its parameters: "
+            f"{', '.join(parameters) or 'none'}"
         )
     if objective == "heldout" and not contender.description.offers_held_out_loss:
         raise UsageError(
@@ -211,6 +225,12 @@ def searched(contender: Contender, objective: Objective) -> dict[str, Space]:
     if objective == "heldout":
         scoring = contender.traits.scoring_parameters
         space = {key: values for key, values in space.items() if not values.alters_loss and key not in scoring}
+        for key in ranges:
+            if key not in space:
+                raise UsageError(
+                    f"--range {name}.{key}: {name} does not declare that held-out losses of its values can be "
+                    f"compared; take --objective injection"
+                )
     if not space:
         raise UsageError(
             f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; set "
@@ -249,12 +269,12 @@ def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
 
 
 def _check_declared(contender: Contender) -> None:
-    accepted = contender.description.defaults.keys() - _NEVER_SEARCHED
+    accepted = contender.description.defaults.keys() - NEVER_SEARCHED
     for key in contender.description.search_space:
         if key not in accepted:
             raise UsageError(
                 f"{contender.name}: search_space names {key!r}; expected parameters of its constructor other than "
-                f"{sorted(_NEVER_SEARCHED)}"
+                f"{sorted(NEVER_SEARCHED)}"
             )
 
 

@@ -64,6 +64,7 @@ def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
         "threads": task.settings.threads,
         "data_hash": task.data_hash,
         "training_hash": training_hash(task.train),
+        "ranges": list(task.settings.ranges) or None,
         "tsadbench": __version__,
     }
     lines = ["# Written by tsadbench tune. To use it:  tsadbench run --config THIS_FILE", *toml_lines(plan)]
