@@ -28,7 +28,8 @@ def load_dataset(name: str) -> Loader:
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
-    if "/" in name or "\\" in name:
+    is_path = "/" in name or "\\" in name
+    if is_path or (Path(name).exists() and name not in {entry.name for entry in entries("datasets")}):
         raise UsageError(
             f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
@@ -62,13 +63,17 @@ def card_loader(path: Path) -> Loader:
     Raises
     ------
     UsageError
-        By the loader: if the user names a folder of data sets, where a card's files do not lie, or if the card takes
-        the name of a registered data set.
+        By the loader: if the path is no card's, if the user names a folder of data sets, where a card's files do not
+        lie, or if the card takes the name of a registered data set.
     """
 
     def load(options: DataOptions) -> LabelledDataset:
         from tsadbench.datasets.cards.reader import load_card
 
+        if path.is_dir() or (path.is_file() and path.suffix != CARD_ENDING):
+            raise UsageError(
+                f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER  writes one"
+            )
         if options.directory is not None:
             raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
         loaded = load_card(path)
