@@ -10,6 +10,7 @@ import typer
 from tsadbench.cli import complete
 from tsadbench.cli.options import (
     AliasOption,
+    CiteOption,
     ColumnsOption,
     DataOption,
     OrderOption,
@@ -45,6 +46,7 @@ def compare(
     alias: AliasOption = None,
     columns: ColumnsOption = None,
     order: OrderOption = None,
+    cite: CiteOption = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
         typer.Option("--format", help="Format of standard output; csv has one row per pair."),
@@ -84,7 +86,11 @@ def compare(
         data=data,
         presentation=Presentation.from_options(alias, columns, detectors, order),
     )
-    if form == "table":
+    if cite:
+        from tsadbench.cli.actions.citing import print_citations
+
+        print_citations([comparison.dataset], (one.label for one in comparison.contenders))
+    elif form == "table":
         console = wide_console()
         console.print(Text(comparison.title))
         for title, header, rows in comparison.tables():

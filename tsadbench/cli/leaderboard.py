@@ -11,6 +11,7 @@ import typer
 from tsadbench.cli.options import (
     AliasOption,
     AllFloorsOption,
+    CiteOption,
     ColumnsOption,
     DataOption,
     DiagnosticsOption,
@@ -37,6 +38,7 @@ def leaderboard(
     alias: AliasOption = None,
     columns: ColumnsOption = None,
     order: OrderOption = None,
+    cite: CiteOption = False,
     form: Annotated[BoardFormat, format_option] = "table",
     write: Annotated[
         Path | None,
@@ -84,6 +86,8 @@ def leaderboard(
     presentation = Presentation.from_options(alias, columns, detector, order)
     if write is not None and presentation:
         raise UsageError("--write is for whole tables: leave out --detector, --alias, --columns and --order")
+    if cite and (write is not None or calibration or diagnostics):
+        raise UsageError("--cite prints BibTeX alone: leave out --write, --calibration and --diagnostics")
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
     if smoothing < 1:
         raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
@@ -108,7 +112,13 @@ def leaderboard(
     if calibration:
         show_calibration(board, store, load, form)
         return
-    board = asked.add(board.presented(presentation), store, load)
+    board = board.presented(presentation)
+    if cite:
+        from tsadbench.cli.actions.citing import print_citations
+
+        print_citations((row.dataset for row in board.rows), (row.label for row in board.rows))
+        return
+    board = asked.add(board, store, load)
     with collector_paused():
         if write is None:
             show(board, form, rows, None if all_floors else ())

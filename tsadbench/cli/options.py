@@ -141,6 +141,10 @@ OrderOption: TypeAlias = Annotated[
         "are, else auprc). Floors follow the detectors.",
     ),
 ]
+CiteOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--cite", help="Print BibTeX of what the tables hold instead: data sets, detectors, this bench."),
+]
 
 # What is written
 RunStoreOption: TypeAlias = Annotated[

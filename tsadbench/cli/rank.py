@@ -12,6 +12,7 @@ from tsadbench.cli import complete
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import (
     AliasOption,
+    CiteOption,
     ColumnsOption,
     DataOption,
     FigureOption,
@@ -50,6 +51,7 @@ def rank(
     alias: AliasOption = None,
     columns: ColumnsOption = None,
     order: OrderOption = None,
+    cite: CiteOption = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="Format of standard output.")
     ] = "table",
@@ -98,6 +100,13 @@ def rank(
         ).presented(presentation)
     if write is not None or figure is not None:
         write_all(found, write, figure)
+    if cite:
+        from tsadbench.cli.actions.citing import print_citations
+
+        print_citations(
+            (one.dataset for one in found.rankings), (place.label for one in found.rankings for place in one.places)
+        )
+        return
     if form != "table":
         texts = {"json": found.to_json, "csv": found.to_csv, "markdown": found.to_markdown}
         typer.echo(texts[form](), nl=False)

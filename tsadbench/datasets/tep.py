@@ -40,7 +40,7 @@ _TRAIN_ROWS, _TEST_ROWS = 500, 960
 _NORMAL_ROWS = 160
 _SECONDS = 180.0
 _HERE = Path(__file__).parent
-_CITATION = (
+CITATION = (
     "Downs, J. J. and Vogel, E. F. (1993). A plant-wide industrial process control problem. Computers and Chemical "
     "Engineering 17(3), 245-255. Records: Chiang, L. H., Russell, E. L. and Braatz, R. D. (2001). Fault detection and "
     "diagnosis in industrial systems. Springer."
@@ -77,7 +77,7 @@ def load(options: DataOptions) -> LabelledDataset:
         splits=SPLITS,
         description=(_HERE / "tep.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_HERE / "tep.prior.json", origin="tep"),
-        citation=_CITATION,
+        citation=CITATION,
         licence="University of Illinois (free use with notice)",
         notes=source.notes(folder, allow_changed=options.allow_changed),
         folder=folder.resolve(),

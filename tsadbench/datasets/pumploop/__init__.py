@@ -35,6 +35,7 @@ from tsadbench.utils.mask_runs import mask_runs
 
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
 TOLERANCE = 3 * NOISE
+CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
 _DATASETS = Path(__file__).parent.parent
 
 
@@ -60,7 +61,7 @@ def load(options: DataOptions) -> LabelledDataset:  # noqa: ARG001 - it has no f
         sessions={course.id: course.session for course in (*training, *courses)},
         description=(_DATASETS / "pumploop.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_DATASETS / "pumploop.prior.json", origin="pumploop"),
-        citation="Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it.",
+        citation=CITATION,
         licence="MIT",
     )
     causes = {course.id: _causes(course, labels[course.id]) for course in courses}
