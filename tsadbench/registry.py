@@ -68,6 +68,8 @@ class Source:
         Whether the calling program has imported or made it, outside of any box.
     modules
         The modules of the class and its bases, as far as they are known and not given as text.
+    python
+        The interpreter that runs it, an absolute path; empty: the one that runs tsadbench.
     """
 
     target: str
@@ -78,6 +80,7 @@ class Source:
     pickled: bytes | None = field(default=None, repr=False)
     imported: bool = False
     modules: tuple[str, ...] = ()
+    python: str = ""
 
     @property
     def class_name(self) -> str:
@@ -115,7 +118,7 @@ class Source:
 
     def _loaded(self) -> object:
         place, _, path = self.reference.rpartition(":")
-        what = f"detector {self.target!r}"
+        what = f"detector {self.target!r}{f' in {self.python}' if self.python else ''}"
         if self.pickled is not None:
             pickled = self.pickled  # written by this program for its own boxes
             here = _PICKLED_HERE.get(pickled)

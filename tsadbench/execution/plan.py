@@ -27,8 +27,10 @@ from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Interview, seal_status
+from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
 from tsadbench.sandbox.description import Description
+from tsadbench.sandbox.interpreter.environment import Environment, environment_of
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
@@ -60,6 +62,8 @@ class Contender:
         Whether the process that plans runs code of its owner (`Source.runs_here`): no box can seal it then.
     stands_for
         The label that the user asked for, if the data set has no prior and ``graph=correlation`` takes its place.
+    environment
+        The detector's own interpreter and what is installed in it; None: it runs in the one that runs tsadbench.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Contender:
     fit_label: str
     imported: bool = False
     stands_for: str = ""
+    environment: Environment | None = None
 
     @property
     def floor(self) -> bool:
@@ -291,6 +296,7 @@ def _plans(
                         _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
                     ]
                     _refuse_false_floors(contenders)
+                    _refuse_interpreters(contenders, request)
                 if request.require_seal:
                     with about_setting("require_seal"):
                         _refuse_imported([contender.name for contender in contenders if contender.imported])
@@ -443,9 +449,13 @@ def _resolved(
         construction = construction_of(cast("Estimator", detector), interview)
     name = construction.source.target
     texts = {**settings.get(name, {}), **construction.texts}
+    about = "settings" if texts and not construction.texts else "detectors"
+    with about_setting(about):
+        named = Construction.named(construction.source, texts)
+        construction = replace(construction, source=named.source, texts=named.texts)
     description = describe(construction.source, interview)
-    with about_setting("settings" if texts and not construction.texts else "detectors"):
-        construction = with_files_read(replace(construction, texts=texts), description)
+    with about_setting(about):
+        construction = with_files_read(construction, description)
         parse(construction, description, interview)  # what is wrong for any data set is told before one is read
     return name, construction, description
 
@@ -556,7 +566,15 @@ def _contender(
             raise UsageError(
                 f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
             )
-    changed = configured.changed
+    changed = dict(configured.changed)
+    if PYTHON in description.defaults:
+        raise UsageError(
+            f"{name}: its constructor takes {PYTHON!r}, which names the interpreter that runs a detector; call it "
+            "otherwise"
+        )
+    environment = environment_of(construction.source.python) if construction.source.python else None
+    if environment is not None:
+        changed = dict(sorted({**changed, PYTHON: environment.name}.items()))
     fitted = {key: text for key, text in changed.items() if key not in traits.scoring_parameters}
     return Contender(
         name,
@@ -568,6 +586,7 @@ def _contender(
         fit_label=str(Label(name, fitted)),
         imported=construction.source.runs_here,
         stands_for=str(Label(name, {key: text for key, text in changed.items() if key != _GRAPH})) if replaced else "",
+        environment=environment,
     )
 
 
@@ -602,13 +621,33 @@ def _refuse_false_floors(contenders: Iterable[Contender]) -> None:
             )
 
 
+def _refuse_interpreters(contenders: Iterable[Contender], request: RunRequest) -> None:
+    """Refuse own interpreters that no table could tell apart, or that another machine would have to have."""
+    paths: dict[str, str] = {}
+    for contender in contenders:
+        if contender.environment is None:
+            continue
+        if request.cluster is not None:
+            raise UsageError(
+                f"{contender.name}: {PYTHON}= runs a detector on this machine; leave --cluster out, or install what it "
+                "needs beside tsadbench on the workers"
+            )
+        path = contender.environment.executable
+        if paths.setdefault(contender.label, path) != path:
+            raise UsageError(
+                f"{contender.label} names two interpreters, {paths[contender.label]} and {path}: rename the folder of "
+                "one of these environments, since labels show its name"
+            )
+
+
 def contender_from_label(label: str, dataset: Dataset, interview: Interview | None = None) -> Contender:
     """Return the contender that a label names, checked against a data set; no protocol takes part.
 
     Parameters
     ----------
     label
-        As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
+        As records and tables hold it. Nothing runs: it may name a device that this machine lacks. It may not name an
+        interpreter: no table has the path of one, and no stored label may choose what is run here.
     dataset
         Its sensors are checked, its prior is the default.
     interview
@@ -619,4 +658,6 @@ def contender_from_label(label: str, dataset: Dataset, interview: Interview | No
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
+    if PYTHON in (arguments := parse_label(label).arguments):
+        raise UsageError(f"{label} ran in an interpreter of its own, {arguments[PYTHON]}, which is not started here")
     return _contender(*_resolved(label, {}, interview), dataset, interview, elsewhere=True)

@@ -13,15 +13,15 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
-from threadpoolctl import threadpool_info
-
 from tsadbench._version import __version__
 from tsadbench.base import scores
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Contender, Plan, Trial
+from tsadbench.sandbox.interpreter.environment import Environment
 from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
 from tsadbench.utils.parameters import JsonValue, as_json
+from tsadbench.utils.threads import loaded_blas
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
@@ -49,15 +49,15 @@ class Identity:
 
 def identity(trial: Trial, plan: Plan) -> Identity:
     """Return the identity of a trial of a plan."""
-    description = trial.contender.description
+    description, environment = trial.contender.description, trial.contender.environment
     scoring = scoring_identity(
         label=trial.contender.label,
         priors=prior_hashes(trial.contender),
         code=description.code_hash,
         libraries={
-            **library_versions(),
-            **adapted_versions(description.libraries),
-            **imported_versions(description.imported),
+            **library_versions(environment),
+            **adapted_versions(description.libraries, environment),
+            **imported_versions(description.imported, environment),
         },
         dataset=plan.data.dataset.name,
         data=plan.data.dataset.content_hash,
@@ -166,7 +166,7 @@ def manifest(
     crossing
         The secret from which its recordings' order, ids and clocks were drawn (`sandbox.Crossing`), if it came to that.
     """
-    contender = trial.contender
+    contender, environment = trial.contender, trial.contender.environment
     return {
         "seed": trial.seed,
         "threads": trial.threads,
@@ -177,10 +177,13 @@ def manifest(
         "platform": platform.platform(),
         "processor": platform.processor() or platform.machine(),
         "cpu_count": os.cpu_count(),
-        "versions": {"python": platform.python_version(), **library_versions()},
-        "adapted": dict(adapted_versions(contender.description.libraries)),
-        "blas": list(_blas()),
-        "imported": dict(imported_versions(contender.description.imported)),
+        "versions": {
+            "python": platform.python_version() if environment is None else environment.version,
+            **library_versions(environment),
+        },
+        "adapted": dict(adapted_versions(contender.description.libraries, environment)),
+        "blas": list(loaded_blas() if environment is None else environment.blas),
+        "imported": dict(imported_versions(contender.description.imported, environment)),
         "priors": dict(prior_hashes(contender)),
         "code_hash": contender.description.code_hash,
         "data_hash": plan.data.dataset.content_hash,
@@ -188,6 +191,7 @@ def manifest(
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
         **({} if crossing is None else {"crossing": crossing}),
+        **({} if environment is None else {"interpreter": _interpreter(environment)}),
         **asked_by(plan),
     }
 
@@ -203,14 +207,30 @@ def asked_by(plan: Plan) -> dict[str, JsonValue]:
 
 
 @cache
-def library_versions() -> dict[str, JsonValue]:
-    """Return the versions of the libraries on which a score's last digits depend; None if one is not installed."""
-    return {"tsadbench": __version__, **{library: _version(library) for library in _LIBRARIES}}
+def library_versions(environment: Environment | None = None) -> dict[str, JsonValue]:
+    """Return the versions of the libraries on which a score's last digits depend; None if one is not installed.
+
+    Parameters
+    ----------
+    environment
+        A detector's own interpreter; None: this one.
+    """
+    return {"tsadbench": __version__, **{library: _version(library, environment) for library in _LIBRARIES}}
 
 
-def adapted_versions(libraries: Iterable[str]) -> dict[str, JsonValue]:
+def adapted_versions(libraries: Iterable[str], environment: Environment | None = None) -> dict[str, JsonValue]:
     """Return the versions of the libraries that do an adapted detector's work (`AdaptedDetector.libraries`)."""
-    return {library: _version(library) for library in libraries}
+    return {library: _version(library, environment) for library in libraries}
+
+
+def _interpreter(environment: Environment) -> dict[str, JsonValue]:
+    """Return what a record keeps of a detector's own interpreter; its path is no part of any identity."""
+    return {
+        "path": environment.executable,
+        "name": environment.name,
+        "python": environment.version,
+        "distributions": dict(environment.distributions),
+    }
 
 
 @cache
@@ -220,26 +240,22 @@ def _ranking() -> str:
 
 
 @cache
-def imported_versions(imported: tuple[str, ...]) -> dict[str, JsonValue]:
+def imported_versions(imported: tuple[str, ...], environment: Environment | None = None) -> dict[str, JsonValue]:
     """Return the versions of other distributions that hold packages which a detector's own files import."""
-    packages = frozenset(imported) - _LIBRARY_PACKAGES
-    distributions = packages_distributions() if packages else {}  # reads all that is installed
-    return {name: _version(name) for package in sorted(packages) for name in distributions.get(package, ())}
-
-
-@cache
-def _blas() -> tuple[str, ...]:
-    """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
-    loaded = [library for library in threadpool_info() if library.get("user_api") == "blas"]
-    keys = ("internal_api", "version", "architecture")
-    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
+    packages = sorted(frozenset(imported) - _LIBRARY_PACKAGES)
+    holders: Mapping[str, Sequence[str]] = {}
+    if packages:  # reads all that is installed
+        holders = packages_distributions() if environment is None else environment.packages
+    return {name: _version(name, environment) for package in packages for name in holders.get(package, ())}
 
 
 def _hash(determinants: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _version(library: str) -> str | None:
+def _version(library: str, environment: Environment | None) -> str | None:
+    if environment is not None:
+        return environment.version_of(library)
     try:
         return version(library)
     except PackageNotFoundError:

@@ -78,6 +78,7 @@ class Box(BoxedProcess):
             forbidden=forbidden,
             modules=construction.source.modules,
             gpu=construction.on_gpu,
+            python=construction.source.python,
             launcher=launcher,
         )
         self._crossing = crossing or Crossing(None)

@@ -17,11 +17,10 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from tsadbench.base.status import Seal
-from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
+from tsadbench.sandbox.launch import Launcher, launcher_of
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
-from tsadbench.sandbox.walls import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
@@ -80,8 +79,10 @@ class BoxedProcess:
         Modules and files that hold the code inside: it may read their packages.
     gpu
         Whether it may use GPUs.
+    python
+        The interpreter that the code inside runs in, as `Source` names it.
     launcher
-        Starts the process; None: this system's default.
+        Starts the process; None: this system's default for that interpreter.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class BoxedProcess:
         forbidden: Sequence[Path] = (),
         modules: Sequence[str] = (),
         gpu: bool = False,
+        python: str = "",
         launcher: Launcher | None = None,
     ) -> None:
         self.costs = Costs()
@@ -101,14 +103,14 @@ class BoxedProcess:
         self._listener = listener
         self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        walls = plan_walls(
-            import_path(),
+        launcher = launcher or launcher_of(python)
+        walls = launcher.interpreter.walls(
             forbidden=forbidden,
             modules=modules,
             gpu=gpu,
             memory_mib=None if limits is None else limits.memory_mib,
         )
-        self._process = (launcher or default_launcher()).start(self._log.fileno(), walls)
+        self._process = launcher.start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
         limits = limits or Limits()
         if limits.sealed_only and self.seal != "sealed":
@@ -123,7 +125,8 @@ class BoxedProcess:
         # Sent with the first request.
         self._surroundings: Header = {
             "threads": threads,
-            "path": import_path(),
+            "path": launcher.interpreter.path(),
+            "lent": launcher.interpreter.lent(modules),
             "forbidden": list(walls.hidden),
             "allowed": walls.needed_below_hidden(),
         }

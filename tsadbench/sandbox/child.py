@@ -7,6 +7,7 @@ to the trial's log. No label ever comes in, and no test recording before the fit
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import socket
@@ -16,11 +17,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from typing import TypeVar
 
 import numpy as np
-from pydantic_core import to_json
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
@@ -30,9 +30,9 @@ from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
-from tsadbench.sandbox.replies import LONGEST_REASON, LONGEST_TRACEBACK
+from tsadbench.sandbox.interpreter.inside import lend
 from tsadbench.sandbox.room import move_in
-from tsadbench.sandbox.wire import Array, Header, receive, send
+from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
@@ -129,8 +129,9 @@ class _Inside:
         }
 
     def _surround(self, header: Header) -> None:
-        """Take over the parent's import path and a number of threads."""
+        """Take over the parent's import path, modules that this interpreter lacks, and a number of threads."""
         sys.path[:] = header["path"]
+        lend(header["lent"])
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
 
@@ -198,6 +199,17 @@ def _answered(content: bytes) -> Header:
         known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
         return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}
     return {"answer": to_json(answer).decode()}
+
+
+def to_json(answer: object) -> bytes:
+    """Return an answer, which dataclasses may hold, as JSON; pydantic may not be there to do it."""
+    return json.dumps(answer, default=_jsonable).encode()
+
+
+def _jsonable(answer: object) -> object:
+    if is_dataclass(answer) and not isinstance(answer, type):
+        return {field.name: getattr(answer, field.name) for field in fields(answer)}
+    raise TypeError(f"an answer holds a {type(answer).__name__}, which is not JSON")
 
 
 def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:

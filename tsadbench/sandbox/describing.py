@@ -22,7 +22,8 @@ from tsadbench.errors import TsadbenchError
 from tsadbench.registry import Source, locate
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.description import Configured, Description, configured, described, parsed
-from tsadbench.sandbox.launch import default_launcher
+from tsadbench.sandbox.interpreter.environment import environment_of
+from tsadbench.sandbox.launch import launcher_of
 from tsadbench.sandbox.learned_weights import TRAINED, LearnedWeights, learned_weights
 from tsadbench.sandbox.questions import Interview
 from tsadbench.utils.atomic_files import write_file
@@ -58,7 +59,7 @@ def describe(detector: str | Source, interview: Interview | None = None) -> Desc
         with _or_new(interview) as asked:
             found = asked.ask(source, described, Description, source)
         _remember(found, key, found.files)
-    default_launcher().preload(found.modules)
+    launcher_of(source.python).preload(found.modules)
     return found
 
 
@@ -184,7 +185,11 @@ def _key(source: Source, asked: Sequence[object]) -> Path:
     top = source.modules[0].partition(".")[0] if source.modules else ""
     package = find_package(top) if top else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
-    about = {"source": source, "place": place, "asked": asked, "versions": [__version__, platform.python_version()]}
+    versions: list[object] = [__version__, platform.python_version()]
+    if source.python:
+        environment = environment_of(source.python)
+        versions += [environment.version, environment.distributions]
+    about = {"source": source, "place": place, "asked": asked, "versions": versions}
     return (
         _folder()
         / f"{hashlib.sha256(to_json(about, bytes_mode='base64', inf_nan_mode='constants')).hexdigest()[:32]}.json"

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, cast, get_args
-
-from pydantic import AfterValidator, FiniteFloat
+from typing import Literal, TypeAlias, cast, get_args
 
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
@@ -52,15 +52,11 @@ UNKNOWN_SOURCE = (
 _LONGEST_TRAIT = 300
 
 
-def _short(traits: Traits) -> Traits:
-    """Return traits whose texts are no longer than anybody reads; ValueError otherwise."""
+def _require_short(traits: Traits) -> None:
+    """Raise a ValueError if a text of traits is longer than anybody reads."""
     for name in ("family", "paper", "leaky", "extra"):
         if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
             raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
-    return traits
-
-
-ShortTraits: TypeAlias = Annotated[Traits, AfterValidator(_short)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +127,7 @@ class Description:
     class_name: str
     doc: str
     parameters: tuple[DescribedParameter, ...]
-    traits: ShortTraits
+    traits: Traits
     offers_contributions: bool
     offers_held_out_loss: bool
     offers_sensor_graph: bool
@@ -144,6 +140,9 @@ class Description:
     spaces: tuple[DescribedSpace, ...]
     files: tuple[str, ...]
     modules: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_short(self.traits)
 
     @property
     def defaults(self) -> dict[str, JsonValue]:
@@ -173,15 +172,22 @@ class Configured:
 
     changed: dict[str, str]
     parameters: dict[str, JsonValue]
-    traits: ShortTraits
+    traits: Traits
+
+    def __post_init__(self) -> None:
+        _require_short(self.traits)
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedGraph:
     """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
 
-    adjacency: list[list[FiniteFloat]]
-    node_weights: list[FiniteFloat]
+    adjacency: list[list[float]]
+    node_weights: list[float]
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, [*itertools.chain(*self.adjacency), *self.node_weights])):
+            raise ValueError("expected finite numbers")
 
 
 def described(source: Source) -> Description:

@@ -7,14 +7,14 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tsadbench.sandbox.wire import ArrayKind, BrokenFrameError, Header
+from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, ArrayKind, BrokenFrameError, Header
 
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 _Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 _Integer: TypeAlias = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 # The largest header of an answer: enough for any text, too little to fill the memory when it is read.
 MAX_REPLY_BYTES = 2 * 2**20
-LONGEST_NOTE, LONGEST_REASON, LONGEST_TRACEBACK = 1000, 10_000, 2**16
+LONGEST_NOTE = 1000
 # A model has a few parts; a forest in a forest has some hundreds.
 _MOST_PARTS = 10_000
 # A claim, not an allocation: the pages of an array are the system's until bytes arrive.

@@ -62,6 +62,7 @@ class Walls:
 def plan_walls(
     path: Sequence[str],
     *,
+    libraries: Sequence[str] | None = None,
     forbidden: Sequence[Path] = (),
     modules: Sequence[str] = (),
     gpu: bool = False,
@@ -73,6 +74,8 @@ def plan_walls(
     ----------
     path
         The import path of the process inside, absolute.
+    libraries
+        Files and folders that hold the interpreter inside and its libraries; None: those of this one.
     forbidden
         Folders that it must not see.
     modules
@@ -83,11 +86,12 @@ def plan_walls(
         Limit on its memory, which its folder is a part of.
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
-    importable = {entry: _importables(entry) for entry in path if os.path.isdir(entry) and not _is_of_libraries(entry)}
+    folders = (entry for entry in path if os.path.isdir(entry))
+    importable = {entry: _importables(entry) for entry in folders if not _is_of_libraries(entry, libraries)}
     for entry, found in importable.items():
         found |= {name: folder for name, folder in own.items() if folder is not None and is_below(folder, entry)}
     readable = [
-        *_libraries(tuple(path)),
+        *(libraries_of(tuple(path)) if libraries is None else libraries),
         *(folder for folder in own.values() if folder is not None),
         *(name for name in modules if name.endswith(".py")),
         *(place for found in importable.values() for place in found.values()),
@@ -116,8 +120,8 @@ def gpu_devices() -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def _libraries(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the interpreter, its libraries, the system's, and packages installed from their source folders."""
+def libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return this interpreter, its libraries, the system's, and packages installed from their source folders."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     of_python = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in ("lib", "lib64", "pyvenv.cfg")]
     site = [entry for entry in path if os.path.isfile(entry) or _is_of_libraries(entry)]
@@ -127,9 +131,12 @@ def _libraries(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for place in found if os.path.isabs(place) and os.path.exists(place)))
 
 
-def _is_of_libraries(entry: str) -> bool:
+def _is_of_libraries(entry: str, libraries: Sequence[str] | None = None) -> bool:
+    """Whether a folder of the import path holds libraries, of this interpreter or among those given."""
     if os.path.basename(entry) in _SITE_FOLDERS:
         return True
+    if libraries is not None:
+        return any(is_below(entry, folder) for folder in libraries)
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in prefixes)
 

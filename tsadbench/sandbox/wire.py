@@ -21,6 +21,8 @@ _Buffer = TypeVar("_Buffer", bytearray, memoryview)
 
 _LENGTH = struct.Struct(">Q")
 _MAX_HEADER = 16 * 2**20
+# What a failure may say.
+LONGEST_REASON, LONGEST_TRACEBACK = 10_000, 2**16
 _DTYPES = ("float64", "uint8")
 _MOST_DIMENSIONS = 2
 _MOST_VALUES = 2**48

@@ -13,6 +13,7 @@ from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Interview, default_launcher
 from tsadbench.sandbox.describing import configure, describe, with_files_read
+from tsadbench.sandbox.interpreter.environment import environment_of
 from tsadbench.testing import contract, leakage, learning, position, replays, reproducibility, robustness, synthetic
 from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped, Warned
 from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest, Outside
@@ -22,6 +23,8 @@ from tsadbench.utils.threads import limit_threads
 # Leakage and replays last: they run boxes, whose server imports in the meantime.
 _MODULES = (contract, reproducibility, robustness, learning, position, leakage, replays)
 # Networks at their real size take hours.
+# What the checks import.
+_OF_CHECKS = ("pooch", "pydantic", "scipy")
 _SECONDS = 24 * 3600.0
 
 
@@ -107,10 +110,12 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
     """
     checks = _asked_for(only, (), ())
     label = parse_label(detector)
-    source = locate(label.target)
+    named = Construction.named(locate(label.target), label.arguments)
+    source = named.source
+    _require_libraries(source.python)
     with Interview() as interview:
         description = describe(source, interview)
-        own = with_files_read(Construction(source, label.arguments), description)
+        own = with_files_read(named, description)
         cheap = own if full else replace(own, cheap=True)
         prior = synthetic.PRIOR if description.traits.needs_prior else None
         configure(cheap, description, prior=prior, sensors=synthetic.SENSORS, interview=interview)
@@ -133,6 +138,15 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
         else:
             raise PluginError(f"{detector} cannot be checked: its box gave no result of {check.id!r}")
     return results
+
+
+def _require_libraries(python: str) -> None:
+    """Raise a UsageError if a detector's own interpreter lacks what the checks, which run beside it, import."""
+    missing = [name for name in _OF_CHECKS if python and environment_of(python).version_of(name) is None]
+    if missing:
+        raise UsageError(
+            f"the checks run beside the detector and need more than numpy: {python} -m pip install {' '.join(missing)}"
+        )
 
 
 def checked_inside(cheap: Construction, own: Construction, full: bool, only: tuple[str, ...]) -> Inside:

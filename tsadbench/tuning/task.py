@@ -17,6 +17,7 @@ from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction, Interview
+from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure
 from tsadbench.sandbox.description import Description
 from tsadbench.tuning import faults, folds, objective
@@ -174,7 +175,7 @@ def make_task(plan: Plan, settings: Settings) -> Task:
         name=contender.name,
         description=contender.description,
         construction=contender.construction,
-        given=parse_label(contender.label).arguments,
+        given=_given(contender),
         space=space,
         defaults={name: value for name, value in contender.description.defaults.items() if name in space},
         reach=reach,
@@ -188,6 +189,12 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     )
     task.folds()  # reports recordings that are too short before anything starts
     return task
+
+
+def _given(contender: Contender) -> dict[str, str]:
+    """Return what the user has set, as one writes it: of an interpreter its path, where the label has its name."""
+    python = contender.construction.source.python
+    return {**parse_label(contender.label).arguments, **({PYTHON: python} if python else {})}
 
 
 def searched(

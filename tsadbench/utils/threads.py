@@ -22,6 +22,16 @@ def limit_threads(threads: int) -> None:
 
 
 @lru_cache(maxsize=1)
+def loaded_blas() -> tuple[str, ...]:
+    """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
+    from threadpoolctl import threadpool_info
+
+    loaded = [library for library in threadpool_info() if library.get("user_api") == "blas"]
+    keys = ("internal_api", "version", "architecture")
+    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
+
+
+@lru_cache(maxsize=1)
 def _loaded_libraries(n_modules: int) -> ThreadpoolController:  # noqa: ARG001 - see `_libraries_of`
     """Return the numeric libraries of this process, as of when it had imported so many modules."""
     loaders = (getattr(getattr(module, "__spec__", None), "loader", None) for module in tuple(sys.modules.values()))
