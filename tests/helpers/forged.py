@@ -35,6 +35,7 @@ class PlayedLauncher(Launcher):
     """The inside is a thread that passes every request to a function, and hangs up after the last."""
 
     def __init__(self, answer: Answer) -> None:
+        super().__init__()
         self._answer = answer
 
     def start(self, log: int, walls: Walls) -> Process:

@@ -24,9 +24,8 @@ def limit_threads(threads: int) -> None:
 @lru_cache(maxsize=1)
 def loaded_blas() -> tuple[str, ...]:
     """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
-    from threadpoolctl import threadpool_info
-
-    loaded = [library for library in threadpool_info() if library.get("user_api") == "blas"]
+    libraries = _loaded_libraries(len(sys.modules)).info()
+    loaded = [library for library in libraries if library.get("user_api") == "blas"]
     keys = ("internal_api", "version", "architecture")
     return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
 
