@@ -124,8 +124,8 @@ def test_different_publications_never_share_a_key():
 
 
 def test_a_card_and_a_detector_that_are_unknown_are_named(tmp_path, tsadbench):
-    text, unknown = citations(["my-plant"], ["mine.py:Mine"])
-    assert unknown == ["my-plant", "mine.py:Mine"]
+    text, unknown = citations(["my-plant"], ["mine.py:Mine", "pyod:KNN[window=3]"])
+    assert unknown == ["my-plant", "mine.py:Mine", "pyod:KNN"]
     assert list(parsed(text)) == ["tsadbench"]
 
 

@@ -12,8 +12,10 @@ from tsadbench._version import __version__
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import TsadbenchError
+from tsadbench.registry import entries as registered
 from tsadbench.results.admission import known_detector
 from tsadbench.utils.bibtex import Entry, bibliography, of_dataset, of_detector, of_program
+from tsadbench.utils.docstrings import sections
 from tsadbench.utils.parameters import parse_label
 
 _SHIPPED = Path(shipped.__file__).parent
@@ -31,6 +33,7 @@ def citations(datasets: Iterable[str], labels: Iterable[str], *, trust_code: boo
     trust_code
         Whether to import detectors that are not registered here.
     """
+    own = {entry.name for entry in registered("detectors") if entry.package == "tsadbench"}
     entries: list[Entry] = []
     unknown: list[str] = []
     for name in dict.fromkeys(datasets):
@@ -40,7 +43,7 @@ def citations(datasets: Iterable[str], labels: Iterable[str], *, trust_code: boo
             unknown.append(name)
     for name in dict.fromkeys(parse_label(label).target for label in labels):
         detector = known_detector(name, trust_code=trust_code)
-        if detector is None:
+        if detector is None or not (name in own or detector.traits.paper or "References" in sections(detector.doc)):
             unknown.append(name)
         else:
             entries.append(of_detector(name, detector.traits.paper, detector.doc))

@@ -75,7 +75,7 @@ def of_detector(name: str, paper: str, docstring: str) -> Entry:
     reference = next((part for part in references if surname and surname in part.split(",")[0]), references[0])
     parsed = _detector_fields(reference.rstrip("."))
     if parsed is None:
-        note = reference or paper.replace("`", "") or "A detector without a publication of its own"
+        note = reference or paper.replace("`", "") or "A detector of tsadbench, without a publication of its own"
         return Entry("misc", name, _known({"title": f"{{{name}}}", "year": year_of(paper, docstring), "note": note}))
     return _entry(parsed)
 
