@@ -27,6 +27,10 @@ def report(
             min=0, help="How many detectors of each metric have curves and series; 0: all.", show_default="2, if many"
         ),
     ] = None,
+    stability: Annotated[
+        bool,
+        typer.Option("--stability", help="Also resample sessions: how firm is each rank? About twice the time."),
+    ] = False,
     dataset: CardsOption = None,
     data: DataOption = None,
     trust_code: TrustCodeOption = False,
@@ -57,6 +61,7 @@ def report(
             reference=reference_rows(),
             tell=tell,
             trust_code=trust_code,
+            stability=stability,
         )
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
     typer.echo(file)

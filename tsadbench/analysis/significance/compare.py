@@ -15,6 +15,7 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
+from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.selection import select
 from tsadbench.results.shipped import stored_values
@@ -27,7 +28,7 @@ OVERALL = "overall"
 
 
 def compare(
-    runs: str | Path,
+    runs: str | Path | Store,
     detectors: Sequence[str],
     *,
     metric: str = caveats.PRIMARY,
@@ -48,7 +49,7 @@ def compare(
     Parameters
     ----------
     runs
-        A run store.
+        A run store, or its folder.
     detectors
         Labels of two or more, as tables show them.
     metric

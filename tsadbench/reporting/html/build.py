@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tsadbench._version import __version__
-from tsadbench.analysis.calibration.report import CalibrationReport, CalibrationRow, calibration_of
-from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.analysis.label_changes import label_changes
 from tsadbench.analysis.label_noise import of_rows
-from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import EpisodeThreshold
-from tsadbench.errors import DataError, TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
-from tsadbench.reporting.html import curves, page, series, tables
+from tsadbench.reporting.html import comparisons, detectors, page, tables
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.judging import judge_outdated
-from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, nearest
-from tsadbench.utils.progress import progress
 
 SCHEMA = 1
 # Of how many trials that cannot be read the page says why.
@@ -48,6 +41,7 @@ def write_report(
     reference: ReferenceRows | None = None,
     tell: Callable[[str], object] = lambda _: None,
     trust_code: bool = False,
+    stability: bool = False,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
@@ -70,6 +64,8 @@ def write_report(
         Published values to show beside the rows that reproduce them.
     trust_code
         Whether to import detectors that are not registered here, to show the graphs on which they work.
+    stability
+        Whether to resample sessions, to say how firm each rank is.
 
     Returns
     -------
@@ -85,7 +81,9 @@ def write_report(
     """
     return write_file(
         folder / "index.html",
-        page.render(report_content(store, load, labels, reference, best, tell, trust_code=trust_code)),
+        page.render(
+            report_content(store, load, labels, reference, best, tell, trust_code=trust_code, stability=stability)
+        ),
     )
 
 
@@ -98,6 +96,7 @@ def report_content(
     tell: Callable[[str], object] = lambda _: None,
     *,
     trust_code: bool = False,
+    stability: bool = False,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
     with collector_paused():
@@ -111,7 +110,17 @@ def report_content(
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
     boards = [
-        _board(Leaderboard(rows, board.notes), store, load, extent, reference, trust_code) for rows in rows_of.values()
+        _board(
+            Leaderboard(rows, board.notes),
+            store,
+            load,
+            extent,
+            reference,
+            labels,
+            trust_code=trust_code,
+            stability=stability,
+        )
+        for rows in rows_of.values()
     ]
     return {
         "schema": SCHEMA,
@@ -122,6 +131,7 @@ def report_content(
         "broken": dict(list(store.broken.items())[:_BROKEN]),
         "n_broken": len(store.broken),
         "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
+        "ranks": comparisons.over_datasets(store, board.rows),
         "boards": boards,
     }
 
@@ -132,7 +142,10 @@ def _board(
     load: Callable[[str], LabelledDataset],
     extent: Extent,
     reference: ReferenceRows | None,
+    named: Sequence[str],
+    *,
     trust_code: bool,
+    stability: bool,
 ) -> JsonValue:
     first = board.rows[0]
     labels = extent.labels((first.dataset, first.rules))
@@ -154,7 +167,7 @@ def _board(
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
             return {**content, "tables": tables.tables(board, extent, reference)}
-        detectors = _detectors(records, store, data, 1 / len(extent.figures), trust_code)
+        held = detectors.detectors(records, store, data, 1 / len(extent.figures), trust_code)
         noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
@@ -172,95 +185,11 @@ def _board(
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
         "labels": asdict(noise),
-        **detectors,
-    }
-
-
-def _detectors(
-    records: Sequence[Record], store: Store, data: LabelledDataset, share: float, trust_code: bool
-) -> dict[str, JsonValue]:
-    """Return what a page holds of the detectors that succeeded; the scores of one trial are in memory at a time.
-
-    Curves are those of the first seeds, everything else is of the first one.
-    """
-    episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
-    of_labels = grouped([one for one in records if one.status == "ok"], lambda one: one.label)
-    n_maps = sum(store.has_contributions(of_label[0].trial) for of_label in of_labels.values())
-    recordings = series.Series(data, len(of_labels), n_maps, share)
-    detectors: list[JsonValue] = []
-    graphs: list[JsonValue] = []
-    calibrated: list[CalibrationRow] = []
-    for label, of_label in of_labels.items():
-        curves_of: dict[str, list[JsonValue]] = {split: [] for split in data.dataset.splits}
-        progress(len(detectors), len(of_labels), f"{records[0].dataset}, {records[0].protocol}: {label}")
-        shown: JsonValue = None
-        for record in of_label[:SEEDS]:
-            result = readable_result(record, store, data, episodes)
-            if result is None:
-                continue
-            for split, of_split in curves_of.items():
-                of_split.append(curves.ranking_curves(result, split))
-            if shown is None:
-                shown = _detector(label, result, curves_of)
-                recordings.add(label, result)
-                graphs += _graphs(result, trust_code)
-                with suppress(DataError):  # its threshold is fixed
-                    calibrated.append(CalibrationRow(record, (calibration_of(result),)))
-        if shown is not None:
-            detectors.append(shown)
-    return {
-        "calibration": _calibration(calibrated),
-        "detectors": detectors,
-        "graphs": graphs,
-        "recordings": recordings.content(),
-    }
-
-
-def _detector(label: str, shown: TrialResult, curves_of: Mapping[str, list[JsonValue]]) -> JsonValue:
-    return {
-        "label": label,
-        "floor": shown.record.floor,
-        "seed": shown.record.seed,
-        "curves": dict(curves_of),
-        "densities": {split: curves.densities(shown, split) for split in curves_of},
-        "thresholds": [_threshold(shown, fit) for fit in shown.record.thresholds],
-    }
-
-
-def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
-    names = ("value", "method", "status", "t", "level", "q", "n", "excesses", "gamma", "sigma", "endpoint")
-    return {
-        "episode": fit.episode,
-        **{name: getattr(fit.threshold, name) for name in names},
-        "tail": curves.tail(tail_of(result, fit.episode)),
-    }
-
-
-def _calibration(rows: Sequence[CalibrationRow]) -> JsonValue:
-    """Return the calibration of one trial of each detector as a table of text; None if all thresholds are fixed."""
-    report = CalibrationReport(tuple(rows))
-    for _, header, cells in report.tables():
-        return {"header": list(header), "rows": [list(row) for row in cells], "legend": report.legend}
-    return None
-
-
-def _graphs(result: TrialResult, trust_code: bool) -> Iterator[JsonValue]:
-    """Yield the graph on which a detector works, if it does."""
-    try:
-        graph = sensor_graph(result, trust_code=trust_code)
-    except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available or not trusted
-        return
-    if graph.adjacency is None or graph.node_weights is None:
-        return
-    yield {
-        "label": graph.label,
-        "about": f"{graph.title}: derived again from the training rows, as the fit does before it learns.",
-        "adjacency": graph.adjacency.tolist(),
-        "node_weights": graph.node_weights.tolist(),
-        "edges": [
-            {"source": edge.source, "target": edge.target, "mechanism": edge.mechanism, "votes": edge.votes}
-            for edge in (() if graph.prior is None else graph.prior.edges)
-        ],
+        "significance": comparisons.significance(
+            store, data, [row for row in chosen if row.split == first.split], named
+        ),
+        "stability": comparisons.stability(store, data, first) if stability else None,
+        **held,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.analysis.events import elapsed
+from tsadbench.analysis.events import delays_of, elapsed, false_alarms_of, recording_events
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.html.compact import Buckets, packed, packed_shares
@@ -19,6 +19,10 @@ _FEWEST_POINTS = 200
 _CELLS = 1_500_000
 _FEWEST_BUCKETS = 20
 _MOST_BUCKETS = 240
+# Events of a recording that the page lists; all of them are shaded.
+_EVENTS = 100
+# Seconds since 1970 that a clock shows: smaller times, before 1973, count from a start.
+_CLOCK = 1e8
 
 
 class Series:
@@ -46,7 +50,7 @@ class Series:
         """Add a detector's trial."""
         for one in self._recordings:
             if one.recording.id in result.recordings:
-                one.add(label, result.recordings[one.recording.id], self._n_buckets)
+                one.add(label, result.recordings[one.recording.id], self._n_buckets, result.record.look_ahead)
 
     def content(self) -> list[JsonValue]:
         """Return every test recording as a page holds it."""
@@ -59,13 +63,18 @@ class _OneRecording:
         self._data = data
         self._buckets = Buckets.at_most(n_points, recording.n_rows)
         self._evaluated: list[JsonValue] = []
+        self._events: list[JsonValue] = []
+        self._n_events = 0
         self._detectors: dict[str, JsonValue] = {}
         self._maps: dict[str, JsonValue] = {}
 
-    def add(self, label: str, scored: ScoredRecording, n_buckets: int) -> None:
+    def add(self, label: str, scored: ScoredRecording, n_buckets: int, look_ahead: int) -> None:
         if not self._detectors:
             self._evaluated = _spans(self.recording, self._buckets.runs(scored.evaluated))
-        self._detectors[label] = _detector(scored, self._buckets)
+            events = recording_events(scored)
+            self._n_events = len(events)
+            self._events = _spans(self.recording, [[one.start, one.stop] for one in events[:_EVENTS]])
+        self._detectors[label] = _detector(scored, self._buckets, look_ahead)
         if scored.contributions is not None:
             self._maps[label] = _heat_map(scored.contributions.astype(np.float64), self.recording, n_buckets)
 
@@ -77,20 +86,36 @@ class _OneRecording:
             "thinned": not buckets.whole,
             "splits": [split for split, members in data.dataset.splits.items() if recording.id in members],
             "timed": recording.time is not None,
+            "clock": None if recording.time is None or recording.time[0] < _CLOCK else float(recording.time[0]),
+            "rows": None if buckets.whole else packed(buckets.rows()),
             "time": packed(elapsed(recording)[buckets.rows()]),
             "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
             "evaluated": self._evaluated,
+            "events": self._events,
+            "n_events": self._n_events,
             "sensors": [packed(buckets.envelope(values)) for values in recording.values.T],
             "detectors": self._detectors,
             "maps": self._maps,
         }
 
 
-def _detector(scored: ScoredRecording, buckets: Buckets) -> JsonValue:
+def _detector(scored: ScoredRecording, buckets: Buckets, look_ahead: int) -> JsonValue:
+    events = recording_events(scored)[:_EVENTS]
+    delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
     return {
         "scores": packed(buckets.envelope(scored.scores)),
         "threshold": scored.threshold,
         "flagged": _spans(scored.recording, buckets.runs(scored.flagged & scored.evaluated)),
+        "false_alarms": len(false_alarms_of(scored.anomalous, scored.evaluated, scored.flagged)),
+        # Of each listed event: whether it was found, and how late if its onset was seen.
+        "events": [
+            {
+                "found": event.found,
+                "delay_rows": None if delay is None else delay.rows,
+                "delay_seconds": None if delay is None else delay.seconds,
+            }
+            for event, delay in zip(events, delays, strict=True)
+        ],
     }
 
 

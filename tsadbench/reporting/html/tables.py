@@ -130,6 +130,7 @@ def _row(
         "coverage": row.coverage,
         "complete": row.complete,
         "look_ahead": row.first.look_ahead,
+        "threshold": _threshold(records),
         "below": list(row.below_floor or ()),
         "places": dict(places),
         "seal": row.seal,
@@ -150,6 +151,12 @@ def _row(
             "threads": list(row.threads),
         },
     }
+
+
+def _threshold(records: Sequence[Record]) -> JsonValue:
+    """Return the lowest and the highest threshold over seeds and fits, and how many there are; None without one."""
+    values = [fit.threshold.value for record in records for fit in record.thresholds]
+    return {"low": min(values), "high": max(values), "n": len(values)} if values else None
 
 
 def _cpu_seconds(records: Sequence[Record]) -> float | None:

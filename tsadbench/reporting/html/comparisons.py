@@ -1,0 +1,111 @@
+"""Do detectors differ, how firm are ranks, and who leads over several data sets: tables of text for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from tsadbench.analysis.significance.compare import compare
+from tsadbench.analysis.significance.comparison import Table
+from tsadbench.analysis.significance.rank import rank
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.suites import SUITES
+from tsadbench.errors import TsadbenchError
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.ranking import Row
+from tsadbench.leaderboard.selection import SHOWN
+from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+
+# More named detectors than this are not compared with each other: of 66 pairs some differ by chance.
+_MOST = 12
+
+
+def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str]) -> JsonValue:
+    """Return what ``tsadbench compare`` says of some detectors, with the sessions as units.
+
+    Parameters
+    ----------
+    store, data
+        Where their scores and the labels are.
+    rows
+        Those of the first split that have figures, by rank.
+    named
+        Labels that the reader asked for (default: the best five that neither leak nor are unforgetting, and the best
+        floor).
+    """
+    ok = [row for row in rows if row.ok]
+    fit = [row for row in ok if not row.floor and not row.leaky and row.forgets]
+    asked = [row for row in ok if row.label in named]
+    chosen = asked[:_MOST] if asked else [*fit[:SHOWN], *islice((row for row in ok if row.floor), 1)]
+    labels = [row.label for row in chosen]
+    if len(labels) < 2:
+        return {"missing": f"Two detectors or more can be compared, found {len(labels)}."}
+    first = chosen[0].first
+    try:
+        found = compare(store, labels, dataset=data, protocol=first.protocol, split=first_split(data, chosen[0]))
+    except TsadbenchError as error:
+        return {"missing": str(error)}
+    how = (
+        "These are the detectors that --detector names."
+        if asked
+        else "These detectors were chosen because they rank first on this test, which flatters them. For a question "
+        "that you had before the test, name the detectors: tsadbench compare RUNS A B."
+    )
+    return {
+        "title": found.title,
+        "tested": found.inference.tested,
+        "tables": [_table(one) for one in found.tables()],
+        "conclusions": list(found.inference.conclusions),
+        "notes": [how, *found.notes],
+        "legend": found.legend,
+    }
+
+
+def first_split(data: LabelledDataset, row: Row) -> str | None:
+    """Return the split of a row as `compare` takes it: None if the data set does not know it."""
+    return row.split if row.split in data.dataset.splits else None
+
+
+def stability(store: Store, data: LabelledDataset, row: Row) -> JsonValue:
+    """Return what ``tsadbench rank --stability`` says of a data set, protocol and split, those of a row."""
+    try:
+        found = rank([store], stability=True, dataset=data, protocol=row.protocol, splits=(row.split,))
+    except TsadbenchError as error:
+        return {"missing": str(error)}
+    return {
+        "tables": [_table(one.table) for one in found.rankings],
+        "notes": [note for one in found.rankings for note in one.notes],
+        "legend": found.legend,
+    }
+
+
+def over_datasets(store: Store, rows: Iterable[Row]) -> list[JsonValue]:
+    """Return the ranks over the data sets of a store; of a single one over each suite that holds it.
+
+    The rows of the suite's other data sets are those of the leaderboards that ship.
+    """
+    names = {row.dataset for row in rows}
+    if len(names) > 1:
+        return _ranked(store, (), "the data sets of this store")
+    suites = [suite.name for suite in SUITES.values() if names & {*suite.datasets}]
+    return [
+        one
+        for name in suites
+        for one in _ranked(store, (name,), f"suite {name}: this store's rows, and the committed ones of the others")
+    ]
+
+
+def _ranked(store: Store, suites: Sequence[str], about: str) -> list[JsonValue]:
+    try:
+        found = rank([store, LEADERBOARDS] if suites else [store], suites=suites)
+    except TsadbenchError:  # nothing ran on two data sets
+        return []
+    return [
+        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend} for one in found.over_all
+    ]
+
+
+def _table(table: Table) -> dict[str, JsonValue]:
+    title, header, rows = table
+    return {"title": title, "header": list(header), "rows": [list(row) for row in rows]}
