@@ -15,7 +15,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.reporting.html.build import write_report
 
 HERE = Path(__file__).parent
-SECTIONS = ("leaderboard", "recording", "densities")
+SECTIONS = ("leaderboard", "heat", "recording", "densities")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 # A recording of the group in which a threshold can tell normal from anomalous.
 RECORDING = "other/10"
@@ -32,6 +32,7 @@ with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page.goto(file.as_uri())
         page.locator("#chooser").evaluate("(one) => { one.open = false; }")
         page.locator("nav").evaluate("(one) => { one.style.position = 'static'; }")
+        page.add_style_tag(content=".scroll { max-height: none !important; }")
         for section in sections:
             if page.locator(f"#{section}").is_hidden():
                 continue
@@ -42,3 +43,10 @@ with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
             name = section if scheme == "light" else f"{section}-{scheme}"
             page.locator(f"#{section}").screenshot(path=HERE / f"{name}.png")
             print(HERE / f"{name}.png")
+    phone = browser.new_page(
+        viewport={"width": 390, "height": 844}, device_scale_factor=2, is_mobile=True, has_touch=True
+    )
+    phone.goto(f"{file.as_uri()}#at=leaderboard")
+    phone.wait_for_timeout(500)
+    phone.screenshot(path=HERE / "phone.png")
+    print(HERE / "phone.png")

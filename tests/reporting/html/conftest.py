@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.browser import Opened, browser  # noqa: F401 - a fixture
 from tests.helpers.hostile import DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
 from tests.helpers.plans import make_plan
+from tests.helpers.reported import Reported, reported
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome, run_trial
@@ -52,3 +53,8 @@ def hostile_store(tmp_path_factory, hostile) -> Store:
     )
     store.add(Outcome(failed, {}, log="log"))
     return store
+
+
+@pytest.fixture(scope="session")
+def reported_store(tmp_path_factory) -> Reported:
+    return reported(tmp_path_factory.mktemp("reported"))

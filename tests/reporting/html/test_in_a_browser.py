@@ -18,7 +18,7 @@ from tsadbench.reporting.html.tables import ReferenceRows
 
 pytestmark = pytest.mark.browser
 
-FIGURES = ("seeds", "speed", "curves", "recording", "densities", "thresholds")
+FIGURES = ("seeds", "speed", "curves", "recording", "pair", "densities", "thresholds")
 
 
 REFERENCE = ReferenceRows(
@@ -49,7 +49,7 @@ def column(opened, heading: str) -> list[str]:
     heads = [text.strip() for text in opened.page.locator("#table thead th").all_inner_texts()]
     place = next(i for i, text in enumerate(heads) if text.startswith(heading))
     return [
-        row.locator("td").nth(place).inner_text()
+        row.locator("th, td").nth(place).inner_text()
         for row in opened.page.locator("#table tbody").first.locator("tr").all()
     ]
 
@@ -67,7 +67,7 @@ def test_every_figure_is_drawn_without_a_request_or_a_complaint(opened):
 
 
 def test_hostile_names_are_shown_as_they_are(opened):
-    names = opened.page.locator("#table td:first-child").all_inner_texts()
+    names = opened.page.locator("#table tbody th[scope=row]").all_inner_texts()
     for name in (SCRIPT, QUOTES):
         assert any(name in text for text in names)
     assert any(LONG.strip() in text for text in names)
@@ -126,7 +126,7 @@ def test_the_calibration_stands_below_the_thresholds(opened):
 
 
 def test_the_table_sorts_by_mouse_and_by_keyboard(opened):
-    first = [float(text.split("(")[0].rstrip("↓")) for text in column(opened, "AUPRC")]
+    first = [float(text.split("(")[0].rstrip("↓\n")) for text in column(opened, "AUPRC")]
     assert first == sorted(first, reverse=True)
     assert len(first) == 2
     head = opened.page.get_by_role("button", name=re.compile("^Recall"))
@@ -145,7 +145,7 @@ def test_only_the_best_floor_in_each_metric_is_in_sight_until_all_are_asked_for(
     heads = opened.page.locator("#table thead th").all_inner_texts()
 
     def values(place: int) -> list[str]:
-        return [row.locator("td").nth(place).inner_text().rstrip("↓") for row in floors.all()[1:]]
+        return [row.locator("th, td").nth(place).inner_text().rstrip("↓") for row in floors.all()[1:]]
 
     folded = {head: values(place) for place, head in enumerate(heads)}
     assert "the best in each metric of 3" in floors.first.inner_text()
@@ -161,6 +161,7 @@ def test_floors_can_be_ranked_among_the_detectors_and_costs_be_shown(opened):
     opened.page.get_by_label("rank floors among the detectors").check()
     opened.page.get_by_label("all floors").check()
     assert len(column(opened, "AUPRC")) == 5
+    opened.page.locator("#column-choice summary").click()
     opened.page.get_by_label("cost").check()
     for title in ("Fit (s)", "Rows/s", "Memory (MiB)", "Score (s)", "CPU (s)"):
         assert all(re.fullmatch(r"[\d.,e+-]+", text) for text in column(opened, title)), title

@@ -10,7 +10,20 @@ from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
 # In the order in which the page needs them.
-_SCRIPTS = ("data.js", "table.js", "charts.js", "recording.js", "main.js")
+_SCRIPTS = (
+    "data.js",
+    "hover.js",
+    "paper.js",
+    "columns.js",
+    "table.js",
+    "charts.js",
+    "heatmap.js",
+    "recording.js",
+    "pair.js",
+    "statistics.js",
+    "link.js",
+    "main.js",
+)
 
 
 def render(content: Mapping[str, JsonValue]) -> str:

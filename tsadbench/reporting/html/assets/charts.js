@@ -11,7 +11,9 @@ function layout(more) {
     font: { color: style("--ink"), size: 12, family: "system-ui, sans-serif" },
     margin: { l: 50, r: 12, t: 32, b: 42 },
     hovermode: "closest",
+    hoverlabel: { bgcolor: style("--paper"), bordercolor: style("--ink"), font: { color: style("--ink"), size: 13 }, align: "left", namelength: -1 },
     showlegend: false,
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--ink") },
     ...more,
   };
   for (const name of ["xaxis", "yaxis"]) made[name] = { ...axis, ...(more[name] || {}) };
@@ -22,8 +24,15 @@ function plot(target, traces, arrangement, about) {
   const place = typeof target === "string" ? byId(target) : target;
   place.setAttribute("role", "figure");
   place.setAttribute("aria-label", about);
-  return Plotly.react(place, traces, arrangement, { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] });
+  if (onPaper()) arrangement.height = Math.min(arrangement.height, PAPER.height);
+  // Plotly's button that sends a chart to its maker's servers has no place in a page that sends nothing.
+  const buttons = { modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"], plotlyServerURL: "" };
+  drawn.push(Plotly.react(place, traces, arrangement, { displaylogo: false, responsive: true, displayModeBar: narrow() ? false : "hover", ...buttons }));
 }
+
+// What Plotly is still at work on: where a click leads is right when that is done.
+const drawn = [];
+const narrow = () => matchMedia("(max-width: 40rem)").matches;
 
 const heading = (text) => ({ text: plain(text), font: { size: 13 }, x: 0, xanchor: "left", xref: "paper" });
 
@@ -59,11 +68,11 @@ function drawSeeds() {
   const lower = metric.better === "lower";
   const best = floors.length && metric.better ? (lower ? Math.min(...floors) : Math.max(...floors)) : null;
   const shapes = best === null ? [] : [{ type: "line", x0: best, x1: best, y0: 0, y1: 1, yref: "paper", line: { dash: "dash", color: style("--quiet"), width: 1 } }];
-  const height = 90 + 24 * names.length;
+  const height = onPaper() ? Math.min(PAPER.height, 90 + 24 * names.length) : 90 + 24 * names.length;
   byId("seed-chart").style.height = `${height}px`;
   plot("seed-chart", traces, layout({
     height, shapes, showlegend: true, legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
-    xaxis: { title: { text: plain(metric.title) } }, yaxis: { type: "category", categoryorder: "array", categoryarray: names, ticklen: 4 },
+    xaxis: { title: { text: plain(metric.title) } }, yaxis: { type: "category", dtick: 1, tickfont: { size: onPaper() ? 9 : 12 }, categoryorder: "array", categoryarray: names, ticklen: 4 },
   }), `${metric.title} of each seed: ` + order.map((row) => `${row.label} ${number(mean(row))}`).reverse().join(", "));
 }
 
@@ -127,15 +136,15 @@ function curveTraces(kind, point) {
 }
 
 function drawCurves() {
-  const drawn = chosen().flatMap((one) => one.curves[shown.split] || []).filter((curve) => curve);
-  const averaged = !drawn.some((curve) => curve.averaged) ? ""
-    : drawn.some((curve) => curve.entities) ? "Each entity has a model of its own: curves and crosses are means over the entities with rows of both classes."
+  const found = chosen().flatMap((one) => one.curves[shown.split] || []).filter((curve) => curve);
+  const averaged = !found.some((curve) => curve.averaged) ? ""
+    : found.some((curve) => curve.entities) ? "Each entity has a model of its own: curves and crosses are means over the entities with rows of both classes."
     : "Each recording has a fit of its own here: curves are means over recordings, crosses pool their rows.";
   const missing = chosen().every((one) => (one.curves[shown.split] || []).every((curve) => curve === null));
   byId("curves-lead").textContent = missing
     ? "This split holds one class of rows only: no curve can be drawn."
     : `A line a seed, the first one strong; the cross is where the threshold lies. ${averaged}`;
-  const prevalence = drawn.length ? drawn[0].chance : 0;
+  const prevalence = found.length ? found[0].chance : 0;
   const chance = (y0, y1) => ({ type: "line", x0: 0, x1: 1, y0, y1, line: { color: style("--quiet"), dash: "dot", width: 1 } });
   const side = (range) => ({ range, constrain: "domain" });
   const values = (name) => table().rows.filter((row) => shown.detectors.has(row.label)).map((row) => `${row.label} ${number((row.metrics[name] || {}).mean)}`).join(", ");

@@ -2,7 +2,10 @@
 // What the page holds, what of it is shown, and the small tools that everything else uses.
 
 const content = JSON.parse(document.getElementById("content").textContent);
-const shown = { board: 0, split: "", detectors: new Set(), sensors: new Set(), recording: 0, map: "", metric: "", speedMetric: "", graph: 0 };
+const shown = {
+  board: 0, split: "", detectors: new Set(), sensors: new Set(), recording: 0, map: "", metric: "", speedMetric: "", graph: 0,
+  query: "", hidden: new Set(), heat: "", first: "", second: "", scale: "rank", section: "",
+};
 
 // Okabe and Ito's colours, which the colour-blind can tell apart, and lighter ones for a dark page; a second round is
 // dashed, a third dotted.

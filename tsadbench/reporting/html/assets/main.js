@@ -1,7 +1,7 @@
 "use strict";
 // Puts the page together and keeps it so.
 
-const FIGURES = { seeds: drawSeeds, speed: drawSpeed, curves: drawCurves, recording: drawRecording, densities: drawDensities, thresholds: drawThresholds, graph: drawGraph };
+const FIGURES = { heat: drawHeat, seeds: drawSeeds, speed: drawSpeed, curves: drawCurves, recording: drawRecording, pair: drawPair, densities: drawDensities, thresholds: drawThresholds, graph: drawGraph };
 const inView = new Set();
 const stale = new Set();
 
@@ -9,6 +9,14 @@ function refresh(...names) {
   for (const name of names) stale.add(name);
   for (const name of [...stale]) {
     if (!inView.has(name)) continue;
+    stale.delete(name);
+    if (!byId(name).hidden) FIGURES[name]();
+  }
+}
+
+// Draw figures that are out of sight too.
+function drawNow(names) {
+  for (const name of names) {
     stale.delete(name);
     if (!byId(name).hidden) FIGURES[name]();
   }
@@ -23,17 +31,30 @@ function options(id, values, current, change) {
   place.onchange = () => change(place.value);
 }
 
-function defaults() {
-  const ranked = table().rows.filter((row) => row.status === "ok" && detectors().some((one) => one.label === row.label));
+// What a board shows until somebody chooses: the address holds only what differs from it.
+function usualChoice() {
+  const held = new Set(detectors().map((one) => one.label));
+  const ranked = board().tables[0].rows.filter((row) => row.status === "ok" && held.has(row.label));
   const best = ranked.filter((row) => !row.floor).slice(0, 5);
   const floor = ranked.filter((row) => row.floor).slice(0, 1);
-  shown.detectors = new Set([...best, ...floor].map((row) => row.label));
+  const labels = [...best, ...floor].map((row) => row.label);
+  const names = board().metrics.map((one) => one.name);
+  const metric = names.includes("auprc") ? "auprc" : names[0] || "";
+  const heats = heatMetrics().map((one) => one.name);
+  return {
+    split: board().tables[0].split, detectors: new Set(labels), metric,
+    heat: heats.includes(metric) ? metric : heats[0] || "", first: labels[0] || "", second: labels.at(-1) || "",
+  };
+}
+
+function defaults() {
+  const usual = usualChoice();
+  Object.assign(shown, usual, { detectors: new Set(usual.detectors), scale: "rank", query: "", hidden: new Set(HIDDEN) });
+  Object.assign(views, VIEWED);
   shown.sensors = new Set((board().sensors || []).slice(0, 8));
-  shown.recording = 0;
+  shown.recording = listed()[0] || 0;
   shown.range = null;
   shown.graph = 0;
-  const names = board().metrics.map((one) => one.name);
-  shown.metric = names.includes("auprc") ? "auprc" : names[0] || "";
   shown.speedMetric = shown.metric;
   sorting.column = shown.metric || "label";
   sorting.descending = true;
@@ -43,16 +64,24 @@ function defaults() {
 
 const mapsOf = (i) => Object.keys(((board().recordings || [])[i] || { maps: {} }).maps);
 
-function checks(id, names, chosenNames, drawn, swatch) {
+function checks(id, names, chosenNames, changed, mark) {
   fill(id, ...names.map((name) => {
     const box = element("input", { type: "checkbox", on: { change: () => {
       if (box.checked) chosenNames.add(name); else chosenNames.delete(name);
-      drawn();
+      changed();
     } } });
     box.checked = chosenNames.has(name);
-    return element("label", { title: name }, box, ...(swatch ? [swatch(name)] : []), short(name, 40));
+    return element("label", { title: name }, box, ...(mark ? [mark(name)] : []), short(name, 40));
   }));
 }
+
+function swatchOf(color) {
+  const mark = element("span", { class: "swatch", "aria-hidden": "true" });
+  mark.style.borderTopColor = color;
+  return mark;
+}
+
+const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch);
 
 function swatch(label) {
   const mark = element("span", { class: "swatch", "aria-hidden": "true" });
@@ -62,21 +91,31 @@ function swatch(label) {
   return mark;
 }
 
-function showBoard(i) {
+// `choose` may choose otherwise than usual, before anything is drawn.
+function showBoard(i, choose = () => {}) {
   shown.board = Number(i);
-  shown.split = board().tables[0].split;
   defaults();
-  options("split", board().tables.map((one) => [one.split, one.split]), shown.split, (split) => { shown.split = split; showSplit(); });
+  choose(usualChoice());
+  byId("board").value = String(shown.board);
+  options("split", board().tables.map((one) => [one.split, one.split]), shown.split, (split) => { shown.split = split; showSplit(); remember(); });
   const metrics = board().metrics.map((one) => [one.name, one.title + (one.oracle ? "*" : "")]);
-  options("seed-metric", metrics, shown.metric, (name) => { shown.metric = name; refresh("seeds"); });
+  options("seed-metric", metrics, shown.metric, (name) => { shown.metric = name; refresh("seeds"); remember(); });
   options("speed-metric", metrics, shown.speedMetric, (name) => { shown.speedMetric = name; refresh("speed"); });
+  options("heat-metric", heatMetrics().map((one) => [one.name, one.title + (one.oracle ? "*" : "")]), shown.heat, (name) => { shown.heat = name; refresh("heat"); remember(); });
   const drawable = (board().recordings || []).length > 0 && detectors().length > 0;
   options("graph-choice", (board().graphs || []).map((one, place) => [place, one.label]), shown.graph, (place) => { shown.graph = Number(place); refresh("graph"); });
-  checks("detectors", detectors().map((one) => one.label), shown.detectors, everyFigure, swatch);
+  const labels = detectors().map((one) => [one.label, one.label]);
+  options("pair-first", labels, shown.first, (label) => { shown.first = label; refresh("pair"); remember(); });
+  options("pair-second", labels, shown.second, (label) => { shown.second = label; refresh("pair"); remember(); });
+  byId("pair-scale").value = shown.scale;
+  byId("search").value = shown.query;
+  drawChooser();
   checks("sensors", board().sensors || [], shown.sensors, () => refresh("recording"));
-  for (const id of ["curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
+  for (const id of ["heat", "curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
+  byId("pair").hidden = !drawable || detectors().length < 2;
   byId("graph").hidden = !(board().graphs || []).length;
   drawLabels();
+  drawStatistics();
   for (const id of ["seeds", "speed"]) byId(id).hidden = !board().metrics.length;
   byId("chooser").hidden = !drawable;
   fill("legend", board().legend);
@@ -91,7 +130,8 @@ function showSplit() {
   byId("title").textContent = `Protocol ${board().protocol}: ${board().summary}.`;
   drawColumnChoice();
   drawTable();
-  options("recording-choice", listed().map((place) => [place, board().recordings[place].id]), shown.recording, showRecording);
+  const places = listed().map((place) => [place, board().recordings[place].id]);
+  for (const id of ["recording-choice", "pair-recording"]) options(id, places, shown.recording, (place) => { showRecording(place); remember(); });
   if (listed().length) showRecording(listed().includes(shown.recording) ? shown.recording : listed()[0]);
   everyFigure();
 }
@@ -99,17 +139,16 @@ function showSplit() {
 function showRecording(place) {
   shown.recording = Number(place);
   shown.range = null;
-  byId("recording-choice").value = String(place);
+  for (const id of ["recording-choice", "pair-recording"]) byId(id).value = String(place);
   const mapped = mapsOf(shown.recording);
   if (!mapped.includes(shown.map)) shown.map = mapped[0] || "";
   options("map-choice", mapped.length ? mapped.map((label) => [label, label]) : [["", "none were kept"]], shown.map, (label) => { shown.map = label; refresh("recording"); });
   byId("map-choice").disabled = !mapped.length;
-  refresh("recording", ...(detectors().some((one) => one.thresholds.length > 1) ? ["thresholds"] : []));
+  refresh("recording", "pair", ...(detectors().some((one) => one.thresholds.length > 1) ? ["thresholds"] : []));
 }
 
 function drawSections() {
-  const sections = [...document.querySelectorAll("main > section")].filter((one) => !one.hidden);
-  fill("sections", ...sections.map((one) => element("li", {}, element("a", { href: `#${one.id}` }, one.querySelector("h2").textContent))));
+  fill("sections", ...sections().map((one) => element("li", {}, element("a", { href: `#at=${one.id}`, "data-section": one.id }, one.querySelector("h2").textContent))));
 }
 
 function drawManifests() {
@@ -132,25 +171,51 @@ function keys(event) {
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
-  checks("detectors", detectors().map((one) => one.label), shown.detectors, everyFigure, swatch);
+  drawChooser();
   everyFigure();
+}
+
+function search(text) {
+  shown.query = text;
+  drawTable();
+  drawChooser();
+  refresh("heat");
+  remember({ step: false });
 }
 
 function start() {
   byId("made").textContent = `${content.n_trials.toLocaleString("en")} trials of ${content.store}, made with tsadbench ${content.tsadbench} on ${content.made.replace("T", " ").replace("+00:00", " UTC")}.` + (content.n_broken ? ` ${content.n_broken} trials could not be read.` : "");
-  options("board", content.boards.map((one, i) => [i, `${one.dataset}, ${one.protocol}`]), 0, showBoard);
+  options("board", content.boards.map((one, i) => [i, `${one.dataset}, ${one.protocol}`]), 0, (place) => { showBoard(place); remember(); });
   byId("axis").onchange = () => refresh("recording");
   const neighbour = (step) => listed()[listed().indexOf(shown.recording) + step];
-  byId("previous").onclick = () => showRecording(neighbour(-1));
-  byId("next").onclick = () => showRecording(neighbour(1));
+  byId("previous").onclick = () => { showRecording(neighbour(-1)); remember(); };
+  byId("next").onclick = () => { showRecording(neighbour(1)); remember(); };
   for (const button of document.querySelectorAll("[data-move]")) button.onclick = () => moveInTime(button.dataset.move);
   byId("recording-chart").addEventListener("keydown", keys);
   byId("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  byId("pair-scale").onchange = () => { shown.scale = byId("pair-scale").value; refresh("pair"); remember(); };
+  byId("search").oninput = () => search(byId("search").value);
+  byId("csv").onclick = download;
+  byId("heat-table").onclick = heatClick;
+  readout("recording-chart", () => (board().recordings || [])[shown.recording], recordingReadout);
+  readout("pair-chart", () => (pairOf() || {}).recording, pairReadout);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-section]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    shown.section = link.dataset.section;
+    goTo(shown.section);
+    remember();
+  });
+  new ResizeObserver(() => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`)).observe(byId("bar"));
   showBoard(0);
+  if (location.hash) restore();
+  addEventListener("popstate", restore);
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
-      if (entry.isIntersecting) inView.add(entry.target.id); else inView.delete(entry.target.id);
+      if (entry.isIntersecting) inView.add(entry.target.id);
+      else inView.delete(entry.target.id);
     }
     refresh();
   }, { rootMargin: "300px" });

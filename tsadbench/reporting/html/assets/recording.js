@@ -24,9 +24,10 @@ function spans(list, y) {
 }
 
 function laneTraces(lane, recording, time, axis) {
-  const base = { xaxis: "x", yaxis: axis };
+  // The box beside the pointer says more than Plotly's labels would: see hover.js.
+  const base = { xaxis: "x", yaxis: axis, hoverinfo: "skip" };
   if (lane.kind === "sensor") {
-    return [{ ...base, type: "scatter", mode: "lines", x: time, y: numbers(recording.sensors[lane.index]), line: { color: style("--ink"), width: 1 }, hovertemplate: `${plain(lane.name)}: %{y}<extra></extra>` }];
+    return [{ ...base, type: "scatter", mode: "lines", x: time, y: numbers(recording.sensors[lane.index]), line: { color: style("--ink"), width: 1 } }];
   }
   const one = recording.detectors[lane.name];
   const { color } = look(lane.name);
@@ -36,7 +37,7 @@ function laneTraces(lane, recording, time, axis) {
     const scale = Math.abs(one.threshold) || 1;
     const placed = (value) => (close ? value : compress(value, scale));
     const y = Array.from(raw, (value) => (Number.isNaN(value) ? null : placed(value)));
-    const line = { ...base, type: "scatter", mode: "lines", x: time, y, customdata: raw, line: { color, width: 1.2 }, connectgaps: false, hovertemplate: `${plain(lane.name)}: %{customdata:.4g}<extra></extra>` };
+    const line = { ...base, type: "scatter", mode: "lines", x: time, y, line: { color, width: 1.2 }, connectgaps: false };
     if (close) return [line];
     const at = placed(one.threshold);
     const within = y.filter((value) => value !== null);
@@ -44,23 +45,24 @@ function laneTraces(lane, recording, time, axis) {
     const ends = [time[0], time.at(-1)];
     return [
       line,
-      { ...base, type: "scatter", mode: "lines", x: ends, y: [at, at], line: { color: style("--ink"), width: 1, dash: "dash" }, hovertemplate: `threshold ${amount(one.threshold)}<extra></extra>` },
+      { ...base, type: "scatter", mode: "lines", x: ends, y: [at, at], line: { color: style("--ink"), width: 1, dash: "dash" } },
     ];
   }
   if (lane.kind === "strip") {
     const [x, y] = spans(one.flagged, 0);
-    return [{ ...base, type: "scatter", mode: "lines", x, y, line: { color, width: 8 }, hovertemplate: `flagged by ${plain(lane.name)}<extra></extra>` }];
+    return [{ ...base, type: "scatter", mode: "lines", x, y, line: { color, width: 8 } }];
   }
   const map = recording.maps[lane.name];
   const shares = bytes(map.shares);
   const times = numbers(map.time);
-  const z = board().sensors.map((_, i) => Array.from(shares.subarray(i * times.length, (i + 1) * times.length), (share) => (share / 255) ** 2 * map.largest));
-  const root = z.map((row) => row.map(Math.sqrt));
+  const z = board().sensors.map((_, i) => Array.from(shares.subarray(i * times.length, (i + 1) * times.length), (share) => (share / 255) * Math.sqrt(map.largest)));
   return [{
-    ...base, type: "heatmap", x: times, y: board().sensors.map((name) => plain(short(name, 15))), z: root, customdata: z, colorscale: "Cividis", showscale: false,
-    hovertemplate: `%{y} contributes %{customdata:.3g}<extra>${plain(short(lane.name, 16))}</extra>`,
+    ...base, type: "heatmap", x: times, y: board().sensors.map((name) => plain(short(name, 15))), z, colorscale: "Cividis", showscale: false,
   }];
 }
+
+// What the axis of time counts.
+const timeTitle = (recording) => (recording.clock !== null ? `seconds since ${isoTime(recording.clock)}` : recording.timed ? "seconds since the recording's first row" : "row");
 
 function drawRecording() {
   const recording = (board().recordings || [])[shown.recording];
@@ -68,6 +70,12 @@ function drawRecording() {
   const all = lanes(recording);
   const time = numbers(recording.time);
   const below = (lane, i) => (lane.kind !== "strip" ? 2 : (all[i + 1] || {}).kind === "map" ? LANE.title : LANE.gap);
+  if (onPaper()) {
+    // A figure that is higher than the sheet would be cut.
+    const room = PAPER.height - 70 - all.reduce((sum, lane, i) => sum + below(lane, i), 0);
+    const squeeze = Math.min(1, room / Math.max(1, all.reduce((sum, lane) => sum + lane.height, 0)));
+    for (const lane of all) lane.height *= squeeze;
+  }
   const total = all.reduce((sum, lane, i) => sum + lane.height + below(lane, i), 0) || 60;
   const axes = {};
   const notes = [];
@@ -91,8 +99,8 @@ function drawRecording() {
   const band = (list, fillcolor) => list.map(([x0, x1]) => ({ type: "rect", x0, x1, y0: 0, y1: 1, yref: "paper", fillcolor, line: { width: 0 }, layer: "below" }));
   const height = total + 70;
   byId("recording-chart").style.height = `${height}px`;
-  const xaxis = { gridcolor: style("--line"), title: { text: recording.timed ? "seconds since the recording's first row" : "row" }, anchor: "free", position: 0, range: shown.range || undefined, hoverformat: ".1f" };
-  const arrangement = layout({ height, margin: { l: 112, r: 12, t: 20, b: 46 }, shapes: band(recording.anomalous, style("--truth")), annotations: notes, hovermode: "x unified", dragmode: "zoom" });
+  const xaxis = { gridcolor: style("--line"), title: { text: timeTitle(recording) }, anchor: "free", position: 0, range: shown.range || [time[0], time.at(-1)] };
+  const arrangement = layout({ height, margin: { l: narrow() ? 56 : 112, r: 12, t: 20, b: 46 }, shapes: band(recording.anomalous, style("--truth")), annotations: notes, hovermode: false, dragmode: "zoom" });
   delete arrangement.yaxis;
   Object.assign(arrangement, axes, { xaxis });
   byId("recording-lead").textContent = `${recording.id}: ${recording.n_rows.toLocaleString("en")} rows. Shaded: labelled anomalous. Dashed: threshold; the strip below a score: rows flagged.${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;

@@ -1,95 +1,6 @@
 "use strict";
 // The leaderboard: sortable, with the floors in a block of their own, of which the best in each metric are in sight.
 
-const sorting = { column: "auprc", descending: true };
-const columnsShown = { reference: true, throughput: true, operation: true, cost: false, floors: false, mixed: false };
-
-const THROUGHPUT = [
-  { key: "fit_seconds", title: "Fit (s)", ascending: true },
-  { key: "rows_per_second", title: "Rows/s", ascending: false, about: "training and test rows scored per second of wall clock" },
-  { key: "peak_memory_mib", title: "Memory (MiB)", ascending: true },
-];
-const COST = [
-  { key: "score_seconds", title: "Score (s)", ascending: true },
-  { key: "cpu_seconds", title: "CPU (s)", ascending: true },
-];
-
-function columns() {
-  const found = [{ key: "label", title: "Detector", value: (row) => row.label, cell: nameCell, ascending: true }];
-  for (const metric of board().metrics) {
-    found.push({
-      key: metric.name,
-      title: metric.title + (metric.oracle ? "*" : ""),
-      value: (row) => (row.metrics[metric.name] || {}).mean,
-      cell: (row) => metricCell(row, metric),
-      ascending: metric.better === "lower",
-    });
-  }
-  found.push(
-    { key: "look_ahead", title: "Look-ahead", value: (row) => row.look_ahead, cell: (row) => plainCell(row.look_ahead), ascending: true },
-    { key: "coverage", title: "Coverage", value: (row) => row.coverage, cell: (row) => plainCell(percent(row.coverage)) },
-    { key: "seeds", title: "Seeds", value: (row) => row.seeds.length, cell: (row) => plainCell(row.seeds.length) },
-  );
-  if (columnsShown.operation) {
-    for (const one of board().diagnostics || []) {
-      found.push({
-        key: `diagnostic:${one.name}`,
-        title: one.title,
-        about: one.about,
-        value: (row) => (row.diagnostics[one.name] || {}).mean,
-        cell: (row) => summaryCell(row.diagnostics[one.name]),
-        ascending: one.better === "lower",
-      });
-    }
-  }
-  for (const one of [...(columnsShown.throughput ? THROUGHPUT : []), ...(columnsShown.cost ? COST : [])]) {
-    found.push({ ...one, value: (row) => row.cost[one.key], cell: (row) => costCell(row, one.key) });
-  }
-  return found;
-}
-
-function costCell({ cost }, key) {
-  const known = ![null, undefined].includes(cost[key]);
-  // Seconds and rows per second of another number of threads are not to be compared.
-  const threads = key === "rows_per_second" && known && String(cost.threads) !== "1" ? ` (${cost.threads.join("/")} threads)` : "";
-  return plainCell(amount(cost[key]) + threads);
-}
-
-const plainCell = (text) => element("td", {}, String(text));
-
-function summaryCell(summary) {
-  if (!summary || summary.mean === null || summary.mean === undefined) return plainCell("–");
-  return element("td", {}, amount(summary.mean), summary.std ? element("span", { class: "spread" }, ` (${amount(summary.std)})`) : "");
-}
-
-function nameCell(row) {
-  const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
-  return element("td", { title: row.label }, ...marks, row.label);
-}
-
-function metricCell(row, metric) {
-  const summary = row.metrics[metric.name];
-  if (!summary || summary.mean === null) return element("td", { class: "metric" }, "–");
-  const place = row.places[metric.name];
-  const cell = element("td", { class: "metric" });
-  if (metric.better) cell.style.setProperty("--share", `${100 * Math.min(1, Math.max(0, summary.mean))}%`);
-  cell.append(element("span", { class: { 1: "best", 2: "second" }[place] || "" }, number(summary.mean)));
-  if (summary.std !== null) cell.append(element("span", { class: "spread" }, `(${number(summary.std)})`));
-  const overEntities = row.spread[metric.name];
-  if (![null, undefined].includes(overEntities)) {
-    const each = Object.entries(row.entities).map(([entity, metrics]) => `${entity} ${number((metrics[metric.name] || {}).mean)}`);
-    cell.append(element("span", { class: "spread", title: `of each entity's own model: ${each.join(", ")}` }, `±${number(overEntities, 2)}`));
-  }
-  if (row.below.includes(metric.name)) cell.append(element("span", { title: "does not beat the best floor" }, "↓"));
-  const published = row.reference[metric.name];
-  if (columnsShown.reference && published) {
-    const spread = published.std === null ? "" : `(${number(published.std)})`;
-    const { title, citation } = content.reference;
-    cell.append(element("span", { class: "reference", title: `in ${citation}` }, `${title} ${number(published.mean)}${spread}`));
-  }
-  return cell;
-}
-
 function ordered(rows, column) {
   const missing = (row) => [null, undefined].includes(column.value(row));
   const direction = sorting.descending ? -1 : 1;
@@ -107,46 +18,56 @@ function head(all) {
       sorting.descending = active ? !sorting.descending : !column.ascending;
       sorting.column = column.key;
       drawTable();
+      remember();
       byId("table").querySelector("th[aria-sort] button").focus();
     };
     const state = sorting.descending ? "descending" : "ascending";
-    return element("th", { scope: "col", "aria-sort": active ? state : null, title: column.about || null }, element("button", { type: "button", on: { click: sort } }, column.title));
+    return element("th", { scope: "col", class: column.key === "label" ? null : "number", "aria-sort": active ? state : null, title: column.about || null }, element("button", { type: "button", on: { click: sort } }, column.title));
   });
   return element("thead", {}, element("tr", {}, ...cells));
 }
 
 function body(title, rows, all) {
-  if (!rows.length) return null;
   const lines = rows.map((row) => {
     if (row.status === "ok") return element("tr", {}, ...all.map((column) => column.cell(row)));
     const first = row.failed[0] || {};
     const why = `${row.failure_count} trials: ${first.reason || "no reason was kept"}`;
-    return element("tr", {}, nameCell(row), element("td", { class: "failed", colspan: all.length - 1 }, why));
+    return element("tr", {}, nameCell(row), element("td", { class: "failed", colspan: Math.max(1, all.length - 1) }, why));
   });
-  const heading = element("tr", { class: "block" }, element("td", { colspan: all.length }, title));
+  const heading = element("tr", { class: "block" }, element("th", { scope: "rowgroup", colspan: all.length }, title));
   return element("tbody", {}, ...(title ? [heading] : []), ...lines);
+}
+
+const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) => label.toLowerCase().includes(word));
+
+// The rows in sight, in the order in which they stand, by block.
+function blocks() {
+  const all = everyColumn();
+  const column = all.find((one) => one.key === sorting.column) || all[0];
+  const matches = (row) => sought(row.label);
+  const ok = inSight(table().rows).filter((row) => row.status === "ok" && matches(row));
+  const floors = views.mixed ? [] : ok.filter((row) => row.floor);
+  const ranked = views.mixed ? ok : ok.filter((row) => !row.floor);
+  const failures = table().rows.filter((row) => row.status !== "ok" && matches(row));
+  return [
+    { title: "", rows: ordered(ranked, column) },
+    { title: aboutFloors(table().rows), rows: ordered(floors, column) },
+    { title: "Failed", rows: failures },
+  ].filter((block) => block.rows.length);
 }
 
 function drawTable() {
   const all = columns();
-  const column = all.find((one) => one.key === sorting.column) || all[0];
-  const rows = table().rows;
-  const ok = inSight(rows).filter((row) => row.status === "ok");
-  const floors = columnsShown.mixed ? [] : ok.filter((row) => row.floor);
-  const ranked = columnsShown.mixed ? ok : ok.filter((row) => !row.floor);
-  const failures = rows.filter((row) => row.status !== "ok");
-  fill(
-    "table",
-    element("caption", { class: "note" }, caption()),
-    head(all),
-    ...[body("", ordered(ranked, column), all), body(aboutFloors(rows), ordered(floors, column), all), body("Failed", failures, all)].filter((one) => one),
-  );
+  const found = blocks();
+  fill("table", element("caption", { class: "note" }, element("span", {}, caption())), head(all), ...found.map((block) => body(block.title, block.rows, all)));
+  const matching = found.reduce((sum, block) => sum + block.rows.length, 0);
+  byId("found").textContent = shown.query ? `${matching} row${matching === 1 ? " matches" : "s match"}` : "";
 }
 
 // Without detectors, floors are all there is to see.
 const foldable = (rows) => rows.some((row) => row.folded) && rows.some((row) => !row.floor && row.status === "ok");
 
-const inSight = (rows) => (columnsShown.floors || !foldable(rows) ? rows : rows.filter((row) => !row.folded));
+const inSight = (rows) => (views.floors || shown.query || !foldable(rows) ? rows : rows.filter((row) => !row.folded));
 
 function aboutFloors(rows) {
   const all = rows.filter((row) => row.floor && row.status === "ok").length;
@@ -179,21 +100,4 @@ function drawLabels() {
   const places = others.filter((one) => one.change_places.length).map((one) => `${one.change}: ${pairs(one).join("; ")}`);
   const missing = noise.left_out.length ? [`Without scores, and left out: ${noise.left_out.join(", ")}`] : [];
   fill("labels-places", ...[...(places.length ? ["Who changes places:", ...places] : ["No two rows change places."]), ...missing].map((text) => element("li", {}, text)));
-}
-
-function drawColumnChoice() {
-  const wanted = { mixed: "rank floors among the detectors" };
-  if (foldable(table().rows)) wanted.floors = "all floors";
-  if (table().rows.some((row) => Object.keys(row.reference).length)) wanted.reference = `the ${content.reference.title}'s values`;
-  if ((board().diagnostics || []).length) wanted.operation = "in operation";
-  wanted.throughput = "throughput";
-  wanted.cost = "cost";
-  fill(
-    "columns",
-    ...Object.entries(wanted).map(([key, title]) => {
-      const box = element("input", { type: "checkbox", on: { change: () => { columnsShown[key] = box.checked; drawTable(); } } });
-      box.checked = columnsShown[key];
-      return element("label", {}, box, title);
-    }),
-  );
 }
