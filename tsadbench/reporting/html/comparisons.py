@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from tsadbench.analysis.significance.compare import compare
-from tsadbench.analysis.significance.comparison import Table
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import SHOWN
 from tsadbench.utils.parameters import JsonValue
