@@ -208,8 +208,12 @@ function start() {
     goTo(shown.section);
     remember();
   });
-  new ResizeObserver(() => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`)).observe(byId("bar"));
   showBoard(0);
+  const reserve = () => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`);
+  reserve();
+  new ResizeObserver(reserve).observe(byId("bar"));
+  // An address that names a section says where to be; the browser would scroll to where the last visit ended.
+  if (new URLSearchParams(location.hash.slice(1)).has("at")) history.scrollRestoration = "manual";
   if (location.hash) restore();
   addEventListener("popstate", restore);
   const watcher = new IntersectionObserver((entries) => {
