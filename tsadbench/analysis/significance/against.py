@@ -17,7 +17,7 @@ from tsadbench.utils.parameters import nearest, normal_label
 
 
 def beside_shipped(
-    runs: str | Path,
+    runs: str | Path | Store,
     against: str,
     *,
     dataset: str | LabelledDataset | None,
@@ -38,7 +38,7 @@ def beside_shipped(
     UsageError
         As `select` does, or if no leaderboard ships, or none of the detectors is in the store.
     """
-    store = Store.open(Path(runs))
+    store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(directory=None if data is None else Path(data), allow_changed=True))
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
