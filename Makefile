@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run shell test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables suites speed clean
+.PHONY: run shell test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables suites speed clean ci-slow ci-lowest ci-newest
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -27,9 +27,25 @@ test: lint chromium
 test-long: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -m long
 
+# Beside what CI runs (.ci/run): the core with the lowest versions that pyproject.toml allows and with the newest that there
+# are, then the long tests.
+ci-slow: ci-lowest ci-newest test-long
+
+# Two files of tests import torch, which this matrix leaves out.
+CORE = tests/base tests/datasets tests/execution tests/results tests/sandbox tests/utils \
+    --ignore tests/base/test_wrapping.py --ignore tests/utils/test_threads.py
+NOT_QUICK = browser or cluster or processes or slow or long or training
+MATRIX = models,parquet,pyod,r,report,stats,tune
+ci-lowest: CONSTRAINT = --constraint constraints-lowest.txt
+ci-lowest ci-newest: ci-%:
+	$(PYTHON) -m venv build/$*
+	build/$*/bin/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(MATRIX)]' \
+	    hypothesis playwright pytest pytest-benchmark pytest-xdist tqdm
+	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m "not ($(NOT_QUICK))" $(CORE)
+
 # The inner loop: every unit, without browsers, clusters, farms of processes and training.
 quick: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -q -m "not (browser or cluster or processes or slow or long or training)"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -q -m "not ($(NOT_QUICK))"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

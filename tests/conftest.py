@@ -8,13 +8,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from packaging.version import Version
 
 from tests.helpers import tiny
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
+
+
+def pytest_sessionstart() -> None:
+    """Have older releases of pandas read what tests compare with to the last bit, as newer ones do by themselves."""
+    if Version(pd.__version__) < Version("3.1"):
+        pd.read_csv.__kwdefaults__["float_precision"] = "round_trip"
 
 
 def pytest_configure() -> None:

@@ -9,9 +9,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import pandas as pd
+from packaging.version import Version
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reading.cells import missing_texts
@@ -24,6 +25,8 @@ CHUNK_CELLS = 1_000_000
 _CHUNK_ROWS = 100_000
 _MOST_ISSUES = 1_000
 _WIDE = 1_000
+# Numbers are read to the last bit: what pandas does by itself from version 3.1 on, where this option is deprecated.
+_EXACTLY: Literal["round_trip"] | None = "round_trip" if Version(pd.__version__) < Version("3.1") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class CsvFile:
             na_values=cast("Mapping[str, list[str]]", absent) or sorted(missing),
             dtype={column: "str" for column in columns if column in texts} or None,
             keep_default_na=False,
+            float_precision=_EXACTLY,
             skip_blank_lines=False,
             skipinitialspace=True,
             low_memory=False,

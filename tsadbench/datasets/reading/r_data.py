@@ -8,10 +8,11 @@ import warnings
 import zlib
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from packaging.version import Version
 
 from tsadbench.datasets.reading.array_table import (
     COPY_AGAIN,
@@ -30,6 +31,8 @@ from tsadbench.utils.extras import extra
 if TYPE_CHECKING:
     from rdata.parser import RObject, RObjectInfo
 
+# Texts among which some may be missing; before pandas 3, "str" makes texts of these too.
+_TEXT: Literal["str", "string"] = "str" if Version(pd.__version__) >= Version("3") else "string"
 _SAVED = (b"RDX2\n", b"RDX3\n")
 _MOST_COLUMNS = 1_000_000
 _LZMA_MEMORY = 2**30
@@ -151,14 +154,14 @@ def _column(found: RObject) -> Column:
     kind, values = found.info.type.name, found.value
     attributes = {} if found.attributes is None else _pairs(found.attributes)
     if kind == "STR":
-        return pd.array(_texts(found), dtype="str")
+        return pd.array(_texts(found), dtype=_TEXT)
     if kind not in ("LGL", "INT", "REAL"):
         raise MalformedError(f"expected columns of numbers or texts, found one of R's type {kind}; save numbers")
     missing = np.ma.getmaskarray(values)
     if "levels" in attributes:
         levels = _texts(attributes["levels"])
         codes = zip(np.ma.getdata(values).tolist(), missing.tolist(), strict=True)
-        return pd.array([None if gone else levels[code - 1] for code, gone in codes], dtype="str")
+        return pd.array([None if gone else levels[code - 1] for code, gone in codes], dtype=_TEXT)
     numbers = as_column(np.ma.getdata(values))
     if missing.any():  # NA of whole numbers and of logical values
         return np.where(missing, np.nan, numbers)
