@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser.parse_args(arguments).tables
     files = [file for file in sorted(top.rglob(RECORDS)) if file.parent != top / "paper"]
     for file in files:
-        written = Leaderboard.from_records(read_records(file)).write_tables(file.parents[2])
+        written = Leaderboard.from_records(read_records(file), checked_in=top).write_tables(file.parents[2])
         print(f"{file.parent.relative_to(top)}: {len(written)} files")
     return 0
 

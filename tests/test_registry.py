@@ -157,7 +157,7 @@ def test_a_strangers_family(plugin, tsadbench):
         "  mine:Near",
         "  mine:Odd    odd",
         "cannot be loaded (1):",
-        "  mine:Broken CANNOT BE LOADED: detector 'mine:Broken' cannot be loaded: AttributeError: Broken",
+        "  mine:Broken CANNOT BE LOADED: detector 'mine:Broken' cannot be loaded: AttributeError: Broken (mylib.py:24)",
         "cannot be run (1):",
         "  mine:Far    it is too far",
     ]

@@ -598,6 +598,13 @@ class InvertsCovariance(Honest):
         return np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", z, self.inverse_, z), 0.0))
 
 
+class Typo(Honest):
+    """Has a misprint where it scores."""
+
+    def _score(self, recording):
+        return super()._score(recording.valeus)
+
+
 class NeedsTwo(Honest):
     """Compares the first sensor with the second."""
 
@@ -705,6 +712,7 @@ class CountsRows(Causal):
 
 
 CAUGHT_BY: dict[type[Detector], str] = {
+    Typo: "works",
     OverridesScore: "sealed",
     BusyConstructor: "constructor",
     ChangesParameter: "constructor",

@@ -221,7 +221,7 @@ def load_board(
     with collector_paused():
         judged, n_left = judge_outdated(records, store, load)
         with naming_arguments("splits"):
-            board = Leaderboard.from_records(judged, _texts("splits", splits))
+            board = Leaderboard.from_records(judged, _texts("splits", splits), checked_in=store.path)
     if n_left:
         warnings.warn(
             f"{n_left} trials were judged by other rules than today's and are shown as recorded: `tsadbench judge "

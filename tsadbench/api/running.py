@@ -140,7 +140,9 @@ def run(
         records = _records(plans, store, request, progress)
     board = Leaderboard.joined(
         [
-            Leaderboard.from_records(of_plan, plan.splits, stored=beside)
+            Leaderboard.from_records(
+                of_plan, plan.splits, stored=beside, checked_in=None if store is None else store.path
+            )
             for plan, of_plan, beside in zip(plans, records, stored, strict=True)
         ]
     )

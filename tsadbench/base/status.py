@@ -1,4 +1,4 @@
-"""How a trial can end, and how well its box was closed."""
+"""How a trial or a check can end, and how well a trial's box was closed."""
 
 from __future__ import annotations
 
@@ -7,3 +7,7 @@ from typing import Literal, TypeAlias
 Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "invalid"]
 # Closed by the kernel, or guarded by an audit hook against mistakes alone.
 Seal: TypeAlias = Literal["sealed", "guarded"]
+
+CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run"]
+# Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
+CHECKS_VERSION = 1

@@ -108,7 +108,7 @@ def leaderboard(
     load = loader(dataset or [], data)
     with collector_paused():
         records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
-        board = Leaderboard.from_records(records, split or ())
+        board = Leaderboard.from_records(records, split or (), checked_in=store.path)
     if calibration:
         show_calibration(board, store, load, form)
         return

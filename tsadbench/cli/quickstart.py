@@ -58,7 +58,7 @@ def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStor
         )
         plan = plan_on("pumploop")
     (records,), _ = run_watched([plan], Store.create(out))
-    show(Leaderboard.from_records(records, plan.splits), "table")
+    show(Leaderboard.from_records(records, plan.splits, checked_in=out), "table")
     for lack in missing:
         typer.echo(f"left out: {lack}", err=True)
     typer.echo(_NEXT.format(dataset=plan.data.dataset.name, n_checks=len(all_checks())), err=True)

@@ -59,12 +59,30 @@ def list_trials(
 
 @app.command()
 def show(
-    runs: RunsArgument, trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")]
+    runs: RunsArgument,
+    trial: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TRIAL]",
+            help="Beginning of a trial's name, or of that of a report of checks; without it, the reports are listed.",
+        ),
+    ] = None,
 ) -> None:
-    """Print a trial's record as JSON, and its log on standard error."""
+    """Print a trial's record as JSON, and its log on standard error; or a report of `tsadbench check --out`."""
+    from tsadbench.cli.actions.check import report_lines
+    from tsadbench.execution.check_reports import kept
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
+    reports = list(kept(store.path))
+    if trial is None:
+        typer.echo("".join(f"{line}\n" for line in report_lines(reports)), nl=False)
+        typer.echo(f"{len(reports)} reports of checks in {runs}", err=True)
+        return
+    if named := [one for one in reports if trial and one.identity.startswith(trial)]:
+        for report in named:
+            typer.echo(_UNPRINTABLE.sub(_escaped, report.to_json(indent=2)), nl=False)
+        return
     (one,) = _chosen(store, [trial], None, None, only_one=True)
     record = store.record(one.trial)
     typer.echo(_UNPRINTABLE.sub(_escaped, record.to_json()), nl=False)

@@ -22,10 +22,10 @@ import numpy as np
 import psutil
 
 from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
-from tsadbench.execution import store_index
+from tsadbench.execution import check_reports, store_index
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.store_index import Listed
-from tsadbench.execution.stored_files import Shapes, open_regular, read_arrays
+from tsadbench.execution.stored_files import CHECKS, Shapes, open_regular, read_arrays
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.atomic_files import exchange
@@ -246,7 +246,7 @@ class Store:
             raise StoreError(f"{self.path / trial}: cannot be removed ({error.strerror or error})") from error
 
     def export(self, trials: Sequence[str], archive: Path) -> None:
-        """Pack trials into an archive; unpacked, it is a store.
+        """Pack trials, with reports of checks of their detectors, into an archive; unpacked, it is a store.
 
         Parameters
         ----------
@@ -275,6 +275,10 @@ class Store:
                     except BrokenTrialError as error:
                         _discard(packed / trial)
                         self.pass_over(trial, error)
+                labels = {record.label for record in map(self.find, trials) if record is not None}
+                for report in check_reports.kept(self.path):
+                    if report.label in labels:
+                        check_reports.keep(report, packed)
                 made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], packed.parent, folder)
                 shutil.move(made, archive)
         except OSError as error:
@@ -395,7 +399,9 @@ class Store:
             yield from (
                 entry.name
                 for entry in entries
-                if not entry.name.startswith(".") and (entry.is_dir(follow_symlinks=False) or entry.is_symlink())
+                if not entry.name.startswith(".")
+                and entry.name != CHECKS
+                and (entry.is_dir(follow_symlinks=False) or entry.is_symlink())
             )
 
     @contextlib.contextmanager

@@ -18,6 +18,8 @@ from tsadbench.utils.names import label_fault
 # By the name of each array.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
+# The folder of a store that holds no trial, but reports of checks.
+CHECKS = "checks"
 _ENDING = ".npy"
 # The header of an array of floats has 128 bytes.
 _LONGEST_HEADER = 1000

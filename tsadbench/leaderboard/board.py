@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tsadbench.errors import UsageError
+from tsadbench.execution.check_reports import FILE, CheckReports, read_reports, shipped_reports, write_reports
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
@@ -54,7 +55,12 @@ class Leaderboard:
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Record], splits: Sequence[str] = (), *, stored: Iterable[Record] = ()
+        cls,
+        records: Iterable[Record],
+        splits: Sequence[str] = (),
+        *,
+        stored: Iterable[Record] = (),
+        checked_in: Path | None = None,
     ) -> Leaderboard:
         """Rank records.
 
@@ -66,6 +72,8 @@ class Leaderboard:
             The splits to show, in order (default: all).
         stored
             Records made earlier to show beside them, marked; those of a label that the others have are left out.
+        checked_in
+            A run store, or a folder of tables, that holds reports of checks besides those that ship.
 
         Raises
         ------
@@ -80,11 +88,12 @@ class Leaderboard:
             check_split(split, newest)
         newest = _with_failures_beside(newest)
         earlier = {record.trial for record in beside.values()}
+        reports = CheckReports.beside(checked_in)
         rows = [
             row
             for table in grouped(newest, lambda record: (record.dataset, record.rules)).values()
             for split in _shown(splits, table)
-            for row in ranked_rows(table, split, earlier)
+            for row in ranked_rows(table, split, earlier, reports)
         ]
         return cls(rows, notes_on(newest))
 
@@ -163,15 +172,20 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
+        Reports of checks that do not ship with tsadbench are added to ``checks.jsonl``.
+
         Raises
         ------
         UsageError
             If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
-        return self.write_tables(folder) + [
+        written = self.write_tables(folder) + [
             write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
             for (dataset, protocol), lines in self.record_lines().items()
         ]
+        used = (report for row in self.rows for report in row.verdict.reports)
+        own = [report for report in used if report not in shipped_reports()]
+        return written + ([write_reports([*read_reports(folder / FILE), *own], folder / FILE)] if own else [])
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; errors as for `write`."""
@@ -261,6 +275,7 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat["seal"] = row.seal
     flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
     flat |= {f"{name}_entity_std": spread for name, spread in row.entity_spread.items()}
+    flat["checked"] = row.verdict.checked
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean

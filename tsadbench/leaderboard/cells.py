@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
-from tsadbench.leaderboard.marks import ALL_BELOW, marks_legend, marks_of, mixed_seals
+from tsadbench.leaderboard.marks import ALL_BELOW, Marks, marks_for, marks_legend
 from tsadbench.leaderboard.presentation import places_of_columns
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_table
 from tsadbench.leaderboard.throughput import COSTS, HEADER, throughput_legend, throughput_texts
@@ -151,9 +151,9 @@ def grids(
     UsageError
         If no table has a column.
     """
-    mixed = mixed_seals(rows)
+    marks = marks_for(rows)
     tables = by_table(rows).values()
-    shown = [_grid(table, decimals, without, most, floors, mixed=mixed) for table in tables]
+    shown = [_grid(table, decimals, without, most, floors, marks) for table in tables]
     if not columns:
         return shown
     places = places_of_columns(columns, [("", *columns_of(table, without)) for table in tables])
@@ -175,8 +175,7 @@ def _grid(
     without: Sequence[str],
     most: int | None,
     named: Collection[str] | None,
-    *,
-    mixed: bool,
+    marks: Marks,
 ) -> Grid:
     metrics = [metric for metric in metrics_of(rows) if metric.name not in without]
     detectors = [row for row in rows if row.ok and not row.floor]
@@ -200,7 +199,7 @@ def _grid(
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
-            Cell(" ".join([*marks_of(row, mixed=mixed), row.name]), given=bool(row.alias)),
+            Cell(" ".join([*marks(row), row.name]), given=bool(row.alias)),
             *(column[row.label] for column in columns),
             Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
             Cell(str(row.first.look_ahead)),

@@ -34,6 +34,7 @@ _ESCAPES = str.maketrans(
         "≠": r"$\neq$",
         "◇": r"$\diamond$",
         "°": r"$^{\circ}$",
+        "✗": r"$\times$",
         "±": r"$\pm$",
     }
 )

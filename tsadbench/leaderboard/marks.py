@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from tsadbench.base.replay import MAX_RATIO, MIN_CORRELATION, Replay
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
 from tsadbench.utils.markdown import number
+
+# Of a row, each with what it says.
+Marks: TypeAlias = Callable[[Row], Mapping[str, str]]
 
 ALL_BELOW = "⇊"
 LEAKY = "⚠"
@@ -15,6 +20,8 @@ UNFORGETTING = "∞"
 UNCALIBRATED = "≠"
 GUARDED = "◇"
 STORED = "°"
+UNCHECKED = "?"
+UNSOUND = "✗"
 
 _INCOMPLETE = (
     f"{INCOMPLETE} left evaluated rows without a score, and has no place. From version 2 of the protocols on, such "
@@ -35,10 +42,15 @@ _MEANING = (
     "guarded, not sealed by the kernel: an audit hook kept labels and test rows from the detector, which stops "
     "mistakes, not code that means to get round it"
 )
+_UNCHECKED = (
+    ": no report says that the detector, with these parameters, this code and these versions of libraries, passes the "
+    "checks (tsadbench check LABEL --out RUNS)."
+)
+_NOT_CHECKED = "not checked: tsadbench check LABEL --out RUNS"
 _NO_REASON = "their records are from before boxes were sealed"
 
 
-def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
+def marks_of(row: Row, *, mixed: bool, some_checked: bool = False) -> dict[str, str]:
     """Return a row's marks, in the order in which tables show them, each with what it says of this row.
 
     Parameters
@@ -47,6 +59,8 @@ def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
         The row.
     mixed
         Whether the tables hold sealed and guarded rows (`mixed_seals`); otherwise no row is marked as guarded.
+    some_checked
+        Whether the tables hold a row whose detector was checked; otherwise the legend says so of all rows at once.
     """
     all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
     marks = [
@@ -56,14 +70,26 @@ def marks_of(row: Row, *, mixed: bool) -> dict[str, str]:
         (UNFORGETTING, not row.forgets, f"does not forget, out of the ranking; {replay_text(row.replay)}"),
         (UNCALIBRATED, not row.calibrated, f"training scores of another size; {replay_text(row.replay)}"),
         (GUARDED, mixed and row.ok and row.seal == "guarded", f"guarded: {_reasons([row]) or _NO_REASON}"),
+        (UNSOUND, row.ok and row.verdict.checked == "fail", f"fails checks: {', '.join(row.verdict.failed)}"),
+        (UNCHECKED, some_checked and row.ok and row.verdict.checked == "no", _NOT_CHECKED),
         (STORED, row.stored, "made earlier"),
     ]
     return {mark: meaning for mark, applies, meaning in marks if applies}
 
 
+def marks_for(rows: Sequence[Row]) -> Marks:
+    """Return `marks_of` for rows that are shown together."""
+    return functools.partial(marks_of, mixed=mixed_seals(rows), some_checked=_some_checked(rows))
+
+
 def mixed_seals(rows: Sequence[Row]) -> bool:
     """Whether some of the rows that have numbers ran sealed and others guarded."""
     return len({row.seal for row in rows if row.ok}) > 1
+
+
+def _some_checked(rows: Sequence[Row]) -> bool:
+    """Whether the detector of some row that has numbers was checked."""
+    return any(row.ok and row.verdict.checked != "no" for row in rows)
 
 
 def replay_text(replay: Replay | None) -> str:
@@ -89,6 +115,12 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
         yield _UNCALIBRATED
     for leak in dict.fromkeys(row.leaky for row in rows if row.leaky):
         yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
+    failing = {row.name: ", ".join(row.verdict.failed) for row in rows if row.ok and row.verdict.checked == "fail"}
+    if failing:
+        yield f"{UNSOUND} fails checks: {'; '.join(f'{label}: {checks}' for label, checks in failing.items())}."
+    if any(row.ok and row.verdict.checked == "no" for row in rows):
+        who = f"{UNCHECKED} not checked" if _some_checked(rows) else "None of these detectors was checked"
+        yield who + _UNCHECKED
     if origins := dict.fromkeys(origin_of(row) for row in rows if row.stored):
         yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
     ran = [row for row in rows if row.ok]

@@ -12,6 +12,7 @@ from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
+from tsadbench.execution.check_reports import UNKNOWN, CheckReports, Verdict
 from tsadbench.execution.record import Record
 from tsadbench.utils.deviation import sample_deviation
 from tsadbench.utils.grouping import grouped
@@ -95,6 +96,8 @@ class Row:
         Those of `FLOOR_METRICS` in which it is not above the best floor; None if no floor took part.
     stored
         Whether it was made earlier, and comes from a leaderboard that ships with the package.
+    verdict
+        What reports of ``tsadbench check`` say of its detector.
     diagnostics
         By name, if they were asked for (`tsadbench.analysis.diagnostics`); they take no part in the ranking.
     alias
@@ -106,6 +109,7 @@ class Row:
     metrics: Mapping[str, Summary]
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
+    verdict: Verdict = UNKNOWN
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
     alias: str = ""
     # Whether no trial failed, whether those that did not have a score for every evaluated row, and what the replay
@@ -319,6 +323,8 @@ class Row:
             "seal": self.seal,
             "seal_reasons": list(self.seal_reasons),
             "replay": replay_json(self.replay),
+            "checked": self.verdict.checked,
+            "failed_checks": list(self.verdict.failed),
             "throughput": {
                 "fit_seconds": self.fit_seconds,
                 "score_seconds": self.score_seconds,
@@ -352,7 +358,9 @@ def replay_json(replay: Replay | None) -> JsonValue:
     return {**found, "marks": list(replay.marks)}
 
 
-def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = ()) -> list[Row]:
+def ranked_rows(
+    records: Sequence[Record], split: str, stored: Container[str] = (), reports: CheckReports | None = None
+) -> list[Row]:
     """Return the rows of one table: by mean AUPRC, floors after the detectors, failures last.
 
     Parameters
@@ -363,12 +371,15 @@ def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = 
         The split that the rows show.
     stored
         Trials that were made earlier, and ship with the package.
+    reports
+        Of checks of their detectors; None: there are none.
     """
     measured = [
         (trials, {} if failed(trials) else summaries([judged.metrics for judged in _judged(trials, split)]))
         for trials in by_label(records).values()
         if failed(trials) or _judged(trials, split)  # a card may have got its splits between two trials
     ]
+    known = CheckReports() if reports is None else reports
     best = _best_of_floors([metrics for trials, metrics in measured if trials[0].floor and metrics])
     rows = [
         Row(
@@ -377,6 +388,7 @@ def ranked_rows(records: Sequence[Record], split: str, stored: Container[str] = 
             metrics=metrics,
             below_floor=None if best is None else () if trials[0].floor else _below(metrics, best),
             stored=trials[0].trial in stored,
+            verdict=known.verdict(trials),
         )
         for trials, metrics in measured
     ]

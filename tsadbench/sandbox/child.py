@@ -34,6 +34,7 @@ from tsadbench.sandbox.interpreter.inside import lend
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.error_place import own_place, place_of, short
 from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
@@ -42,6 +43,8 @@ from tsadbench.utils.threads import limit_threads
 T = TypeVar("T")
 
 _REPORT_SECONDS = 0.1
+# What a detector's author writes, by the request that calls it.
+_HOOKS = {"fit": "_fit", "score": "_score", "training_scores": "_score", "contributions": "_contributions"}
 # For libraries that the detector loads later; those that are loaded already need `limit_threads`.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -69,7 +72,7 @@ class _Inside:
             reply, results = self._answer(header, arrays)
         except BaseException as error:  # a detector may raise anything, even SystemExit
             _flush()
-            self.send(_failure(error))
+            self.send(_failure(error, header["kind"], self._detector))
         else:
             _flush()
             self.send({"kind": "done", "request": header["request"], **reply}, results)
@@ -224,7 +227,7 @@ def _restored(detector: Detector, parts: Mapping[str, Array]) -> Detector:
     return from_parts(type(detector), {name: content.tobytes() for name, content in parts.items()}, {})
 
 
-def _failure(error: BaseException) -> Header:
+def _failure(error: BaseException, kind: str, detector: Detector | None) -> Header:
     invalid = isinstance(error, ContractError)
     try:
         said = str(error)
@@ -233,12 +236,24 @@ def _failure(error: BaseException) -> Header:
     trace = printable("".join(traceback.format_exception(error)), lines=True)
     if len(trace) > LONGEST_TRACEBACK:
         trace = f"{trace[: LONGEST_TRACEBACK // 2]}\n...\n{trace[-LONGEST_TRACEBACK // 2 + 5 :]}"
+    reason = one_line(said if invalid else f"{type(error).__name__}: {said}")
     return {
         "kind": "failure",
         "status": "invalid" if invalid else "error",
-        "reason": one_line(said if invalid else f"{type(error).__name__}: {said}"),
+        "reason": f"{reason}{_where(error, kind, detector)}"[:LONGEST_REASON],
         "traceback": trace,
     }
+
+
+def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
+    """Return the phase and the line of the author's own file in which an error arose, in brackets; or nothing."""
+    if isinstance(error, TsadbenchError) and not isinstance(error, ContractError):
+        return ""  # it is about the data or the parameters
+    place = short(own_place(error, "" if detector is None else type(detector).__module__))
+    if isinstance(error, ContractError) and not place and kind in _HOOKS and detector is not None:
+        place = short(place_of(getattr(type(detector), _HOOKS[kind])))
+    phase = [] if kind == "question" else [kind.replace("_", " ")]
+    return f" ({', '.join([*phase, place])})" if place else ""
 
 
 def _contiguous(scores: Sequence[FloatArray]) -> list[Array]:

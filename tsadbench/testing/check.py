@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tsadbench.base.agreement import difference
+from tsadbench.base.status import CheckStatus
 from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
-CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure"]
 Compared: TypeAlias = Literal["nothing", "scores", "fits"]
 Evidence: TypeAlias = dict[str, JsonValue]
 
@@ -66,6 +66,8 @@ class Check:
         What it compares: scores, or fits as well. If those do not even repeat, it is skipped.
     boxed
         The same as ``run`` for a check that needs the boxes of trials, and runs where no code of the detector does.
+    declinable
+        Whether it tries data that a detector may decline: a declared failure means that it does not apply.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Check:
     run: Callable[[DetectorUnderTest], None] | None
     compares: Compared = "nothing"
     boxed: Callable[[BoxedSubject], None] | None = None
+    declinable: bool = False
 
     def require_repetition(self, subject: DetectorUnderTest | BoxedSubject) -> None:
         """Raise `Skipped` if what it compares does not even repeat."""
@@ -92,7 +95,9 @@ class CheckResult:
     id, group, sentence
         The check's.
     status
-        "pass", "warn", "fail", "skip", or "expected-failure": a failure that was declared, with its reason.
+        "pass", "warn", "fail", "skip"; "expected-failure": a failure that was declared, with its reason;
+        "not-applicable": the same of a check on data that a detector may decline; "not-run": the detector failed before
+        the checks began.
     reason
         Why, unless it is a pass.
     evidence
@@ -108,8 +113,8 @@ class CheckResult:
 
     @property
     def good(self) -> bool:
-        """Whether it is not a failure."""
-        return self.status != "fail"
+        """Whether it is not a failure, and ran at all."""
+        return self.status not in ("fail", "not-run")
 
 
 class Group:
@@ -130,11 +135,13 @@ class Group:
         id: str,  # noqa: A002 - the check's field
         sentence: str,
         compares: Compared = "nothing",
+        *,
+        declinable: bool = False,
     ) -> Callable[[Callable[[DetectorUnderTest], None]], Callable[[DetectorUnderTest], None]]:
         """Make a function a check of this group."""
 
         def register(run: Callable[[DetectorUnderTest], None]) -> Callable[[DetectorUnderTest], None]:
-            self.checks.append(Check(id, self.name, sentence, run, compares))
+            self.checks.append(Check(id, self.name, sentence, run, compares, declinable=declinable))
             return run
 
         return register

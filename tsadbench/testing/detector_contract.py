@@ -71,7 +71,7 @@ def check_detector(
     """
     subject = _under_test(detector, full=full)
     results = run_checks(subject, only=only, expected_failures=expected_failures)
-    failures = [f"{result.id}: {result.reason} {result.evidence}" for result in results if not result.good]
+    failures = [f"{result.id}: {result.reason} {result.evidence}" for result in results if result.status == "fail"]
     if failures and on_fail == "raise":
         raise CheckFailedError(f"{subject.cls.__name__} fails {len(failures)} checks:\n" + "\n".join(failures))
     return results

@@ -44,7 +44,7 @@ def duplicate_sensor(subject: DetectorUnderTest) -> None:
     _fit_and_score(subject, repeat)
 
 
-@group.check("single-sensor", "One sensor alone is enough.")
+@group.check("single-sensor", "One sensor alone is enough.", declinable=True)
 def single_sensor(subject: DetectorUnderTest) -> None:
     """Leave all sensors out but one."""
     if subject.traits.needs_prior:

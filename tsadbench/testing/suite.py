@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import traceback
@@ -9,19 +10,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Interview, default_launcher
-from tsadbench.sandbox.describing import configure, describe, with_files_read
+from tsadbench.sandbox.describing import describe, with_files_read
+from tsadbench.sandbox.description import Description
 from tsadbench.sandbox.interpreter.environment import environment_of
-from tsadbench.testing import contract, leakage, learning, position, replays, reproducibility, robustness, synthetic
-from tsadbench.testing.check import Check, CheckResult, CheckStatus, Failed, Skipped, Warned
+from tsadbench.testing import (
+    contract,
+    leakage,
+    learning,
+    position,
+    probe,
+    replays,
+    reproducibility,
+    robustness,
+    synthetic,
+)
+from tsadbench.testing.check import Check, CheckResult, Failed, Skipped, Warned
 from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest, Outside
+from tsadbench.utils.error_place import own_place
 from tsadbench.utils.parameters import nearest, parse_label
 from tsadbench.utils.threads import limit_threads
 
-# Leakage and replays last: they run boxes, whose server imports in the meantime.
-_MODULES = (contract, reproducibility, robustness, learning, position, leakage, replays)
+# The probe first: if it fails, the others do not run. Leakage and replays last: they run boxes, whose server imports in
+# the meantime.
+_MODULES = (probe, contract, reproducibility, robustness, learning, position, leakage, replays)
+(_PROBE,) = probe.group.checks
 # Networks at their real size take hours.
 # What the checks import.
 _OF_CHECKS = ("pooch", "pydantic", "scipy")
@@ -53,10 +69,14 @@ def run_checks(
     UsageError
         If there is no check of an id.
     """
-    declared = subject.make().expected_check_failures()
-    checks = _asked_for(only, declared, expected_failures or {})
-    expected = {**_excused(declared, subject.traits), **(expected_failures or {})}
+    checks = _asked_for(only, expected_failures or {})
     limit_threads(1)
+    probed = _probed(subject)
+    if not probed.good:
+        return _nothing_else_run(probed, checks)
+    declared = subject.make().expected_check_failures()
+    _asked_for(only, declared)
+    expected = {**_excused(declared, subject.traits), **(expected_failures or {})}
     default_launcher().warm()
     of = functools.partial(Construction.of, subject.cls)
     boxed: BoxedSubject | None = None
@@ -65,7 +85,7 @@ def run_checks(
         if check.boxed is not None and boxed is None:
             full = subject.full
             boxed = BoxedSubject(of(subject.parameters), of(subject.own), Outside.of(subject), full=full)
-        results.append(_run(check, subject, boxed, expected.get(check.id)))
+        results.append(probed if check.id == probe.PROBE else _run(check, subject, boxed, expected.get(check.id)))
     return results
 
 
@@ -108,7 +128,7 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
     PluginError
         If it cannot be loaded, or ends or blocks the process in which it is checked.
     """
-    checks = _asked_for(only, (), ())
+    checks = _asked_for(only)
     label = parse_label(detector)
     named = Construction.named(locate(label.target), label.arguments)
     source = named.source
@@ -117,13 +137,19 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
         description = describe(source, interview)
         own = with_files_read(named, description)
         cheap = own if full else replace(own, cheap=True)
-        prior = synthetic.PRIOR if description.traits.needs_prior else None
-        configure(cheap, description, prior=prior, sensors=synthetic.SENSORS, interview=interview)
+        try:
+            cheap, probed = _probed_boxed(cheap, description, interview, full=full)
+        except PluginError as error:  # it ends its process, for instance
+            failed = replace(_not_run(_PROBE), status="fail", reason=str(error))
+            return _nothing_else_run(failed, checks)
+        if not probed.good:
+            return _nothing_else_run(replace(probed, group=_PROBE.group, sentence=_PROBE.sentence), checks)
         inside = interview.ask(source, checked_inside, Inside, cheap, own, full, tuple(only), seconds=_SECONDS)
     expected = _excused(inside.declared, description.traits)
     found = {result.id: result for result in inside.results}
     boxed: BoxedSubject | None = None
     if inside.outside is not None:
+        prior = synthetic.PRIOR
         constructions = [
             replace(one, arguments={**one.arguments, "prior": prior}) if missing else one
             for one, missing in zip((cheap, own), inside.without_prior, strict=True)
@@ -131,7 +157,9 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
         boxed = BoxedSubject(constructions[0], constructions[1], inside.outside, full=full)
     results = []
     for check in checks:
-        if check.boxed is not None:
+        if check.id == probe.PROBE:
+            results.append(replace(probed, group=check.group, sentence=check.sentence))
+        elif check.boxed is not None:
             results.append(_run(check, None, boxed, expected.get(check.id)))
         elif check.id in found:
             results.append(replace(found[check.id], group=check.group, sentence=check.sentence))
@@ -149,13 +177,45 @@ def _require_libraries(python: str) -> None:
         )
 
 
+def _probed_boxed(
+    cheap: Construction, description: Description, interview: Interview, *, full: bool
+) -> tuple[Construction, CheckResult]:
+    """Have a detector probed in a box; return how it was constructed, and the result.
+
+    `test_params` are made for the defaults. One that does not go with a parameter of the label is left out: the default
+    stands in its place.
+    """
+
+    def ask(construction: Construction) -> CheckResult:
+        return interview.ask(construction.source, probed_inside, CheckResult, construction, full, seconds=_SECONDS)
+
+    try:
+        return cheap, ask(cheap)
+    except UsageError:
+        if not (cheap.cheap and cheap.texts):
+            raise
+        for parameter in description.parameters:
+            if parameter.name not in cheap.given:
+                other = replace(cheap, texts={**cheap.texts, parameter.name: parameter.default_text})
+                with contextlib.suppress(UsageError):
+                    return other, ask(other)
+        raise
+
+
+def probed_inside(cheap: Construction, full: bool) -> CheckResult:
+    """Run the check that comes before all others, with one thread."""
+    cls = cheap.source.load()
+    limit_threads(1)
+    return _probed(DetectorUnderTest(cls, cheap.values(cls), full=full))
+
+
 def checked_inside(cheap: Construction, own: Construction, full: bool, only: tuple[str, ...]) -> Inside:
     """Run the checks that need no boxes of trials beside the detector's code, with one thread."""
     cls = cheap.source.load()
     parameters, of_runs = cheap.values(cls), own.values(cls)
     subject = DetectorUnderTest(cls, parameters, full=full, own=of_runs)
     declared = dict(subject.make().expected_check_failures())
-    checks = _asked_for(only, declared, ())
+    checks = [check for check in _asked_for(only, declared) if check.id != probe.PROBE]
     expected = _excused(declared, subject.traits)
     limit_threads(1)
     return Inside(
@@ -185,13 +245,27 @@ def _excused(declared: Mapping[str, str], traits: Traits) -> dict[str, str]:
     return {id_: reason for id_, reason in declared.items() if traits.floor or groups[id_] not in ("leakage", "replay")}
 
 
+def _probed(subject: DetectorUnderTest) -> CheckResult:
+    """Run the check that comes before all others; a UsageError if a parameter is wrong."""
+    return _run(_PROBE, subject, None, None)
+
+
+def _nothing_else_run(probed: CheckResult, checks: Sequence[Check]) -> list[CheckResult]:
+    return [probed, *(_not_run(check) for check in checks if check.id != probe.PROBE)]
+
+
+def _not_run(check: Check) -> CheckResult:
+    return CheckResult(check.id, check.group, check.sentence, "not-run")
+
+
 def _run(
     check: Check, subject: DetectorUnderTest | None, boxed: BoxedSubject | None, expected: str | None
 ) -> CheckResult:
     def result(status: CheckStatus, reason: str, evidence: dict[str, object] | None = None) -> CheckResult:
         return CheckResult(check.id, check.group, check.sentence, status, reason, evidence or {})  # type: ignore[arg-type]
 
-    failed: CheckStatus = "fail" if expected is None else "expected-failure"
+    declared: CheckStatus = "not-applicable" if check.declinable else "expected-failure"
+    failed: CheckStatus = "fail" if expected is None else declared
     try:
         if check.run is not None and subject is not None:
             check.require_repetition(subject)
@@ -205,8 +279,11 @@ def _run(
         status: CheckStatus = "warn" if isinstance(failure, Warned) and expected is None else failed
         return result(status, expected or failure.reason, dict(failure.evidence))
     except Exception as error:  # any error of the detector is a failure
+        if check.id == probe.PROBE:
+            raise
         where = traceback.extract_tb(error.__traceback__)[-1]
-        evidence = {"raised_in": f"{where.filename}:{where.lineno}"}
+        own = "" if subject is None else own_place(error, subject.cls.__module__)
+        evidence = {"raised_in": own or f"{where.filename}:{where.lineno}"}
         return result(failed, expected or f"{type(error).__name__}: {error}", dict(evidence))
     if expected is not None:
         return result("fail", f"expected to fail ({expected}), but it passes: expect it no longer")

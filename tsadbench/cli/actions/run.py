@@ -61,7 +61,7 @@ def run_request(
     )
     board = Leaderboard.joined(
         [
-            Leaderboard.from_records(records_of_plan, plan.splits, stored=stored_rows)
+            Leaderboard.from_records(records_of_plan, plan.splits, stored=stored_rows, checked_in=store.path)
             for plan, records_of_plan, stored_rows in zip(plans, records, stored, strict=True)
         ]
     )

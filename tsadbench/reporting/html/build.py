@@ -105,7 +105,7 @@ def report_content(
             raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
         _check_labels(labels, records)
         records, _ = judge_outdated(records, store, load)
-        board = Leaderboard.from_records(records)
+        board = Leaderboard.from_records(records, checked_in=store.path)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))

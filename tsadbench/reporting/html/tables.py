@@ -10,7 +10,7 @@ from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of, ranks_of
 from tsadbench.leaderboard.columns import shown_diagnostics
-from tsadbench.leaderboard.marks import marks_of, mixed_seals
+from tsadbench.leaderboard.marks import Marks, marks_for
 from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json, summaries_json
 from tsadbench.leaderboard.throughput import SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
@@ -42,13 +42,13 @@ class ReferenceRows:
 
 def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None = None) -> list[JsonValue]:
     """Return a table for each split; the rows are those of one data set and protocol."""
-    mixed = mixed_seals(board.rows)
+    marks = marks_for(board.rows)
     return [
         {
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows, extent, reference, mixed=mixed),
+            "rows": _rows(rows, extent, reference, marks=marks),
             "about_entities": next((about_entities(row) for row in rows if row.ok), ""),
             "n_left_out": len(rows) - len(extent.shown(rows)),
             "fronts": _fronts(extent.shown(rows)),
@@ -95,7 +95,7 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
     return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, *, mixed: bool) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, *, marks: Marks) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     in_sight = best_floors(rows, metrics_of(rows))
     return [
@@ -105,14 +105,14 @@ def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, 
             {} if reference is None else reference.of(row),
             extent.n_seeds,
             folded=row.floor and row.label not in in_sight,
-            mixed=mixed,
+            marks=marks,
         )
         for row in extent.shown(rows)
     ]
 
 
 def _row(
-    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool, mixed: bool
+    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool, marks: Marks
 ) -> JsonValue:
     records = row.records[:n_seeds]
     return {
@@ -120,7 +120,7 @@ def _row(
         "family": row.first.family,
         "floor": row.floor,
         "folded": folded,
-        "marks": {**marks_of(row, mixed=mixed)},
+        "marks": {**marks(row)},
         "leaky": row.leaky,
         "stored": row.stored,
         "status": row.status,

@@ -1,0 +1,64 @@
+"""Run all checks on every detector of the committed tables, and keep the reports beside these: `checks.jsonl`.
+
+A report that is there already, of the same label, code, libraries and version of the checks, is kept: the command can
+be interrupted and goes on where it was. Checks that a report lacks, because they are newer, are run and added. Reports
+of labels and code that no table shows any more are left out when it ends. A quarter of an hour on one core.
+
+    python leaderboards/checks.py        # or: make checks
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tsadbench.errors import TsadbenchError
+from tsadbench.execution.check_reports import FILE, read_reports, write_reports
+from tsadbench.execution.checking import filled, subject_of
+from tsadbench.execution.records_file import RECORDS
+from tsadbench.testing import all_checks, check_named
+
+HERE = Path(__file__).parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing and return the exit code: 1 if a detector cannot be checked or fails a check."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
+    parser.add_argument("--only", help="check labels that begin like this, and leave all other reports alone")
+    options = parser.parse_args(arguments)
+    file = options.tables / FILE
+    shown = committed(options.tables)
+    code = 0
+    for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
+        try:
+            report = subject_of(label)
+            report = next((one for one in read_reports(file) if one.identity == report.identity), report)
+            lacking = [check.id for check in all_checks() if check.id not in report.results]
+            if not lacking:
+                continue
+            start = time.monotonic()
+            report = filled(report, check_named(label, only=lacking))
+        except TsadbenchError as error:
+            print(f"{label}: {error}", flush=True)
+            code = 1
+            continue
+        write_reports([*read_reports(file), report], file)
+        print(f"{label}: {', '.join(report.failed) or 'passed'} ({time.monotonic() - start:.0f} s)", flush=True)
+    if not options.only:
+        write_reports([one for one in read_reports(file) if (one.label, one.code_hash) in shown], file)
+    return code or int(any(one.failed for one in read_reports(file)))
+
+
+def committed(tables: Path) -> set[tuple[str, str]]:
+    """Return label and code hash of every row of the committed tables."""
+    lines = (json.loads(line) for file in tables.rglob(RECORDS) for line in file.read_text("utf-8").splitlines())
+    return {(record["label"], record["manifest"].get("code_hash", "")) for record in lines}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

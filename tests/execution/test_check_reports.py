@@ -1,0 +1,286 @@
+"""Reports of checks: kept by identity, shown, and what tables say of rows with, without and with bad ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.records import record
+from tsadbench import Leaderboard, StoreError
+from tsadbench.base.status import CHECKS_VERSION
+from tsadbench.execution.check_reports import (
+    FILE,
+    SCHEMA,
+    CheckReport,
+    CheckReports,
+    keep,
+    kept,
+    read_reports,
+    shipped_reports,
+    write_reports,
+)
+from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.cells import grids, legend
+from tsadbench.leaderboard.latex import latex
+from tsadbench.testing import all_checks
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+
+VERSIONS = {"tsadbench": "0.1.0", "numpy": "2.4.6", "torch": None}
+DISTANCE = "tests.helpers.tiny:Distance"
+
+
+def report(label="a", code="c1", versions=VERSIONS, failed=(), **changes):
+    results = {"works": "pass", "prefix": "pass", **dict.fromkeys(failed, "fail")}
+    made = CheckReport(
+        schema=SCHEMA, label=label, code_hash=code, versions=versions, checks=CHECKS_VERSION, full=False,
+        day="2026-11-22", results=results, reasons={},
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def trial(label="a", seed=0, code="c1", versions=VERSIONS, **fields):
+    return replace(record(label, seed, **fields), manifest={"code_hash": code, "versions": {**versions, "python": "3"}})
+
+
+def board_of(folder, *records):
+    return Leaderboard.from_records(records, checked_in=folder)
+
+
+class TestIdentity:
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"label": "a[x=1]"},
+            {"code_hash": "c2"},
+            {"versions": {**VERSIONS, "numpy": "2.5.0"}},
+            {"checks": CHECKS_VERSION + 1},
+            {"full": True},
+        ],
+    )
+    def test_it_is_of_all_that_determines_the_report(self, other):
+        assert replace(report(), **other).identity != report().identity
+
+    def test_and_of_nothing_else(self):
+        assert replace(report(failed=["prefix"]), day="2027-01-01").identity == report().identity
+
+    def test_a_store_keeps_one_report_of_each(self, tmp_path):
+        keep(report(), tmp_path)
+        keep(report(failed=["prefix"]), tmp_path)
+        keep(report("b"), tmp_path)
+        assert {(one.label, one.failed) for one in kept(tmp_path)} == {("a", ("prefix",)), ("b", ())}
+
+
+class TestVerdict:
+    @pytest.mark.parametrize(
+        ("reports", "records", "checked", "failed"),
+        [
+            ([], [trial()], "no", ()),
+            ([report()], [trial()], "pass", ()),
+            ([report(failed=["prefix"])], [trial()], "fail", ("prefix",)),
+            ([report("b")], [trial()], "no", ()),
+            ([report(code="c2")], [trial()], "no", ()),
+            ([report(versions={**VERSIONS, "numpy": "2.5.0"})], [trial()], "no", ()),
+            # What only one of them names is not compared: older records name fewer.
+            ([report(versions={**VERSIONS, "pyod": "3"})], [trial()], "pass", ()),
+            ([report()], [trial(versions={**VERSIONS, "aeon": "1.5.0"})], "pass", ()),
+            ([report(checks=CHECKS_VERSION - 1)], [trial()], "no", ()),
+            ([report()], [trial(seed=0), trial(seed=1, code="c2")], "no", ()),
+            ([report(), report(code="c2")], [trial(seed=0), trial(seed=1, code="c2")], "pass", ()),
+            ([report(), report(failed=["pure"], full=True)], [trial()], "fail", ("pure",)),
+        ],
+    )
+    def test_of_a_row(self, reports, records, checked, failed):
+        found = CheckReports(reports).verdict(records)
+        assert (found.checked, found.failed) == (checked, failed)
+
+
+class TestTables:
+    @pytest.fixture
+    def board(self, tmp_path):
+        keep(report("good"), tmp_path)
+        keep(report("bad", failed=["prefix", "state"]), tmp_path)
+        failed = replace(trial("broken", status="error"), reason="it broke")
+        return board_of(tmp_path, trial("good"), trial("bad"), trial("unknown"), trial("fl", floor=True), failed)
+
+    def test_names_carry_the_marks(self, board):
+        (grid,) = grids(board.rows)
+        names = {row[0].text for block in grid.blocks for row in block}
+        assert names == {"good", "✗ bad", "? unknown", "? fl", "broken"}
+
+    @pytest.mark.parametrize("form", ["to_markdown", "to_html", "to_latex"])
+    def test_every_format_has_marks_and_their_meaning(self, board, form):
+        text = getattr(board, form)()
+        bad, unknown = (r"$\times$ bad", "? unknown") if form == "to_latex" else ("✗ bad", "? unknown")
+        assert bad in text
+        assert unknown in text
+        assert "fails checks: bad: prefix, state." in text
+        assert "? not checked: no report" in text
+        assert "tsadbench check LABEL --out RUNS" in text
+
+    def test_csv_and_json_have_a_column_and_keys(self, board):
+        lines = list(csv.DictReader(io.StringIO(board.to_csv())))
+        expected = {"good": "pass", "bad": "fail", "unknown": "no", "fl": "no", "broken": "no"}
+        assert {line["detector"]: line["checked"] for line in lines} == expected
+        columns = list(lines[0])
+        assert columns[columns.index("checked") + 1 :] == [
+            "rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib",
+        ]  # fmt: skip
+        rows = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
+        assert {label: row["checked"] for label, row in rows.items()} == expected
+        assert rows["bad"]["failed_checks"] == ["prefix", "state"]
+        assert rows["good"]["failed_checks"] == []
+
+    def test_where_no_row_was_checked_the_legend_says_so_of_all_at_once(self, tmp_path):
+        found = board_of(tmp_path, trial("unknown"), trial("fl", floor=True))
+        assert "None of these detectors was checked: no report" in legend(found.rows)
+        assert "? unknown" not in found.to_markdown()
+        assert [row.verdict.checked for row in found.rows] == ["no", "no"]
+
+    def test_where_all_were_nothing_is_said(self, tmp_path):
+        keep(report(), tmp_path)
+        text = board_of(tmp_path, trial()).to_markdown()
+        assert "checked" not in text
+        assert "?" not in text
+
+    def test_written_tables_bring_their_reports_and_are_emitted_with_them_again(self, board, tmp_path):
+        written = board.write(tmp_path / "tables")
+        assert tmp_path / "tables" / FILE in written
+        found = read_reports(tmp_path / "tables" / FILE)
+        assert [(one.label, one.failed) for one in found] == [("bad", ("prefix", "state")), ("good", ())]
+        again = board_of(tmp_path / "tables", *(one for row in board.rows for one in row.records))
+        assert again.to_csv() == board.to_csv()
+        board.write(tmp_path / "tables")
+        assert read_reports(tmp_path / "tables" / FILE) == found
+
+
+class TestForeignStores:
+    """Somebody else's folder: what is no report counts for nothing, and ends no command."""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda text: "{",
+            lambda text: text[:-20],
+            lambda text: text.replace('"label":"a"', '"label":"a\\u001b[2J"'),
+            lambda text: text.replace(f'"schema":{SCHEMA}', '"schema":99'),
+            lambda text: text.replace('"prefix":"pass"', '"prefix":"splendid"'),
+            lambda text: text.replace('"label":"a"', '"label":"other"'),  # not of the name of its file
+            lambda text: "x" * 2**21,
+        ],
+    )
+    def test_a_file_that_is_no_report_of_its_name(self, tmp_path, change):
+        file = keep(report(), tmp_path)
+        changed = change(file.read_text())
+        assert changed != file.read_text()
+        file.write_text(changed)
+        assert list(kept(tmp_path)) == []
+        assert [row.verdict.checked for row in board_of(tmp_path, trial()).rows] == ["no"]
+
+    def test_links_are_not_followed(self, tmp_path):
+        elsewhere = keep(report(), tmp_path / "elsewhere")
+        (tmp_path / "file" / "checks").mkdir(parents=True)
+        (tmp_path / "file" / "checks" / elsewhere.name).symlink_to(elsewhere)
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "checks").symlink_to(elsewhere.parent)
+        assert list(kept(tmp_path / "file")) == []
+        assert list(kept(tmp_path / "folder")) == []
+
+    def test_the_reasons_are_printable(self, tmp_path):
+        keep(replace(report(failed=["prefix"]), reasons={"prefix": "red \x1b[31m", "none": "of it"}), tmp_path)
+        (found,) = kept(tmp_path)
+        assert list(found.reasons) == ["prefix"]
+        assert "\x1b" not in found.reasons["prefix"]
+
+    def test_a_damaged_file_beside_tables_is_an_error(self, tmp_path):
+        (tmp_path / FILE).write_text("{}\n")
+        with pytest.raises(StoreError, match=r"checks\.jsonl, line 1: not a report of checks"):
+            read_reports(tmp_path / FILE)
+
+
+class TestCommandLine:
+    def test_a_report_is_kept_listed_shown_exported_and_used(self, tmp_path, tsadbench):
+        runs = tmp_path / "runs"
+        label = f"{DISTANCE}[power=3]"
+        checked = tsadbench("check", f"{DISTANCE}[power=3.0]", "--out", runs)
+        assert checked.code == 0
+        (found,) = kept(runs)
+        assert (found.label, found.failed, found.full) == (label.replace("=3", "=3.0"), (), False)
+        assert list(found.results) == [check.id for check in all_checks()]
+        assert f"tsadbench runs show {runs} {found.identity[:8]}" in checked.err
+        listed = tsadbench("runs", "show", runs)
+        assert found.identity in listed.out
+        assert found.label in listed.out
+        assert "passed" in listed.out
+        shown = tsadbench("runs", "show", runs, found.identity[:8])
+        assert json.loads(shown.out)["results"] == found.results
+        common = ("--dataset", "pumploop", "--seeds", 1, "--no-floors", "--out", runs, "--format", "json")
+        ran = tsadbench("run", "-d", f"{DISTANCE}[power=3.0]", "-d", DISTANCE, *common)
+        rows = {row["label"]: row["checked"] for row in json.loads(ran.out)["rows"]}
+        assert rows == {found.label: "pass", DISTANCE: "no"}
+        table = tsadbench("leaderboard", runs, "--format", "markdown").out
+        assert f"? {DISTANCE}" in table.replace("\\", "")
+        assert tsadbench("runs", "list", runs).code == 0
+        assert len(Store.open(runs).trials()) == 2
+        assert tsadbench("verify", runs).code == 0
+        assert tsadbench("runs", "export", runs, tmp_path / "out.zip", "--detector", found.label).code == 0
+        shutil.unpack_archive(tmp_path / "out.zip", tmp_path / "unpacked")
+        assert list(kept(tmp_path / "unpacked" / "out")) == [found]
+
+    def test_a_failed_report_is_kept_too(self, tmp_path, tsadbench):
+        cheat = "tests.helpers.cheats:Typo"
+        assert tsadbench("check", cheat, "--out", tmp_path / "runs").code == 1
+        (found,) = kept(tmp_path / "runs")
+        assert (found.label, found.failed) == (cheat, ("works",))
+        assert "failed: works" in tsadbench("runs", "show", tmp_path / "runs").out
+
+    def test_a_report_is_of_all_checks(self, tmp_path, tsadbench):
+        done = tsadbench("check", DISTANCE, "--only", "prefix", "--out", tmp_path / "runs")
+        assert (done.code, "leave --only out" in done.err) == (2, True)
+        assert not (tmp_path / "runs").exists()
+
+    def test_parameters_of_tests_give_way_to_those_of_the_label(self, tsadbench):
+        done = tsadbench("check", "tests.helpers.tiny:Distance[power=0.5]")
+        assert (done.code, "power must be" in done.err) == (2, True)
+
+
+class TestCommitted:
+    def test_every_row_of_todays_code_has_a_report_of_all_checks(self):
+        known = CheckReports(shipped_reports())
+        newest = {one.label: one.code_hash for one in shipped_reports()}
+        lacking = set()
+        for file in LEADERBOARDS.rglob(RECORDS):
+            for one in read_records(file):
+                if newest.get(one.label, one.manifest["code_hash"]) == one.manifest["code_hash"]:
+                    lacking |= {one.label} if known.verdict([one]).checked == "no" else set()
+        assert not lacking, "run: make checks, then make tables"
+
+    def test_reports_are_whole_and_sorted(self, tmp_path):
+        ids = [check.id for check in all_checks()]
+        assert all(list(one.results) == ids for one in shipped_reports())
+        file = write_reports(shipped_reports(), tmp_path / FILE)
+        assert file.read_bytes() == (LEADERBOARDS / FILE).read_bytes()
+
+    def test_what_declares_to_need_two_sensors_has_not_failed(self):
+        (ganf,) = [one for one in shipped_reports() if one.label == "ganf"]
+        assert ganf.results["single-sensor"] == "not-applicable"
+        assert ganf.failed == ()
+        (gcad,) = [one for one in shipped_reports() if one.label == "gcad"]
+        assert (gcad.results["fault"], gcad.failed) == ("expected-failure", ())
+        assert "normalised=off" in gcad.reasons["fault"]
+
+    def test_the_published_leak_is_shown_as_one(self):
+        (quirks,) = [one for one in shipped_reports() if one.label == "gdn[quirks=on]"]
+        assert {"prefix", "memory"} <= set(quirks.failed)
+
+
+def test_latex_sets_the_mark(tmp_path):
+    keep(report("bad", failed=["prefix"]), tmp_path)
+    text = latex(board_of(tmp_path, trial("bad")).rows, [])
+    assert r"\texttt{$\times$ bad}" in text
+    assert "✗" not in text

@@ -1,0 +1,226 @@
+"""Detectors as newcomers write them: `check` says once what is wrong, where, in which phase and on which rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tsadbench.testing import CheckFailedError, all_checks, check_detector
+from tsadbench.utils.import_text import import_text
+
+SOUND = '''"""A detector that a newcomer writes."""
+
+import numpy as np
+
+from tsadbench import Detector
+
+
+class Mine(Detector):
+    """Distance from the mean."""
+
+    def __init__(self, *, power: float = 2.0):
+        self.power = power
+
+    def _fit(self, recordings):
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        return np.linalg.norm(recording.values - self.mean_, axis=1)
+'''
+STORE = "        self.power = power\n"
+FIT = "        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)\n"
+SCORE = "        return np.linalg.norm(recording.values - self.mean_, axis=1)\n"
+DISTANCE = "np.linalg.norm(recording.values - self.mean_, axis=1)"
+
+# What stands in which place instead; the phase; the line that is to blame; what the message says.
+BROKEN = {
+    "scores by sensor": (SCORE, ["return (recording.values - self.mean_).sum(axis=0)"], "score", 17,
+                         "Mine.score: expected shape [240], found [4]"),
+    "scores in two dimensions": (SCORE, ["return np.abs(recording.values - self.mean_)"], "score", 17,
+                                 "expected shape [240], found [240, 4]"),
+    "a list": (SCORE, [f"return list({DISTANCE})"], "score", 17, "expected an array [240] of floats, found list"),
+    "nothing": (SCORE, [DISTANCE], "score", 17, "expected an array [240] of floats, found NoneType"),
+    "NaN in the middle": (SCORE, [f"found = {DISTANCE}", "found[120] = np.nan", "return found"], "score", 17,
+                          "row 120 is NaN between scored rows"),
+    "another name in score": (SCORE, ["return recording.values @ self.means_"], "score", 18,
+                              "AttributeError: 'Mine' object has no attribute 'means_'"),
+    "a typo in fit": (FIT, ["self.mean_ = recordings[0].vales.mean(axis=0)"], "fit", 15,
+                      "AttributeError: 'Recording' object has no attribute 'vales'"),
+    "labels": (FIT, ["normal = recordings[0].labels == 0"], "fit", 15, "no detector is given labels"),
+    "a data frame": (FIT, ["self.mean_ = recordings[0].rolling(10).mean()"], "fit", 15, "a Recording is no data frame"),
+    "values as a data frame": (SCORE, ["return recording.values.rolling(10).mean()"], "score", 18,
+                               "recording.values is a NumPy array [n_rows, n_sensors]"),
+    "changes what it is given": (FIT, ["for one in recordings:", "    one.values[:] -= 1.0"], "fit", 16,
+                                 "recordings are read-only: work on recording.values.copy()"),
+    "an error in a library": (FIT, ["from sklearn.decomposition import PCA", "PCA(50).fit(recordings[0].values)"],
+                              "fit", 16, "ValueError: n_components=50 must be between"),
+    "it exits": (FIT, ["raise SystemExit(1)"], "fit", 15, "SystemExit: 1"),
+    "an error in the constructor": (STORE, ["self.power = powr"], "construct", 12, "NameError: name 'powr'"),
+    "a constructor that stores nothing": (STORE, ["pass"], "construct", 8,
+                                          "its constructor does not store its parameter 'power'; expected self.power"),
+    "a constructor that takes anything": ("(self, *, power: float = 2.0)", "(self, *args, power: float = 2.0)",
+                                          "construct", 8, "its constructor takes *args; expected named parameters"),
+    "no _score": ("    def _score(self, recording):\n" + SCORE, "", "construct", 8,
+                  "it does not define _score; expected def _score(self, recording)"),
+    "score instead of _score": ("def _score", "def score", "construct", 8, "its score is never called"),
+    "another signature": ("(self, recording):", "(self, recording, labels):", "score", 17,
+                          "missing 1 required positional argument: 'labels'"),
+}  # fmt: skip
+
+
+def written(folder, place, replacement):
+    lines = replacement if isinstance(replacement, str) else "".join(f"        {line}\n" for line in replacement)
+    text = SOUND.replace(place, lines)
+    assert text != SOUND
+    file = folder / "idea.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_a_newcomer_gets_wrong_is_said_once_with_file_line_phase_and_shapes(name, tmp_path, tsadbench):
+    place, replacement, phase, line, message = BROKEN[name]
+    file = written(tmp_path, place, replacement)
+    done = tsadbench("check", f"{file}:Mine", "--format", "json")
+    assert done.code == 1
+    first, *others = json.loads(done.out)["checks"]
+    assert (first["id"], first["status"]) == ("works", "fail")
+    assert first["reason"].startswith(f"{phase}: ")
+    assert message in first["reason"]
+    assert first["evidence"]["phase"] == phase
+    assert first["evidence"]["raised_in"] == f"{file}:{line}"
+    if phase != "construct":
+        assert first["evidence"]["training"] == "300 rows x 4 sensors, 300 rows x 4 sensors"
+        assert first["evidence"]["test"] == "240 rows x 4 sensors"
+    assert len(others) == len(all_checks()) - 1
+    assert {(one["status"], one["reason"]) for one in others} == {("not-run", "")}
+
+
+def test_the_sound_one_passes(tmp_path, tsadbench):
+    (tmp_path / "idea.py").write_text(SOUND, encoding="utf-8")
+    done = tsadbench("check", f"{tmp_path / 'idea.py'}:Mine", "--only", "works", "--only", "scores")
+    assert (done.code, done.out.splitlines()[-1]) == (0, f"{tmp_path / 'idea.py'}:Mine: 2 pass")
+
+
+def test_a_tensor_is_no_array(tmp_path, tsadbench):
+    pytest.importorskip("torch")
+    file = written(tmp_path, SCORE, ["import torch", f"return torch.from_numpy({DISTANCE})"])
+    done = tsadbench("check", f"{file}:Mine")
+    assert "score: Mine.score: expected an array [240] of floats, found Tensor" in done.out
+
+
+def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadbench):
+    file = written(tmp_path, FIT, ["self.mean_ = recordings[0].vales"])
+    done = tsadbench("check", f"{file}:Mine")
+    assert done.out.count("vales") == 1
+    assert len(done.out.splitlines()) == 9
+    n_others = len(all_checks()) - 1
+    assert f"not-run          the other {n_others} checks: they need a detector that works" in done.out
+    assert done.out.endswith(f"{file}:Mine: 1 fail, {n_others} not-run\n")
+
+
+def test_a_check_asked_for_alone_does_not_run_either(tmp_path, tsadbench):
+    file = written(tmp_path, SCORE, ["return None"])
+    done = tsadbench("check", f"{file}:Mine", "--only", "prefix", "--format", "json")
+    assert [(one["id"], one["status"]) for one in json.loads(done.out)["checks"]] == [
+        ("works", "fail"),
+        ("prefix", "not-run"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "replacement", "message"),
+    [
+        ("import numpy as np\n", "import numpy as np\nimport torhc\n", "No module named 'torhc' (idea.py:4)"),
+        ("class Mine(Detector):", "class Mine(Detector)", "SyntaxError: expected ':' (idea.py, line 8)"),
+        ("(Detector)", "", "expected a subclass of tsadbench.Detector"),
+        ("power: float = 2.0", "power: float", "parameter 'power' has no default"),
+    ],
+)
+def test_a_file_that_holds_no_detector_is_one_line_and_exit_code_2(tmp_path, tsadbench, place, replacement, message):
+    done = tsadbench("check", f"{written(tmp_path, place, replacement)}:Mine")
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_detector_that_ends_its_process_fails_one_check(tmp_path, tsadbench):
+    file = written(tmp_path, FIT, ["import os", "os._exit(3)"])
+    done = tsadbench("check", f"{file}:Mine")
+    assert done.code == 1
+    assert "its process ended itself with exit code 3" in done.out
+    assert f"{len(all_checks()) - 1} not-run" in done.out
+
+
+def test_from_python_it_is_one_failure_too(tmp_path):
+    file = written(tmp_path, FIT, ["self.mean_ = recordings[0].vales"])
+    detector = import_text(str(file), file.read_bytes()).Mine
+    with pytest.raises(CheckFailedError, match=r"Mine fails 1 checks:\nworks: fit: AttributeError: .*idea\.py:15"):
+        check_detector(detector)
+
+
+def test_checks_that_fail_of_one_cause_later_say_it_once(tmp_path, tsadbench):
+    late = ["if recording.time is None or recording.n_sensors == 1:", "    raise KeyError('late')", SCORE.strip()]
+    file = written(tmp_path, SCORE, late)
+    only = ("--only", "works", "--only", "single-sensor", "--only", "no-time", "--only", "units")
+    done = tsadbench("check", f"{file}:Mine", "--format", "json", *only)
+    found = {one["id"]: one for one in json.loads(done.out)["checks"]}
+    assert {check: one["status"] for check, one in found.items()} == {
+        "works": "pass",
+        "single-sensor": "fail",
+        "units": "pass",
+        "no-time": "fail",
+    }
+    assert found["single-sensor"]["evidence"]["raised_in"] == f"{file}:19"
+    assert found["no-time"]["same_cause_as"] == "single-sensor"
+    assert "same_cause_as" not in found["single-sensor"]
+    told = tsadbench("check", f"{file}:Mine", *only).out
+    assert told.count("KeyError") == 1
+    assert "fail: of the same cause as single-sensor" in told
+
+
+LOUD = ["print('hello from _fit')", "import os", "os.write(1, b'raw bytes')",
+        "import ctypes", "ctypes.CDLL(None).puts(b'from C')", FIT.strip()]  # fmt: skip
+
+
+class TestPrinting:
+    """A detector that prints, from Python, by a system call or from C, does not spoil what a command prints."""
+
+    def run(self, *arguments, cwd):
+        done = subprocess.run(
+            [sys.executable, "-m", "tsadbench", *map(str, arguments)],
+            cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        return done.returncode, json.loads(done.stdout), done.stderr
+
+    def test_check(self, tmp_path):
+        written(tmp_path, FIT, LOUD)
+        only = ("--only", "works", "--only", "scores", "--only", "files")
+        code, content, _ = self.run("check", "idea.py:Mine", "--format", "json", *only, cwd=tmp_path)
+        assert (code, [one["status"] for one in content["checks"]]) == (0, ["pass"] * 3)
+
+    def test_run(self, tmp_path):
+        written(tmp_path, FIT, LOUD)
+        code, content, err = self.run(
+            "run", "-d", "idea.py:Mine", "--dataset", "pumploop", "--seeds", "1", "--no-floors", "--no-contributions",
+            "--format", "json", cwd=tmp_path,
+        )  # fmt: skip
+        assert code == 0
+        assert {row["detector"] for row in content["rows"]} == {"idea.py:Mine"}
+        assert "hello" not in err
+
+
+def test_a_failed_trial_says_the_phase_and_the_line(tmp_path, tsadbench):
+    file = written(tmp_path, SCORE, ["return recording.values @ self.means_"])
+    done = tsadbench(
+        "run", "-d", f"{file}:Mine", "--dataset", "pumploop", "--seeds", 1, "--no-floors", "--out", tmp_path / "runs",
+        "--format", "json",
+    )  # fmt: skip
+    assert done.code == 1
+    reasons = {one["reason"] for row in json.loads(done.out)["rows"] for one in row["failed"]}
+    assert reasons == {
+        "AttributeError: 'Mine' object has no attribute 'means_' (score, idea.py:18)",
+    }
