@@ -22,7 +22,7 @@ PAGES = [
     "leaderboards/README.md",
     *(
         str(path.relative_to(ROOT))
-        for folder in ("docs", "docs/systems")
+        for folder in ("docs", "docs/systems", "docs/tutorials")
         for path in sorted((ROOT / folder).glob("*.md"))
     ),
 ]

@@ -14,6 +14,7 @@ import tsadbench as package
 from tests.helpers.data import make_data
 from tsadbench import UsageError
 from tsadbench.cli import app
+from tsadbench.execution.plan import make_plan
 from tsadbench.execution.request import RunRequest
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -134,3 +135,18 @@ def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench
     ]:
         done = tsadbench(*arguments, "--seeds", wrong)
         assert (done.code, done.out, done.err) == (2, "", f"tsadbench: {message}\n")
+
+
+def test_fast_means_one_seed_and_few_steps_that_the_label_shows(monkeypatch):
+    """`TSADBENCH_FAST`: what is given by name keeps its value, and what takes no steps is as it is."""
+    detectors = ["vanilla-ae", "vanilla-ae[max_steps=3]", "t2"]
+    monkeypatch.setenv("TSADBENCH_FAST", "1")
+    plan = make_plan(RunRequest(detectors=detectors, datasets=["pumploop"], seeds=4, floors=False))
+    assert [(trial.contender.label, trial.seed) for trial in plan.trials] == [
+        ("vanilla-ae[max_steps=20]", 0),
+        ("vanilla-ae[max_steps=3]", 0),
+        ("t2", 0),
+    ]
+    monkeypatch.setenv("TSADBENCH_FAST", "0")
+    plan = make_plan(RunRequest(detectors=detectors[:1], datasets=["pumploop"], seeds=4, floors=False))
+    assert [(trial.contender.label, trial.seed) for trial in plan.trials] == [("vanilla-ae", seed) for seed in range(4)]

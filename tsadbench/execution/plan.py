@@ -22,7 +22,7 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DetectorSpec, RunRequest
+from tsadbench.execution.request import FAST_STEPS, DetectorSpec, RunRequest, is_fast
 from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
@@ -261,7 +261,7 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     with Interview() as interview:
         names = [*request.detectors, *(floor_labels(interview) if with_floors else ())]
         with about_setting("detectors"):
-            detectors = [_resolved(detector, settings, interview) for detector in names]
+            detectors = [_resolved(detector, settings, interview, fast=is_fast()) for detector in names]
         with about_setting("protocols" if request.against is None else "against"):
             protocols = [_protocol(name, settings.get(name, {})) for name in _protocol_names(request)]
         known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
@@ -432,7 +432,11 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _resolved(
-    detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]], interview: Interview | None
+    detector: DetectorSpec,
+    settings: Mapping[str, Mapping[str, str]],
+    interview: Interview | None,
+    *,
+    fast: bool = False,
 ) -> tuple[str, Construction, Description]:
     """Return a detector's name, construction and description; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
@@ -454,6 +458,12 @@ def _resolved(
         named = Construction.named(construction.source, texts)
         construction = replace(construction, source=named.source, texts=named.texts)
     description = describe(construction.source, interview)
+    if (
+        fast
+        and "max_steps" in description.defaults
+        and not {"max_steps"} & {*construction.texts, *construction.arguments}
+    ):
+        construction = replace(construction, texts={**construction.texts, "max_steps": str(FAST_STEPS)})
     with about_setting(about):
         construction = with_files_read(construction, description)
         parse(construction, description, interview)  # what is wrong for any data set is told before one is read

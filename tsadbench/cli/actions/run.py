@@ -16,7 +16,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
-from tsadbench.execution.request import RunRequest
+from tsadbench.execution.request import FAST, FAST_STEPS, RunRequest, is_fast
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
@@ -43,6 +43,8 @@ def run_request(
     """
     if not request.contributions and "no-contributions" in rerun:
         raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
+    if is_fast():
+        typer.echo(f"{FAST} is set: one seed and at most {FAST_STEPS} steps of training, as labels say", err=True)
     with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
         plans = make_plans(request)
     stored = [() if request.against is None else stored_beside(plan) for plan in plans]
