@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import importlib
 import inspect
 import os
 import random
@@ -711,6 +712,14 @@ class CountsRows(Causal):
         return super()._score(recording) + 1e-3 * np.arange(recording.n_rows)
 
 
+class HidesALibrary(Honest):
+    """Imports a library by a name that nobody can read in its code."""
+
+    def _fit(self, recordings):
+        importlib.import_module("".join(("ini", "config")))
+        super()._fit(recordings)
+
+
 CAUGHT_BY: dict[type[Detector], str] = {
     Typo: "works",
     OverridesScore: "sealed",
@@ -728,6 +737,7 @@ CAUGHT_BY: dict[type[Detector], str] = {
     ReadsTheClock: "anonymous",
     KnowsTheHour: "anonymous",
     KnowsSensors: "sensor-names",
+    HidesALibrary: "libraries",
     CountsLater: "replays",
     CountsLaterAndDeclaresNothing: "replays",
     BehavesWhenTested: "replays",

@@ -11,20 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
 from tsadbench._version import __version__
 from tsadbench.base import scores
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Contender, Plan, Trial
+from tsadbench.sandbox import LoadedPackages
+from tsadbench.sandbox.description import Description
 from tsadbench.sandbox.interpreter.environment import Environment
 from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
+from tsadbench.utils.distributions import distributions_of, installed_version, normalised, requirements, versions_of
 from tsadbench.utils.parameters import JsonValue, as_json
 from tsadbench.utils.threads import loaded_blas
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
+# Their versions stand in a manifest by themselves.
+_IN_EVERY_RECORD = frozenset({"tsadbench", *_LIBRARIES})
 # The packages that these install.
 _LIBRARY_PACKAGES = frozenset({"numpy", "scipy", "sklearn", "pandas", "torch", "torch_geometric"})
 
@@ -153,7 +157,12 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
 
 
 def manifest(
-    trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = (), crossing: str | None = None
+    trial: Trial,
+    plan: Plan,
+    started: datetime,
+    fit_shared_with: Sequence[str] = (),
+    crossing: str | None = None,
+    loaded: LoadedPackages | None = None,
 ) -> dict[str, JsonValue]:
     """Return what a reader needs to repeat the trial, or to see why a repetition differs.
 
@@ -165,6 +174,8 @@ def manifest(
         Labels of the variants that were scored by the same fit.
     crossing
         The secret from which its recordings' order, ids and clocks were drawn (`sandbox.Crossing`), if it came to that.
+    loaded
+        What its boxes loaded to fit and to score.
     """
     contender, environment = trial.contender, trial.contender.environment
     return {
@@ -184,6 +195,7 @@ def manifest(
         "adapted": dict(adapted_versions(contender.description.libraries, environment)),
         "blas": list(loaded_blas() if environment is None else environment.blas),
         "imported": dict(imported_versions(contender.description.imported, environment)),
+        "loaded": dict(loaded_versions(loaded or LoadedPackages(), contender.description, environment)),
         "priors": dict(prior_hashes(contender)),
         "code_hash": contender.description.code_hash,
         "data_hash": plan.data.dataset.content_hash,
@@ -241,12 +253,39 @@ def _ranking() -> str:
 
 @cache
 def imported_versions(imported: tuple[str, ...], environment: Environment | None = None) -> dict[str, JsonValue]:
-    """Return the versions of other distributions that hold packages which a detector's own files import."""
-    packages = sorted(frozenset(imported) - _LIBRARY_PACKAGES)
-    holders: Mapping[str, Sequence[str]] = {}
-    if packages:  # reads all that is installed
-        holders = packages_distributions() if environment is None else environment.packages
-    return {name: _version(name, environment) for package in packages for name in holders.get(package, ())}
+    """Return the versions of other distributions that hold packages which a detector's own files import.
+
+    As for `versions_of`: what is installed from its source folder, or belongs to no distribution, counts by its code.
+    In another interpreter, distributions count by their versions alone.
+    """
+    packages = frozenset(imported) - _LIBRARY_PACKAGES
+    if environment is None:
+        return dict(versions_of(packages))
+    tops = sorted({package.partition(".")[0] for package in packages})
+    return {name: _version(name, environment) for top in tops for name in environment.packages.get(top, ())}
+
+
+def loaded_versions(
+    loaded: LoadedPackages, description: Description, environment: Environment | None = None
+) -> dict[str, JsonValue]:
+    """Return the versions of the distributions that a detector's fit and scores loaded, besides `library_versions`.
+
+    These are the distributions of modules that its boxes imported, and those that the detector's own files import or
+    declare, with what they require, if they are loaded. What the boxes' server had loaded for others is left out, so
+    that a detector's records do not differ by what ran before.
+    """
+    if environment is not None:  # nobody else's process: whatever it loaded is the detector's
+        tops = {package.partition(".")[0] for package in {*description.imported, *loaded.since}}
+        found = {name for package in tops for name in environment.packages.get(package, ())}
+        return {
+            name: environment.version_of(name)
+            for name in sorted({*found, *description.libraries}, key=str.lower)
+            if normalised(name) not in _IN_EVERY_RECORD
+        }
+    named = {name for package in {*description.imported, *loaded.since} for name in distributions_of(package)}
+    counted = requirements([*named, *description.libraries]) - _IN_EVERY_RECORD
+    held = {name for package in loaded.held for name in distributions_of(package)}
+    return {name: installed_version(name) for name in sorted(held, key=str.lower) if normalised(name) in counted}
 
 
 def _hash(determinants: Mapping[str, JsonValue]) -> str:
@@ -254,9 +293,4 @@ def _hash(determinants: Mapping[str, JsonValue]) -> str:
 
 
 def _version(library: str, environment: Environment | None) -> str | None:
-    if environment is not None:
-        return environment.version_of(library)
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+    return installed_version(library) if environment is None else environment.version_of(library)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tsadbench.sandbox.box import Box
+    from tsadbench.sandbox.box import Box, LoadedPackages
     from tsadbench.sandbox.boxed_process import Costs
     from tsadbench.sandbox.closing import SealStatus
     from tsadbench.sandbox.construction import Construction
@@ -29,6 +29,7 @@ _MODULE_OF = {
     "Crossing": "crossing",
     "Interview": "questions",
     "Limits": "limits",
+    "LoadedPackages": "box",
     "SealStatus": "closing",
     "default_launcher": "launch",
     "seal_status": "launch",
@@ -42,6 +43,7 @@ __all__ = [
     "Crossing",
     "Interview",
     "Limits",
+    "LoadedPackages",
     "SealStatus",
     "default_launcher",
     "seal_status",

@@ -30,6 +30,7 @@ from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
+from tsadbench.sandbox.import_log import ImportLog
 from tsadbench.sandbox.interpreter.inside import lend
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
@@ -59,6 +60,7 @@ class _Inside:
         self._train: tuple[Recording, ...] = ()
         self._detector: Detector | None = None
         self._last_report = 0.0
+        self._imports = ImportLog()
 
     def serve(self) -> None:
         with contextlib.suppress(EOFError):
@@ -106,8 +108,13 @@ class _Inside:
         if kind == "held_out_loss":
             limit_threads(self._threads)
             return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+        if kind == "imported":
+            return self._imports.report(), []
         if kind == "learned":
-            return _learned(detector, estimators=header["estimators"])
+            before = set(sys.modules)
+            learned = _learned(detector, estimators=header["estimators"])
+            self._imports.leave_out(before)  # what writes model files is the benchmark's
+            return learned
         if kind == "restore":
             self._detector = _restored(detector, dict(zip(header["parts"], arrays, strict=True)))
             return {}, []

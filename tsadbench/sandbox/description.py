@@ -111,7 +111,7 @@ class Description:
     imported
         Top-level packages that its own files import.
     libraries
-        Those of an `AdaptedDetector`.
+        Distributions that it names in a class attribute ``libraries``, because its own files do not import them.
     note
         That of an `AdaptedDetector`, and whether the source of the class is missing.
     floor_variants
@@ -216,7 +216,7 @@ def described(source: Source) -> Description:
         scores_training_itself=cls._training_scores is not Detector._training_scores,
         code_hash=code_fingerprint(cls),
         imported=tuple(sorted(imported_packages(cls))),
-        libraries=cls.libraries if issubclass(cls, AdaptedDetector) else (),
+        libraries=_libraries(source.target, cls),
         note=" ".join(_notes(cls)),
         floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
         spaces=tuple(
@@ -324,6 +324,15 @@ def _variant(name: str, cls: type[Detector], variant: Mapping[str, object]) -> d
     if unknown := sorted(variant.keys() - {parameter.name for parameter in parameters_of(cls)}):
         raise PluginError(f"{name}: floor_variants names {unknown[0]!r}, which its constructor does not take")
     return changed_texts(cls, variant)
+
+
+def _libraries(name: str, cls: type[Detector]) -> tuple[str, ...]:
+    libraries: object = getattr(cls, "libraries", ())
+    if isinstance(libraries, list | tuple) and all(isinstance(library, str) and library for library in libraries):
+        return tuple(libraries)
+    raise PluginError(
+        f'detector {name!r}: libraries: expected names of distributions, such as ("aeon",), found {libraries!r:.80}'
+    )
 
 
 def _notes(cls: type[Detector]) -> Iterator[str]:

@@ -17,6 +17,7 @@ MAX_REPLY_BYTES = 2 * 2**20
 LONGEST_NOTE = 1000
 # A model has a few parts; a forest in a forest has some hundreds.
 _MOST_PARTS = 10_000
+_Packages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=5000)]
 # A claim, not an allocation: the pages of an array are the system's until bytes arrive.
 _MAX_PART_BYTES = 8 * 2**30
 
@@ -69,6 +70,13 @@ class HeldOutLoss(Done):
     """The loss on held-out recordings."""
 
     loss: _Finite
+
+
+class Imported(Done):
+    """The packages that are loaded; for those that were loaded since the process is the box's, who imported them."""
+
+    held: _Packages
+    since: Annotated[dict[Annotated[str, Field(max_length=200)], _Packages], Field(max_length=5000)]
 
 
 class Learned(Done):

@@ -16,7 +16,7 @@ import pooch
 from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
-from tsadbench.sandbox import Box, Construction, Crossing
+from tsadbench.sandbox import Box, Construction, Crossing, LoadedPackages
 from tsadbench.testing import synthetic
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
@@ -195,7 +195,7 @@ class BoxedSubject(_Subject):
         """Whether two fits give the same scores."""
         return self._works() and self.outside.repeats_fits
 
-    @cached_property
+    @property
     def boxed_scores(self) -> FloatArray:
         """Scores of `test` from a real box, in which the folders that hold data sets are forbidden.
 
@@ -204,12 +204,21 @@ class BoxedSubject(_Subject):
         BoxFailure
             If the detector opens something in one of them, or fails.
         """
+        return self._boxed[0]
+
+    @property
+    def loaded(self) -> LoadedPackages:
+        """Which packages that box has loaded; errors as for `boxed_scores`."""
+        return self._boxed[1]
+
+    @cached_property
+    def _boxed(self) -> tuple[FloatArray, LoadedPackages]:
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
             crossing, forbidden = Crossing(synthetic.SENSORS), _data_folders(decoy)
             with Box(self.construction, threads=1, crossing=crossing, forbidden=forbidden) as box:
                 box.fit(self.train())
-                return box.score(self.test())
+                return box.score(self.test()), box.imported()
 
     def _works(self) -> bool:
         if self.outside.fault:

@@ -21,6 +21,7 @@ from tsadbench.testing import (
     contract,
     leakage,
     learning,
+    libraries,
     position,
     probe,
     replays,
@@ -36,7 +37,7 @@ from tsadbench.utils.threads import limit_threads
 
 # The probe first: if it fails, the others do not run. Leakage and replays last: they run boxes, whose server imports in
 # the meantime.
-_MODULES = (probe, contract, reproducibility, robustness, learning, position, leakage, replays)
+_MODULES = (probe, contract, reproducibility, robustness, learning, position, libraries, leakage, replays)
 (_PROBE,) = probe.group.checks
 # Networks at their real size take hours.
 # What the checks import.

@@ -28,6 +28,7 @@ from uuid import uuid4
 from tsadbench._version import __version__
 from tsadbench.utils.bound_values import as_sent, captured, variables
 from tsadbench.utils.canonical_syntax import CORE, Effects, Named, Part, Token, Whole, Writer, attribute_chain
+from tsadbench.utils.import_lookup import imported_by_call, package_of
 from tsadbench.utils.module_source import (
     CellSource,
     Definition,
@@ -98,19 +99,29 @@ def fingerprinted_files(cls: type) -> frozenset[Path]:
 
 
 def imported_packages(cls: type) -> frozenset[str]:
-    """Return the top-level packages that a class's own files import: no own ones, core or standard library."""
-    return frozenset(name.partition(".")[0] for name in imported_modules(cls))
+    """Return the packages that a class's own files import: no own ones, core or standard library.
+
+    They are top-level packages, but those below a namespace package, which several distributions may share.
+    """
+    found = {package_of(f"{one.module}.{one.name}" if one.name else one.module) for one in _foreign(cls)}
+    # `import google.cloud` binds the namespace too.
+    return frozenset(name for name in found if not any(other.startswith(f"{name}.") for other in found))
 
 
 def imported_modules(cls: type) -> frozenset[str]:
     """Return the modules of these packages that a class's own files name when they import."""
+    return frozenset(origin.module for origin in _foreign(cls))
+
+
+def _foreign(cls: type) -> frozenset[Origin]:
     try:
         modules = _parts(cls).closure
     except UnknownSourceError:
         return frozenset()
     others = {module.name.partition(".")[0] for module in modules} | {CORE, ""} | sys.stdlib_module_names
-    names = {origin.module for module in modules for origin in module.imports()}
-    return frozenset(name for name in names if name.partition(".")[0] not in others)
+    origins = {origin for module in modules for origin in module.imports()}
+    origins |= {Origin(name) for module in modules if module.tree for name in imported_by_call(module.tree)}
+    return frozenset(origin for origin in origins if origin.module.partition(".")[0] not in others)
 
 
 def _parts(cls: type) -> _Fingerprint:

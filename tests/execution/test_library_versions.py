@@ -1,0 +1,172 @@
+"""A changed version of a library that a detector uses is another trial, however it imports the library."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.utils.distributions import distributions_of, requirements
+
+DETECTOR = """
+import importlib
+
+import direct
+import edited
+import shared.one
+import numpy as np
+from tsadbench import Detector, Traits
+
+
+class Mine(Detector):
+    traits = Traits(family="statistics", memory=0)
+    libraries = ("hidden",)
+
+    def __init__(self, *, power: float = 1.0):
+        self.power = power
+
+    def _fit(self, recordings):
+        import inside
+
+        called = importlib.import_module("called")
+        hidden = importlib.import_module("".join(("hid", "den")))
+        self.scale_ = direct.SCALE * inside.SCALE * called.SCALE * hidden.SCALE * shared.one.SCALE * edited.SCALE
+        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        return self.scale_ * np.abs(recording.values - self.mean_).sum(axis=1)
+"""
+
+
+def install(site: Path, name: str, version: str, module: str = "", *, requires: str = "", text: str = "") -> None:
+    """Put a distribution of one module where pip would put it; an earlier version of it is replaced."""
+    folder = name.replace("-", "_")
+    for old in site.glob(f"{folder}-*.dist-info"):
+        for file in old.iterdir():
+            file.unlink()
+        old.rmdir()
+    path = f"{(module or name).replace('.', '/')}.py"
+    (site / path).parent.mkdir(parents=True, exist_ok=True)
+    (site / path).write_text(f"{text}\nSCALE = 1.0\n")
+    info = site / f"{folder}-{version}.dist-info"
+    info.mkdir()
+    needs = f"Requires-Dist: {requires}\n" if requires else ""
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
+    (info / "RECORD").write_text(f"{path},,\n")
+
+
+def install_from_source(site: Path, source: Path, text: str) -> None:
+    """Install a package from its source folder, as a build backend without a list of top-level packages does."""
+    source.mkdir(exist_ok=True)
+    (source / "edited.py").write_text(text)
+    info = site / "edited-0.1.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edited\nVersion: 0.1\n")
+    (info / "RECORD").write_text("_edited.pth,,\n")
+    (info / "direct_url.json").write_text(json.dumps({"url": source.as_uri(), "dir_info": {"editable": True}}))
+
+
+def installed(site: Path, version: str) -> None:
+    install(site, "deep", version)
+    install(site, "direct", version, requires="deep>=1", text="import deep")
+    for name in ("inside", "called", "hidden"):
+        install(site, name, version)
+    install(site, "shared-one", version, "shared.one")
+    install(site, "shared-two", version, "shared.two")
+
+
+def run(folder: Path) -> tuple[Record, ...]:
+    paths = os.pathsep.join([str(folder / "site-packages"), str(folder / "source")])
+    command = "-m tsadbench run -d mine.py:Mine --dataset pumploop --no-floors --out runs"
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Store.open(folder / "runs").records()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(DETECTOR)
+    (tmp_path / "site-packages").mkdir()
+    installed(tmp_path / "site-packages", "1.0")
+    install_from_source(tmp_path / "site-packages", tmp_path / "source", "SCALE = 1.0\n")
+    return tmp_path
+
+
+def test_a_record_keeps_the_versions_of_its_libraries_and_another_version_is_another_trial(folder):
+    (first,) = run(folder)
+    manifest = first.manifest
+    named = {"called": "1.0", "direct": "1.0", "inside": "1.0", "shared-one": "1.0"}
+    edited = manifest["imported"]["edited"]
+    assert manifest["imported"] == {**named, "edited": edited}, "shared-two has the same namespace, and is not used"
+    assert edited.startswith("0.1, source ")
+    assert manifest["adapted"] == {"hidden": "1.0"}
+    loaded = dict(manifest["loaded"])
+    assert loaded.pop("edited", "0.1") == "0.1"
+    assert loaded == {**named, "hidden": "1.0", "deep": "1.0"}
+    assert run(folder) == (first,)
+
+    installed(folder / "site-packages", "1.1")
+    first_again, second = run(folder)
+    assert first_again == first
+    assert second.scoring != first.scoring
+    assert set(second.manifest["imported"].values()) == {"1.1", edited}
+    assert second.manifest["loaded"]["deep"] == "1.1"
+
+    install_from_source(folder / "site-packages", folder / "source", "SCALE = 2.0\n")
+    *_, third = run(folder)
+    assert third.manifest["imported"]["edited"] != edited
+    assert len({first.scoring, second.scoring, third.scoring}) == 3
+
+
+@pytest.mark.parametrize("library", ["direct", "inside", "called", "shared-one"])
+def test_each_library_alone_is_part_of_the_identity(folder, library, monkeypatch):
+    from tsadbench.utils import distributions
+
+    monkeypatch.syspath_prepend(folder / "site-packages")
+    names = ("called", "direct", "inside", "shared.one")
+    before = distributions.versions_of(names)
+    install(folder / "site-packages", library, "2.0", "shared.one" if library == "shared-one" else "")
+    os.utime(folder / "site-packages", ns=(1, 1))
+    assert distributions.versions_of(names) == {**before, library: "2.0"}
+
+
+def test_a_module_without_a_distribution_counts_by_its_code(tmp_path, monkeypatch):
+    from tsadbench.utils import distributions
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "loose_helpers").mkdir()
+    (tmp_path / "loose_helpers/__init__.py").write_text("SCALE = 1.0\n")
+    before = distributions.versions_of(["loose_helpers"])
+    assert before["loose_helpers"].startswith("source ")
+    (tmp_path / "loose_helpers/__init__.py").write_text("SCALE = 2.0\n")
+    assert distributions.versions_of(["loose_helpers"]) != before
+    assert distributions.versions_of(["not_here_at_all"]) == {}
+
+
+def test_requirements_are_followed_but_not_through_the_benchmark_itself():
+    assert {"scikit-learn", "joblib", "numpy"} <= requirements(["scikit-learn"])
+    assert requirements(["tsadbench"]) == frozenset()
+    assert distributions_of("sklearn.ensemble") == ("scikit-learn",)
+
+
+def test_a_wrong_declaration_of_libraries_is_one_line(tmp_path, tsadbench):
+    file = tmp_path / "mine.py"
+    file.write_text(DETECTOR.replace('("hidden",)', '"hidden"').replace("import direct\nimport edited\n", ""))
+    file.write_text(file.read_text().replace("import shared.one\n", ""))
+    done = tsadbench("run", "-d", f"{file}:Mine", "--dataset", "pumploop", "--out", tmp_path / "runs")
+    assert done.code == 2
+    assert "libraries: expected names of distributions, such as (\"aeon\",), found 'hidden'" in done.err
