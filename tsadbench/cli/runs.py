@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from tsadbench.cli.ending import Listing
-from tsadbench.cli.options import RunsArgument
+from tsadbench.cli.options import (
+    CardsOption,
+    DataOption,
+    MemoryOption,
+    RunsArgument,
+    TimeoutOption,
+    TrustCodeOption,
+)
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -133,6 +140,36 @@ def export(
     chosen = _chosen(store, trials or [], detector, status)
     store.export([record.trial for record in chosen], file)
     typer.echo(f"{len(chosen)} trials packed into {file}", err=True)
+
+
+@app.command()
+def redo(
+    runs: RunsArgument,
+    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Another run store, which keeps the repetition; without it, none is kept.")
+    ] = None,
+    dataset: CardsOption = None,
+    data: DataOption = None,
+    trust_code: TrustCodeOption = False,
+    timeout: TimeoutOption = None,
+    memory: MemoryOption = None,
+) -> None:
+    """Run one trial again as it was run, and compare scores, thresholds and metrics to the bit; the store is only read.
+
+    Seed, threads and the order of the recordings are those of the record; detector and libraries are those installed
+    here. Exit code 1 if anything differs: how much, and which versions or code have changed since, is printed.
+    """
+    from tsadbench.cli.actions.verify import print_redone
+    from tsadbench.datasets.by_name import loader
+    from tsadbench.execution.run_store import Store
+
+    store = Store.open(runs)
+    (one,) = _chosen(store, [trial], None, None, only_one=True)
+    kept = None if out is None else Store.create(out)
+    load = loader(dataset or [], data)
+    if not print_redone(store, load, [store.record(one.trial)], trust_code, 0.0, timeout, memory, kept):
+        raise typer.Exit(1)
 
 
 def _chosen(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tsadbench.cli.options import (
+    AliasOption,
     CardsOption,
     DataOption,
     MemoryOption,
@@ -32,6 +34,14 @@ def verify(
             min=0.0, help="How far the scores of --redo may differ, as a share of the range of the test scores."
         ),
     ] = 1e-6,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead, compare a table (CSV, JSON, Markdown or LaTeX, as this program writes them) with the store.",
+        ),
+    ] = None,
+    alias: AliasOption = None,
     dataset: CardsOption = None,
     data: DataOption = None,
     trust_code: TrustCodeOption = False,
@@ -42,23 +52,30 @@ def verify(
 
     No detector runs, so this cannot know whether a detector made the scores. --redo N does: it runs N trials again,
     from the code that is installed here, and compares their scores with the stored ones, to the bit or within a
-    tolerance.
+    tolerance. --table FILE compares an emitted table with what the store's trials give, at the table's precision.
 
     Exit code 1 if something differs or was edited, if data or labels are not those that the trial was run on, or if a
     trial cannot be checked. A detector's code that has changed since is reported, but does not count. A trial that
     other rules than today's have judged is judged again, and its record written anew.
     """
-    from tsadbench.cli.actions.verify import print_checked, print_redone
+    from tsadbench.cli.actions.verify import print_checked, print_redone, print_table_check
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
+    from tsadbench.results.repetition import drawn
 
+    if table is not None and redo is not None:
+        raise UsageError("--table and --redo are two checks: give one of them")
+    if alias and table is None:
+        raise UsageError("--alias has an effect only with --table")
     number = _number(redo)
     load = loader(dataset or [], data)
     store = Store.open(runs)
-    if redo is None:
+    if table is not None:
+        whole = print_table_check(store, load, table, alias or [])
+    elif redo is None:
         whole = print_checked(store, load, trust_code)
     else:
-        whole = print_redone(store, load, number, trust_code, tolerance, timeout, memory)
+        whole = print_redone(store, load, drawn(store, number), trust_code, tolerance, timeout, memory)
     if not whole:
         raise typer.Exit(1)
 

@@ -13,22 +13,24 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
 from tsadbench.execution.plan import Plan, Trial, make_plan
-from tsadbench.execution.provenance import adapted_versions, identity, library_versions
+from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import score_shapes, scored_episodes
-from tsadbench.execution.trial import run_trial
+from tsadbench.execution.trial import Outcome, run_trial
 from tsadbench.results.admission import require_admitted, runnable_label
 from tsadbench.results.trial_result import data_faults
 from tsadbench.results.verification import judged_faults
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.progress import progress
 
 Verdict: TypeAlias = Literal["to the bit", "within tolerance", "differs", "cannot be repeated"]
 # Of the range of a trial's test scores. Another processor changes last digits, and training enlarges them.
 TOLERANCE = 1e-6
+# Of a manifest.
+_VERSIONS = ("versions", "imported", "adapted", "loaded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,7 @@ def repeat(
     tolerance: float = TOLERANCE,
     timeout: float | None = None,
     memory: float | None = None,
+    out: Store | None = None,
 ) -> Iterator[Repeated]:
     """Run trials again, one after the other, and yield how each compares with what the store holds.
 
@@ -103,7 +106,16 @@ def repeat(
         How far scores may differ, as a share of the range of the recorded test scores.
     timeout, memory
         What one trial may use: wall-clock seconds, resident MiB.
+    out
+        Another store, which keeps the repetitions; None: they are compared and forgotten.
+
+    Raises
+    ------
+    UsageError
+        If ``out`` is the store of the trials: they are evidence.
     """
+    if out is not None and out.path.resolve() == store.path.resolve():
+        raise UsageError(f"--out {out.path}: it is the store that holds the trial; choose another folder")
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
         try:
@@ -114,7 +126,11 @@ def repeat(
             trial, plan = _planned(record, data, timeout, memory, contributions=store.has_contributions(record.trial))
             recorded = dict(store.scores(record.trial, score_shapes(plan.episodes)))
             scored_episodes(recorded, plan.episodes, None)  # none is missing
-            repeated = _repeated(record, recorded, trial, plan, tolerance)
+            crossing = record.manifest.get("crossing")
+            outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
+            if out is not None:
+                out.add(outcome)
+            repeated = _compared(record, recorded, trial, plan, outcome, tolerance)
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)
@@ -148,13 +164,16 @@ def _planned(
     return replace(trial, seed=record.seed), plan
 
 
-def _repeated(
-    record: Record, recorded: Mapping[str, FloatArray], trial: Trial, plan: Plan, tolerance: float
+def _compared(
+    record: Record,
+    recorded: Mapping[str, FloatArray],
+    trial: Trial,
+    plan: Plan,
+    outcome: Outcome,
+    tolerance: float,
 ) -> Repeated:
-    crossing = record.manifest.get("crossing")
-    outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
     again, seal = outcome.record, outcome.record.seal
-    remarks = tuple(_other_circumstances(record, trial, plan))
+    remarks = tuple(_other_circumstances(record, again, trial, plan))
     if again.status != "ok":
         ended = f"run again it ends with status {again.status}: {again.reason}"
         return Repeated(record=record, verdict="differs", faults=(ended,), remarks=remarks, seal=seal)
@@ -166,7 +185,7 @@ def _repeated(
             f"its scores differ from those of its repetition by up to {difference:.2g} of their range; {tolerance:g} "
             "is allowed"
         )
-    faults += judged_faults(record, again)
+    faults += judged_faults(record, again, exact=tolerance == 0.0)
     verdict: Verdict = "differs" if faults else "to the bit" if same_bits else "within tolerance"
     return Repeated(
         record=record, verdict=verdict, faults=tuple(faults), remarks=remarks, difference=difference, seal=seal
@@ -186,18 +205,28 @@ def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, 
     return largest / spread if spread > 0 else float("inf") if largest > 0 else 0.0
 
 
-def _other_circumstances(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
+def _other_circumstances(record: Record, again: Record, trial: Trial, plan: Plan) -> Iterator[str]:
     """Yield what is not as it was, and may be the cause of a difference."""
-    description = trial.contender.description
-    if description.code_hash != record.manifest.get("code_hash"):
+    then, here = record.manifest, again.manifest
+    if here["code_hash"] != then.get("code_hash"):
         yield f"the code of {record.detector} here is not what made it"
-    here = {**library_versions(), **adapted_versions(description.libraries)}
-    versions, adapted = record.manifest.get("versions"), record.manifest.get("adapted")
-    then = {**(versions if isinstance(versions, dict) else {}), **(adapted if isinstance(adapted, dict) else {})}
-    others = [f"{name} {then.get(name)}, here {version}" for name, version in here.items() if then.get(name) != version]
+    others = [
+        f"{name} {versions.get(name)}, here {version}"
+        for versions, now in ((_mapping(then, key), _mapping(here, key)) for key in _VERSIONS if key in then)
+        for name, version in {**dict.fromkeys(versions), **now}.items()
+        if versions.get(name) != version
+    ]
     if others:
-        yield f"it was made with other versions: {', '.join(others)}"
+        yield f"it was made with other versions: {', '.join(dict.fromkeys(others))}"
+    for key in ("platform", "processor", "blas"):
+        if key in then and then[key] != here[key]:
+            yield f"{key}: {then[key]}, here {here[key]}"
     if "crossing" not in record.manifest:
         yield "it is from before the order of its recordings was kept"
     if record.scoring and not others and identity(trial, plan).scoring != record.scoring:
         yield "its scoring identity is not that of the trial that was run"
+
+
+def _mapping(manifest: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValue]:
+    found = manifest.get(key)
+    return found if isinstance(found, dict) else {}

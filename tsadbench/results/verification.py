@@ -179,13 +179,14 @@ class _Verifier:
         yield from judged_faults(record, now)
 
 
-def judged_faults(record: Record, now: Record) -> Iterator[str]:
-    """Yield the thresholds and metrics of a record that are not those of another one, up to rounding."""
-    yield from _threshold_faults(record, now)
-    yield from _metric_faults(record, now)
+def judged_faults(record: Record, now: Record, *, exact: bool = False) -> Iterator[str]:
+    """Yield the thresholds and metrics of a record that are not those of another one, up to rounding unless exact."""
+    tolerance = 0.0 if exact else TOLERANCE
+    yield from _threshold_faults(record, now, tolerance)
+    yield from _metric_faults(record, now, tolerance)
 
 
-def _threshold_faults(record: Record, now: Record) -> Iterator[str]:
+def _threshold_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
     recorded = {entry.episode: entry.threshold for entry in record.thresholds}
     here = {entry.episode: entry.threshold for entry in now.thresholds}
     for episode in dict.fromkeys([*recorded, *here]):
@@ -195,14 +196,14 @@ def _threshold_faults(record: Record, now: Record) -> Iterator[str]:
             continue
         for name in (field.name for field in fields(Threshold)):
             one, other = getattr(then, name), getattr(found, name)
-            same = one == other if isinstance(one, str) or isinstance(other, str) else _close(one, other)
+            same = one == other if isinstance(one, str) or isinstance(other, str) else _close(one, other, tolerance)
             # What a search finds by likelihood ends a little elsewhere on another processor; the threshold does not.
-            if not same and not (name in _FITTED and _close(one, other, _FITTED_TOLERANCE)):
+            if not same and not (tolerance and name in _FITTED and _close(one, other, _FITTED_TOLERANCE)):
                 which = "" if name == "value" else f", {name}"
                 yield f"threshold of {episode}{which}: recorded {one}, found {other}"
 
 
-def _metric_faults(record: Record, now: Record) -> Iterator[str]:
+def _metric_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
     for split in dict.fromkeys([*record.splits, *now.splits]):
         recorded, here = record.splits.get(split), now.splits.get(split)
         if recorded is None or here is None:
@@ -210,7 +211,7 @@ def _metric_faults(record: Record, now: Record) -> Iterator[str]:
             continue
         then_values, now_values = _values(recorded), _values(here)
         for name in dict.fromkeys([*then_values, *now_values]):
-            if not _close(then_values.get(name), now_values.get(name)):
+            if not _close(then_values.get(name), now_values.get(name), tolerance):
                 yield f"{name} on {split}: recorded {then_values.get(name)}, found {now_values.get(name)}"
 
 
@@ -229,7 +230,7 @@ _FITTED = ("gamma", "sigma", "log_likelihood", "endpoint")
 _FITTED_TOLERANCE = 1e-4
 
 
-def _close(recorded: float | None, found: float | None, tolerance: float = TOLERANCE) -> bool:
+def _close(recorded: float | None, found: float | None, tolerance: float) -> bool:
     if recorded is None or found is None:
         return recorded is found
     return math.isclose(recorded, found, rel_tol=tolerance, abs_tol=tolerance)

@@ -8,6 +8,8 @@ import types
 from collections.abc import Iterator, Set
 from typing import TypeGuard
 
+import cloudpickle
+
 
 def captured(cls: type) -> str:
     """Return what tells classes apart that one function made: their attributes, and what their methods captured."""
@@ -58,8 +60,6 @@ def variables(cls: type, module: types.ModuleType, names: Set[str]) -> str:
 
 def as_sent(cls: type) -> bytes:
     """Return a class's code and the variables that it uses, as a box receives them; empty if they cannot be sent."""
-    import cloudpickle  # late: `tsadbench list` needs none
-
     try:
         return bytes(cloudpickle.dumps(cls))
     except Exception:  # objects may raise anything here

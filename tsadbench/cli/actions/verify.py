@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.output import in_words
+from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.results.repetition import drawn, repeat
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.presentation import Presentation
+from tsadbench.leaderboard.selection import all_records
+from tsadbench.leaderboard.table_check import check_table
+from tsadbench.results.judging import judge_outdated
+from tsadbench.results.repetition import repeat
 from tsadbench.results.verification import verify
 from tsadbench.utils.text import one_line
 
@@ -53,20 +60,20 @@ def _first(faults: Sequence[str]) -> list[str]:
 def print_redone(
     store: Store,
     load: Callable[[str], LabelledDataset],
-    number: int | None,
+    chosen: Sequence[Record],
     trust_code: bool,
     tolerance: float,
     timeout: float | None,
     memory: float | None,
+    out: Store | None = None,
 ) -> bool:
     """Print what running trials again finds; return whether all repeat."""
-    chosen = drawn(store, number)
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     counts: Counter[str] = Counter()
     seals: Counter[str] = Counter()
-    limits = {"timeout": timeout, "memory": memory}
+    limits: dict[str, float | None] = {"timeout": timeout, "memory": memory}
     with progress_bar("Running again", time_left=True):
-        for one in repeat(chosen, store, load, trust_code=trust_code, tolerance=tolerance, **limits):
+        for one in repeat(chosen, store, load, trust_code=trust_code, tolerance=tolerance, out=out, **limits):
             counts[one.verdict] += 1
             seals.update([one.seal] if one.seal else [])
             about = f"{one.record.trial}{in_words(one.record)}"
@@ -84,3 +91,19 @@ def print_redone(
         f"{counts['cannot be repeated']} cannot be repeated"
     )
     return counts["to the bit"] + counts["within tolerance"] == len(chosen)
+
+
+def print_table_check(store: Store, load: Callable[[str], LabelledDataset], file: Path, aliases: Sequence[str]) -> bool:
+    """Print in what an emitted table differs from the store's trials; return whether it does not."""
+    records, _ = judge_outdated(all_records(store), store, load)
+    board = Leaderboard.from_records(records).presented(Presentation.from_options(aliases))
+    checked = check_table(file, board)
+    for fault in checked.faults:
+        typer.echo(f"differs: {one_line(fault)}")
+    for remark in checked.remarks:
+        typer.echo(f"note: {one_line(remark)}")
+    typer.echo(
+        f"{file}: {checked.n_tables} tables, {checked.n_rows} rows and {checked.n_cells} cells compared, "
+        f"{len(checked.faults)} differences"
+    )
+    return not checked.faults
