@@ -81,6 +81,8 @@ def scoring_fault(record: Record, episodes: str, dataset: Dataset, contender: Co
     if not record.scoring:
         return None
     kept = "episodes_hash" in record.manifest
+    if kept and record.manifest["episodes_hash"] != episodes:
+        return "the protocol's episodes here are not those that it was run on: their hash is another"
     for priors, imported in product(_priors(record, dataset, contender), _imported(record, contender)):
         found = scoring_identity(
             label=record.label,

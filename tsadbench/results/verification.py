@@ -176,7 +176,20 @@ class _Verifier:
             self._store.replace_record(now, record.trial)
             remarks.append("judged again: the rules have changed since")
             record = now
+        yield from _found_again_faults(record, now)
         yield from judged_faults(record, now)
+
+
+def _found_again_faults(record: Record, now: Record) -> Iterator[str]:
+    """Yield what else judging finds again and is recorded otherwise; older records do not count their rows."""
+    if len({entry.episode for entry in record.thresholds}) < len(record.thresholds):
+        yield "it has two thresholds for one episode"
+    for name in _FOUND_AGAIN:
+        then, found = getattr(record, name), getattr(now, name)
+        if then != found and then is not None:
+            yield f"{name}: recorded {then!r}, found {found!r}"
+    if record.reason is not None:
+        yield f"reason: recorded {record.reason!r}, but its status is {record.status}"
 
 
 def judged_faults(record: Record, now: Record, *, exact: bool = False) -> Iterator[str]:
@@ -223,6 +236,7 @@ def _values(judged: SplitJudgement) -> dict[str, float | None]:
     return {**judged.metrics, **of_entities, **{name: getattr(judged, name) for name in _COUNTS}}
 
 
+_FOUND_AGAIN = ("rows_scored", "protocol_notes")
 _COUNTS = ("n_rows", "n_anomalous", "coverage")
 
 

@@ -1,0 +1,117 @@
+"""An edit of any field of a record or its manifest is found; those that cannot be are listed here, with the reason."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.helpers.plans import make_plan
+from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import load_dataset
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.verification import verify
+
+# It is the hash of the rules that judged: any other one stands for older rules, and the trial is judged again.
+NEVER = {"judging"}
+# What nothing but the checksum can know. Whoever computes that anew is found by `runs redo` as far as scores go.
+BY_CHECKSUM_ALONE = {
+    *("notes", "note", "fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib"),
+    *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),
+    *("manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.loaded", "manifest.fit_shared_with"),
+    *("manifest.crossing", "manifest.versions.python"),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> SimpleNamespace:
+    store = Store.create(tmp_path_factory.mktemp("fields") / "runs")
+    (record,) = run_plan(make_plan(["t2"], dataset="pumploop", floors=False, seeds=1), store)
+    file = store.path / record.trial / "record.json"
+    return SimpleNamespace(store=store, file=file, content=json.loads(file.read_text()))
+
+
+@cache
+def load(name: str):
+    return load_dataset(name)(DataOptions())
+
+
+def fields(content: dict) -> list[tuple[str, ...]]:
+    manifest = content["manifest"]
+    versions = [("manifest", "versions", name) for name in manifest["versions"]]
+    of_manifest = [("manifest", name) for name in manifest if name not in ("versions", "checksum")]
+    return [(name,) for name in content if name != "manifest"] + of_manifest + versions
+
+
+def edited(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value}x"
+    if isinstance(value, list):
+        return [*value, value[0] if value else "x"]
+    if isinstance(value, dict):
+        name = next(iter(value), "x")
+        return {**value, name: edited(value.get(name, ""))}
+    return "x"
+
+
+def undiscovered(made: SimpleNamespace, *, forged: bool) -> set[str]:
+    missed = set()
+    for path in fields(made.content):
+        content = copy.deepcopy(made.content)
+        *above, last = path
+        where = content
+        for name in above:
+            where = where[name]
+        where[last] = edited(where[last])
+        if forged:
+            try:
+                content["manifest"]["checksum"] = Record.from_json(json.dumps(content), "edited").checksum
+            except Exception:  # it is no record any more: that is found
+                continue
+        made.file.write_text(json.dumps(content))
+        (found,) = verify(made.store, load)
+        if found.verdict == "same":
+            missed.add(".".join(path))
+    made.file.write_text(json.dumps(made.content))
+    return missed
+
+
+def test_every_edit_is_found_but_for_those_listed(made):
+    assert {".".join(path) for path in fields(made.content)} >= BY_CHECKSUM_ALONE | NEVER
+    assert undiscovered(made, forged=False) == NEVER
+
+
+def test_with_a_forged_checksum_whatever_decides_or_follows_from_the_scores_is_still_found(made):
+    assert undiscovered(made, forged=True) <= BY_CHECKSUM_ALONE | NEVER
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "record.json").write_text('{"schema": 1, "tri'),
+        lambda folder: (folder / "record.json").write_text('{"schema": 99}'),
+        lambda folder: (folder / "record.json").unlink(),
+        lambda folder: (folder / "scores.npz").write_bytes(b"PK nothing"),
+        lambda folder: (folder / "scores.npz").unlink(),
+    ],
+    ids=["cut", "another schema", "no record", "broken scores", "no scores"],
+)
+def test_a_broken_trial_does_not_keep_the_others_from_being_checked(tmp_path: Path, tsadbench, damage):
+    plan = make_plan(["t2", "max-z"], dataset="pumploop", floors=False, seeds=1)
+    broken, sound = sorted(record.trial for record in run_plan(plan, Store.create(tmp_path / "runs")))
+    damage(tmp_path / "runs" / broken)
+    done = tsadbench("verify", tmp_path / "runs")
+    assert done.code == 1
+    assert any(broken in line for line in done.out.splitlines())
+    assert not any(sound in line for line in done.out.splitlines())
+    assert "2 trials: 1 as recorded" in done.out
