@@ -17,7 +17,7 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from tsadbench.base.status import Seal
-from tsadbench.sandbox.launch import Launcher, launcher_of
+from tsadbench.sandbox.launch import Launcher, default_launcher, launcher_of
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
@@ -103,7 +103,7 @@ class BoxedProcess:
         self._listener = listener
         self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        launcher = launcher or launcher_of(python)
+        launcher = launcher or (launcher_of(python) if python else default_launcher())
         walls = launcher.interpreter.walls(
             forbidden=forbidden,
             modules=modules,
