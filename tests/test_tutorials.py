@@ -41,7 +41,7 @@ def words(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("page", ["researcher", "engineer"])
+@pytest.mark.parametrize("page", ["researcher", "engineer", "reviewer"])
 def test_a_reader_who_copies_everything_sees_what_the_page_shows(page, tmp_path):
     printed, n_commands, n_shown = "", 0, 0
     for block in BLOCK.finditer((FOLDER / f"{page}.md").read_text(encoding="utf-8")):
