@@ -71,10 +71,10 @@ def test_faults_are_told_with_the_file_that_has_them(parts, plant):
     assert problems(parts) == [
         "card.toml: test.join: 'test/(\\\\w+)-\\\\d+' finds no group in 'test/odd.csv'; correct either",
         "test/odd.csv: it is empty; expected a line with the columns' names, and rows",
-        "test/c-12.csv, line 2: column 'time': the time lies before that of the row above; sort the rows by time, or "
-        "correct join or the order of files",
-        "test/d-11.csv, line 5: column 'time': the time lies before that of the row above; sort the rows by time, or "
-        "correct join or the order of files",
+        "test/c-12.csv, line 2: column 'time': the time lies before that of the row above; sort the rows by time "
+        "(if a clock was set back, write times in UTC), or correct join or the order of files",
+        "test/d-11.csv, line 5: column 'time': the time lies before that of the row above; sort the rows by time "
+        "(if a clock was set back, write times in UTC), or correct join or the order of files",
     ]
 
 

@@ -262,7 +262,8 @@ class TestFaults:
             "card.toml, line 1: unknown key colour; did you mean 'columns'?",
             "train/a.csv, line 5: column 'flow': expected a number, found 'twelve'; correct the cell, name it in "
             "missing.values, or put the column under ignore",
-            "train/b.csv, line 22: column 'time': the time lies before that of the row above; sort the rows by time",
+            "train/b.csv, line 22: column 'time': the time lies before that of the row above; sort the rows by time "
+            "(if a clock was set back, write times in UTC)",
             "test/c.csv, line 1: the sensor 'head' is missing; did you mean 'heat'?",
             "test/d.csv, line 2: column 'fault': expected one of the declared values, [1] or [0], found '2'; declare "
             "it or correct it",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.cards.doubts import doubts
 from tsadbench.datasets.cards.draft_columns import columns_of, is_long, resample_of, states_of_looks
 from tsadbench.datasets.cards.draft_parts import parts_of, splits_of
 from tsadbench.datasets.cards.look import Look
@@ -73,13 +74,19 @@ def draft_card(folder: Path) -> Draft:
     left_out: dict[str, str] = {}
     policy = _POLICIES[0]
     best: Draft | None = None
+    draft: Draft | None = None
+    parts = dict[str, str]()
     for _ in range(_MOST_PASSES):
         try:
             found = sort_files(folder, left_out)
+            found.decide.extend(doubts(found.tables, long=is_long(found.tables)))
         except DataError:
             if best is None:
                 raise
             return best
+        if draft is not None and any(parts.get(name, part) != part for name, part in found.parts().items()):
+            return draft  # without the files left out, test files would train, say
+        parts = found.parts()
         if best is None and any(look.missing for look in found.tables):
             policy = "cut"
         text = "\n".join(_card(folder, found, policy)) + "\n"
@@ -100,7 +107,8 @@ def draft_card(folder: Path) -> Draft:
             return best
         else:
             left_out |= {name: _where(issue) for name, issue in faulty.items() if name in names}
-    return best or draft
+    assert best is not None
+    return best
 
 
 def _where(issue: Issue) -> str:

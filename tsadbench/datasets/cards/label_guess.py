@@ -39,7 +39,7 @@ def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
         return [], []
     for look in looks:
         columns = _interval_columns(look)
-        if columns is not None and len(looks) > 1 and (lines := _take_intervals(look, columns, looks)):
+        if columns and look.table.n_rows and len(looks) > 1 and (lines := _take_intervals(look, columns, looks)):
             return ["[labels]", f"intervals = {toml_value(look.file.name)}", *lines], [look]
     found = [
         (pattern, look, other) for other in looks if _holds_labels(other) for pattern, look in _named(other, looks)

@@ -36,14 +36,19 @@ TIME_FORMATS = (
     "ISO8601",
     "%d.%m.%Y %H:%M:%S",
     "%d.%m.%Y %H:%M",
+    "%d.%m.%y %H:%M:%S",
+    "%d.%m.%y %H:%M",
     "%d/%m/%Y %H:%M:%S",
     "%m/%d/%Y %H:%M:%S",
     "%d/%m/%Y %H:%M",
     "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %I:%M:%S %p",  # clocks of 12 hours go with the month first more often than not
     "%d/%m/%Y %I:%M:%S %p",
-    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%d/%m/%Y %I:%M %p",
     "%Y/%m/%d %H:%M:%S",
 )
+_DAY_AND_MONTH = str.maketrans("dm", "md")
 
 
 @dataclass(slots=True)
@@ -68,6 +73,12 @@ class Look:
         For each sensor with texts such as Open and Closed, the numbers that may stand for them.
     odd
         Texts among the numbers of sensors, such as Bad Input, which seem to mean missing values.
+    texts
+        For each column of texts one of them, and how many different ones its first rows have.
+    units
+        The cells of the row under the header, if it seems to hold units.
+    swapped
+        The format of its times with day and month exchanged, if that fits as well.
     """
 
     file: File
@@ -80,6 +91,9 @@ class Look:
     missing: int = 0
     states: dict[str, dict[str, int]] = field(default_factory=dict)
     odd: tuple[str, ...] = ()
+    texts: dict[str, tuple[str, int]] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
+    swapped: str | None = None
 
     def of_role(self, role: str) -> list[str]:
         """Return the columns of a role."""
@@ -117,7 +131,9 @@ def look_at(file: File) -> Look:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{file.path}: cannot be read as a table ({reason}); repair it or take it out") from error
     if first is not None:
+        look.units = _units(first, look.file_format.decimal)
         _find_roles(look, first)
+        _find_swapped(look)
         _find_labels(look)
     return look
 
@@ -173,6 +189,36 @@ def _find_roles(look: Look, rows: pd.DataFrame) -> None:
             look.missing += n_missing[place]
 
 
+def _units(rows: pd.DataFrame, decimal: str) -> tuple[str, ...]:
+    """Return the cells of the first row if none of them is a number, and those below are."""
+    if len(rows) < 2:
+        return ()
+    above, below = (rows.iloc[place].dropna().astype("str") for place in (0, 1))
+    texts = [cell for cell in above if cell.strip()]
+    if any(as_number(cell, decimal) is not None or re.search(r"\d{2}", cell) for cell in texts):
+        return ()
+    under = [as_number(below[place], decimal) for place in above.index if place in below.index]
+    return tuple(texts) if under and sum(number is not None for number in under) * 2 > len(under) else ()
+
+
+def _find_swapped(look: Look) -> None:
+    """Read all times if their first ones can be read with the day or with the month first."""
+    other = look.time_format.translate(_DAY_AND_MONTH)
+    if look.time_name is None or other not in TIME_FORMATS or other == look.time_format:
+        return
+    place = look.table.header.index(look.time_name)
+    cells = pd.concat([rows[place] for rows in look.table.chunks([place])])
+    spans = {}
+    for form in (look.time_format, other):
+        time = time_in_seconds(cells, form)
+        if np.isfinite(time).all() and (np.diff(time) >= 0).all():
+            spans[form] = float(time[-1] - time[0])
+    if spans:
+        look.time_format = min(spans, key=lambda form: spans[form])  # rows of days, rather than of months
+        if len(spans) == 2 and len(set(spans.values())) == 1:
+            look.swapped = other
+
+
 def _look_at_texts(look: Look, name: str, cells: pd.Series) -> None:
     """Guess whether a column of texts is a sensor with two states or with texts among its numbers, or no sensor."""
     texts = cells.dropna().astype("str").str.strip()
@@ -187,6 +233,8 @@ def _look_at_texts(look: Look, name: str, cells: pd.Series) -> None:
         look.missing += int(texts.isin(odd).sum())
         return
     look.roles[name] = "text"
+    if odd:
+        look.texts[name] = (odd[0], len(distinct))
 
 
 def _time_format(name: str, rows: pd.DataFrame, place: int, *, numeric: bool) -> str | None:

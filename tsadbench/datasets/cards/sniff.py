@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ _SAMPLED_LINES = 200
 _SEPARATORS = (";", "\t", "|", ",")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 
 
 def sniff(path: Path) -> FileFormat:
@@ -25,7 +28,8 @@ def sniff(path: Path) -> FileFormat:
     OSError
         If the file cannot be read.
     """
-    encoding = "utf-8"
+    with path.open("rb") as file:
+        encoding = "utf-16" if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
     try:
         lines = first_lines(path, encoding, _SAMPLED_LINES)
     except UnicodeDecodeError:
@@ -38,13 +42,20 @@ def sniff(path: Path) -> FileFormat:
     header_line = next(
         (number for number, row in enumerate(rows[:SEARCHED_LINES], start=1) if _is_header(row, cells)), 1
     )  # fmt: skip
-    commas = sum(bool(_COMMA.fullmatch(cell.strip())) for row in rows[header_line:] for cell in row)
     return FileFormat(
         separator=separator,
-        decimal="," if commas and separator != "," else ".",
+        decimal=_decimal([cell.strip() for row in rows[header_line:] for cell in row], separator),
         encoding=encoding,
         header_line=header_line,
     )
+
+
+def _decimal(cells: Sequence[str], separator: str) -> str:
+    """Return the likely decimal mark: commas that may all separate thousands count as such beside decimal points."""
+    commas = [cell for cell in cells if _COMMA.fullmatch(cell)]
+    clear = any(not _THOUSANDS.fullmatch(cell) for cell in commas)
+    points = any(_POINT.fullmatch(cell) and not _THOUSANDS.fullmatch(cell.replace(".", ",")) for cell in cells)
+    return "," if clear or (commas and separator != "," and not points) else "."
 
 
 def _consistency(lines: Sequence[str], separator: str) -> tuple[float, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tsadbench.datasets.cards.copies import originals_of
+from tsadbench.datasets.cards.doubts import agree_on_dates, text_doubt
 from tsadbench.datasets.cards.files import File, as_counted
 from tsadbench.datasets.cards.label_guess import guess_labels
 from tsadbench.datasets.cards.look import ENDINGS, Look, look_at
@@ -17,8 +18,15 @@ from tsadbench.utils.text import first_of, printable
 
 # The default protocol evaluates a test recording's rows after its first 30.
 FEWEST_TEST_ROWS = 31
-_TRAINING = re.compile(r"train|normal|free|healthy|baseline|nominal|good|gesund|gutfall", re.IGNORECASE)
-_ABNORMAL = re.compile(r"ab-?normal|anormal|not[-_ ]?(normal|good|healthy)", re.IGNORECASE)
+_TRAINING = re.compile(r"train|normal|healthy|baseline|nominal|good|gesund|gutfall", re.IGNORECASE)
+_FAULT_FREE = re.compile(
+    r"(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free|(fehler|störungs|stoerungs)frei", re.IGNORECASE
+)
+_ABNORMAL = re.compile(
+    r"ab-?normal|anormal|un-?(healthy|gesund)|(not?|non|nicht)[-_ ]?(normal|good|healthy|gesund|nominal)"
+    r"|fault|anomal|attack|fail|broken|st(ö|oe)rung|fehler|defekt",
+    re.IGNORECASE,
+)
 _TEST = re.compile(r"test|fault|anomal|attack|fail|broken|faulty|st(ö|oe)r|fehler|defekt|pr(ü|ue)f", re.IGNORECASE)
 _NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
 _NO_TABLES = {
@@ -68,6 +76,11 @@ class Sorted:
         """All files with rows, in their order."""
         return sorted([*self.train, *self.test, *self.single], key=lambda look: as_counted(look.file.name))
 
+    def parts(self) -> dict[str, str]:
+        """Return for each file with rows which part of the data it is in."""
+        looks = {"train": self.train, "test": self.test, "single": self.single}
+        return {look.file.name: part for part, members in looks.items() for look in members}
+
     def lines(self) -> list[str]:
         """Return for each role and reason a line that names the files."""
         order = ("train", "test", "single", "labels", "left out")
@@ -113,6 +126,7 @@ def sort_files(folder: Path, without: dict[str, str]) -> Sorted:
     if not tables:
         text = f"{folder}: no file is a table with a header and columns of numbers"
         raise DataError("\n  ".join([text, *found.lines()]))
+    agree_on_dates(tables)
     found.normal = _normal_value(tables)
     if any(look.labels for look in tables) or found.label_lines:
         _sort_labelled(tables, found)
@@ -147,34 +161,25 @@ def _looks(folder: Path, found: Sorted, without: dict[str, str]) -> Iterable[Loo
 
 def _distinct(looks: Sequence[Look], found: Sorted) -> Iterable[Look]:
     """Yield files with rows of numbers; of files with the same bytes the first."""
-    originals = _originals(looks)
+    originals = originals_of(looks)
     for look in looks:
         name = look.file.name
         twice = [column for column, count in Counter(look.table.header).items() if count > 1]
-        if look.n_sensors == 0 or (len(look.table.header) == 1 and look.table.n_rows == 0):
+        if look.units:
+            found.told("left out", f"line 2 holds units ({first_of(look.units, 3)}), not values: delete it", [name])
+        elif look.n_sensors == 0 and look.texts:
+            found.told("left out", "no table of numbers: " + text_doubt(*next(iter(look.texts.items()))), [name])
+        elif look.n_sensors == 0 or (len(look.table.header) == 1 and look.table.n_rows == 0):
             found.told("left out", "no table of numbers", [name])
         elif look.table.n_rows < 2:
             count = "one row" if look.table.n_rows else "no rows"
             found.told("left out", f"a table with {count}", [name])
         elif twice:
-            found.told("left out", f"two of its columns are called {twice[0]!r}", [name])
+            found.told("left out", f"two of its columns are called {twice[0]!r}: rename or remove one", [name])
         elif originals[name] != name:
             found.told("left out", f"the same bytes as {originals[name]}", [name])
         else:
             yield look
-
-
-def _originals(looks: Sequence[Look]) -> dict[str, str]:
-    """Return for each file that of the same bytes with the shortest name, itself if there is no other."""
-    size_of = {look.file.name: look.file.path.stat().st_size for look in looks}
-    sizes, seen, originals = Counter(size_of.values()), dict[str, str](), dict[str, str]()
-    for look in sorted(looks, key=lambda look: (len(look.file.name), look.file.name)):
-        name = look.file.name
-        originals[name] = name
-        if sizes[size_of[name]] > 1:
-            with look.file.path.open("rb") as file:
-                originals[name] = seen.setdefault(hashlib.file_digest(file, "sha256").hexdigest(), name)
-    return originals
 
 
 def _names(looks: Iterable[Look]) -> list[str]:
@@ -277,7 +282,7 @@ def _sort_by_name(tables: Sequence[Look], found: Sorted) -> None:
 
 
 def _called_normal(look: Look) -> bool:
-    name = look.file.name
+    name = _FAULT_FREE.sub("normal", look.file.name)
     return bool(_TRAINING.search(name)) and not _ABNORMAL.search(name)
 
 

@@ -15,7 +15,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
 
-BACKWARDS = "the time lies before that of the row above; sort the rows by time"
+BACKWARDS = (
+    "the time lies before that of the row above; sort the rows by time (if a clock was set back, write times in UTC)"
+)
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
