@@ -100,6 +100,11 @@ def test_a_report_is_written_into_a_folder(board, tmp_path):
     page = file.read_text(encoding="utf-8")
     assert "noisy" in page
     assert "<html" in page
+    named = board.report(tmp_path / "named", detectors="distance", aliases={"distance": "Euclid"}).read_text("utf-8")
+    assert "Names: Euclid is distance." in named
+    for aliases in ({"distanc": "x"}, {"distance": ""}, {"distance": 3}, "distance=x"):
+        with pytest.raises(UsageError, match=r"^(aliases: |there is no row 'distanc'|--alias distance=)"):
+            board.report(tmp_path / "named", aliases=aliases)
     for wrong in (tmp_path / "page.html", file):
         with pytest.raises(UsageError, match=r"^path: expected a folder, in which index.html is written"):
             board.report(wrong)

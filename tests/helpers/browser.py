@@ -41,7 +41,8 @@ class Opened:
     """A page in the browser and everything it asked for or complained of."""
 
     def __init__(self, browser, file: Path, **context) -> None:
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
+        self.viewport = context.get("viewport", {"width": 1280, "height": 900})
+        self.context = browser.new_context(**{"viewport": self.viewport, **context})
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -50,6 +51,16 @@ class Opened:
         self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.url = file.resolve().as_uri()
+        self.page.goto(self.url)
+
+    def again(self) -> None:
+        """Load the page as if it had just been opened."""
+        self.page.goto("about:blank")
+        self.page.set_viewport_size(self.viewport)
+        self.page.emulate_media(media="null")
+        self.page.mouse.move(0, 0)
+        self.complaints.clear()
+        self.requests.clear()
         self.page.goto(self.url)
 
     def see(self, section: str) -> None:

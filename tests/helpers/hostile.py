@@ -16,6 +16,10 @@ QUOTES = "\"'><img src=x onerror=alert(1)>&amp;"
 LONG = "a very long name " * 20
 
 
+# It cannot be taken apart as a label.
+BRACKETS = "odd[b=2, a=1 <i>]]"
+
+
 SENSORS = (SCRIPT, QUOTES, LONG)
 
 

@@ -19,6 +19,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.reporting.html.build import write_report
@@ -113,7 +114,14 @@ class Board(Leaderboard):
             data=self._directory,
         )
 
-    def report(self, path: str | Path = "report", *, detectors: Sequence[str] = (), best: int | None = None) -> Path:
+    def report(
+        self,
+        path: str | Path = "report",
+        *,
+        detectors: Sequence[str] = (),
+        best: int | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> Path:
         """Write the run store of the board as one HTML page: tables, curves, recordings, thresholds.
 
         Parameters
@@ -125,6 +133,8 @@ class Board(Leaderboard):
             one).
         best
             How many detectors of each metric are the best; 0: all.
+        aliases
+            Names to show instead of labels, by label.
 
         Returns
         -------
@@ -134,14 +144,19 @@ class Board(Leaderboard):
         Raises
         ------
         UsageError
-            If no scores are kept, a label is wrong, or the folder cannot be written to.
+            If no scores are kept, a label or a name is wrong, or the folder cannot be written to.
         MissingExtraError
             If plotly is not installed.
         """
         if Path(path).suffix.lower() in (".html", ".htm") or Path(path).is_file():
             raise UsageError(f"path: expected a folder, in which index.html is written, found {str(path)!r}")
         return write_report(
-            self._scores("report"), self._load, Path(path), labels=_texts("detectors", detectors), best=best
+            self._scores("report"),
+            self._load,
+            Path(path),
+            labels=_texts("detectors", detectors),
+            best=best,
+            presentation=_names({} if aliases is None else aliases),
         )
 
     def _scores(self, method: str) -> Store:
@@ -254,6 +269,12 @@ def _texts(argument: str, value: object) -> tuple[str, ...]:
     if len(texts) < len(found):
         raise UsageError(f"{argument}: expected a name, or several, found {value!r}")
     return texts
+
+
+def _names(aliases: object) -> Presentation:
+    if not isinstance(aliases, Mapping) or not all(isinstance(text, str) for pair in aliases.items() for text in pair):
+        raise UsageError(f"aliases: expected names by label, for instance {{'t2': 'Hotelling'}}, found {aliases!r}")
+    return Presentation.from_options([f"{label}={name}" for label, name in aliases.items()])
 
 
 def _chosen(records: Sequence[Record], argument: str, chosen: Sequence[str], store: Store) -> tuple[Record, ...]:

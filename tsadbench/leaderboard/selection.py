@@ -15,7 +15,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import nearest, stored_label
 
 # How many detectors a figure shows by default.
 SHOWN = 5
@@ -196,7 +196,8 @@ def select(
     every = records_of_one(store, dataset=name, protocol=protocol)
     trials = by_label(_of_newest_versions(every))
     older = {record.label: _version(record, every) for record in every if record.label not in trials}
-    labels = tuple(dict.fromkeys(map(normal_label, detectors)))
+    known = {record.label for record in every}
+    labels = tuple(dict.fromkeys(stored_label(one, known) for one in detectors))
     for label in labels:
         if label not in trials:
             raise UsageError(

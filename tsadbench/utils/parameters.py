@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import get_args, get_type_hints
@@ -76,6 +76,19 @@ def normal_label(text: str) -> str:
     """
     label = parse_label(text)
     return str(Label(label.target, dict(sorted(label.arguments.items()))))
+
+
+def stored_label(text: str, known: Collection[str]) -> str:
+    """Return the label that a text asks for: one of the known ones as it stands, else as `normal_label` does.
+
+    A stored row's label need not be a name that can be taken apart.
+
+    Raises
+    ------
+    UsageError
+        If it is neither known nor a label.
+    """
+    return text if text in known else normal_label(text)
 
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:

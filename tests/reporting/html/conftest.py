@@ -8,25 +8,40 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.browser import Opened, browser  # noqa: F401 - a fixture
-from tests.helpers.hostile import DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
+from tests.helpers.hostile import BRACKETS, DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
 from tests.helpers.plans import make_plan
 from tests.helpers.reported import Reported, reported
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 
+# A window that is loaded again costs a third of a new one.
+_WINDOWS = 3
+
+
+@pytest.fixture(scope="session")
+def windows(browser):  # noqa: F811
+    kept: dict[str, Opened] = {}
+    yield kept
+    for one in kept.values():
+        one.context.close()
+
 
 @pytest.fixture
-def open_page(browser):  # noqa: F811
-    opened: list[Opened] = []
-
+def open_page(browser, windows):  # noqa: F811
     def call(file: Path, **context) -> Opened:
-        opened.append(Opened(browser, file, **context))
-        return opened[-1]
+        key = f"{file} {sorted(context.items())}"
+        one = windows.pop(key, None)
+        if one is None:
+            one = Opened(browser, file, **context)
+            for old in list(windows)[: max(0, len(windows) + 1 - _WINDOWS)]:
+                windows.pop(old).context.close()
+        else:
+            one.again()
+        windows[key] = one
+        return one
 
-    yield call
-    for one in opened:
-        one.context.close()
+    return call
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +54,7 @@ def hostile_store(tmp_path_factory, hostile) -> Store:
     """Five detectors with contributions where they offer them; labels are hostile, one trial failed."""
     store = Store.create(tmp_path_factory.mktemp("hostile") / "runs")
     plan = make_plan(list(DETECTORS), dataset=hostile, floors=False, seeds=2, contributions=True)
-    names = {"t2": SCRIPT, "max-z": QUOTES, "isolation-forest": LONG}
+    names = {"t2": SCRIPT, "max-z": QUOTES, "isolation-forest": LONG, "sensor-range": BRACKETS}
     for trial in plan.trials:
         outcome = run_trial(trial, plan)
         assert outcome.record.status == "ok"

@@ -7,16 +7,19 @@ import base64
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
 from tsadbench.reporting.html.compact import Buckets, packed, packed_shares, thinned
 
-FLOATS = st.one_of(st.floats(-1e6, 1e6), st.just(float("nan")))
-SERIES = arrays(np.float64, st.integers(1, 300), elements=FLOATS)
+# A byte draws a value: that is much cheaper than to draw a float, and equal neighbours are frequent.
+LEVELS = np.append(np.random.default_rng(0).uniform(-1e6, 1e6, 223), [np.nan] * 32 + [0.0])
 
 
-@given(SERIES, st.integers(1, 120))
+def series(at_least: int, at_most: int) -> st.SearchStrategy[np.ndarray]:
+    return st.binary(min_size=at_least, max_size=at_most).map(lambda drawn: np.frombuffer(drawn, dtype=np.uint8))
+
+
+@given(series(1, 300).map(LEVELS.__getitem__), st.integers(1, 120))
 def test_each_bucket_keeps_its_lowest_and_highest_value_in_their_order(values, n_points):
     buckets = Buckets.at_most(n_points, len(values))
     points = buckets.envelope(values)
@@ -33,7 +36,7 @@ def test_each_bucket_keeps_its_lowest_and_highest_value_in_their_order(values, n
         assert present.index(pair[0]) <= present.index(pair[1])
 
 
-@given(arrays(np.bool_, st.integers(1, 200)), st.integers(1, 80))
+@given(series(1, 200).map(lambda drawn: drawn % 3 == 0), st.integers(1, 80))
 def test_runs_cover_every_true_row_and_nothing_but_their_buckets(rows, n_points):
     buckets = Buckets.at_most(n_points, len(rows))
     covered = np.zeros(len(rows), dtype=bool)
@@ -64,7 +67,7 @@ def test_numbers_come_back():
     assert list(base64.b64decode(packed_shares(np.array([0.0, 0.5, 1.0, 2.0])))) == [0, 128, 255, 255]
 
 
-@given(arrays(np.float64, st.integers(2, 500), elements=st.floats(0, 1)), st.integers(2, 50))
+@given(series(2, 500).map(lambda drawn: drawn / 255), st.integers(2, 50))
 def test_a_thinned_curve_keeps_its_ends_and_holds_points_of_the_curve_only(heights, n_points):
     x = np.linspace(0, 1, len(heights))
     y = np.sort(heights)

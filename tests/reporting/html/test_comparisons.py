@@ -12,6 +12,7 @@ from tests.helpers.synthetic_store import synthetic_store
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import comparisons
 from tsadbench.reporting.html.build import report_content
 from tsadbench.reporting.html.series import Series
@@ -23,8 +24,7 @@ def numbers(text: str) -> np.ndarray:
 
 
 def test_how_firm_ranks_are_stands_there_if_it_is_asked_for_and_is_what_rank_says(reported_store):
-    content = report_content(reported_store.store, reported_store.data.__getitem__, stability=True)
-    for board in content["boards"]:
+    for board in reported_store.content["boards"]:
         data = reported_store.data[board["dataset"]]
         found = rank([reported_store.store], dataset=data, stability=True, splits=("overall",))
         (ranking,) = found.rankings
@@ -45,9 +45,9 @@ def test_named_detectors_are_compared_and_too_few_say_so(reported_store):
 
 def test_fewer_than_six_sessions_are_described_not_tested(reported_store):
     data = reported_store.data["plant"]
-    board = report_content(reported_store.store, reported_store.data.__getitem__)["boards"][0]
+    board = reported_store.content["boards"][0]
     some = [row for row in _rows(reported_store) if row.split == "some" and row.dataset == "plant"]
-    found = comparisons.significance(reported_store.store, data, some, ())
+    found = comparisons.significance(reported_store.store, data, some, (), Presentation())
     assert (board["significance"]["tested"], found["tested"]) == (True, False)
     assert "Described, not tested: 2 sessions are too few" in found["conclusions"][0]
 

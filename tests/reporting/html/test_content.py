@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.metrics import auc, average_precision_score, roc_auc_score
 
 from tests.helpers.large_store import N_DETECTORS, N_RECORDINGS, large_store
 from tests.helpers.plans import make_plan
+from tests.helpers.reported import held_content
 from tests.helpers.trials import DISTANCE, LARGEST_Z
 from tsadbench import UsageError
 from tsadbench.analysis.calibration import calibration_report
@@ -234,10 +234,7 @@ class TestContent:
             report_content(found["strict"], lambda name: data, ["tests.helpers.trials:LargestY"])
 
     def test_no_text_of_the_content_ends_the_script(self, hostile_store, hostile, tmp_path):
-        html = write_report(hostile_store, lambda name: hostile, tmp_path).read_text(encoding="utf-8")
-        held = re.search(r'<script type="application/json" id="content">(.*?)</script>', html, re.DOTALL)[1]
-        assert "<" not in held
-        content = json.loads(held)
+        content = held_content(write_report(hostile_store, lambda name: hostile, tmp_path))
         assert content["boards"][0]["recordings"][0]["id"] == "<script>alert(1)</script>"
 
 
@@ -296,9 +293,16 @@ class TestCommand:
     def test_a_store_becomes_a_page(self, stores, tsadbench, tmp_path):
         store = Store.create(tmp_path / "runs")
         run_plan(make_plan([DISTANCE], dataset="pumploop", floors=False, contributions=False), store)
-        done = tsadbench("report", store.path, "--out", tmp_path / "page")
+        options = ["--alias", f"{DISTANCE}=Distance", "--columns", "auprc,look-ahead", "--order", "label"]
+        done = tsadbench("report", store.path, "--out", tmp_path / "page", *options)
         assert (done.code, done.out.strip()) == (0, str(tmp_path / "page" / "index.html"))
         assert "MB; open it in a browser" in done.err
+        content = held_content(tmp_path / "page" / "index.html")
+        assert content["aliases"] == {DISTANCE: "Distance"}
+        assert (content["columns"], content["order"]) == (["auprc", "look_ahead"], "label")
+        (board,) = content["boards"]
+        assert f"pumploop, protocol strict: Names: Distance is {DISTANCE}." in board["notes"]
+        assert board["calibration"]["rows"][0][0] == "Distance"
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -13,7 +13,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import by_label, ranked_rows
 from tsadbench.leaderboard.selection import Selection, records_of_one, select
 from tsadbench.results.shipped import stored_records
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import nearest, stored_label
 
 
 def beside_shipped(
@@ -44,8 +44,9 @@ def beside_shipped(
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
     own = records_of_one(store, dataset=name, protocol=against)
     shipped = by_label(stored_records(own[0].dataset, against))
-    labels = tuple(dict.fromkeys(map(normal_label, detectors)))
-    in_store = [label for label in labels if label in {record.label for record in own}]
+    stored = {record.label for record in own}
+    labels = tuple(dict.fromkeys(stored_label(one, {*stored, *shipped}) for one in detectors))
+    in_store = [label for label in labels if label in stored]
     for label in labels:
         if label not in in_store and label not in shipped:
             known = tuple(dict.fromkeys([*(record.label for record in own), *shipped]))
@@ -56,8 +57,8 @@ def beside_shipped(
         raise UsageError(f"none of {', '.join(labels)} is in {store.path}: name one of your own as well")
     selection = select(store, dataset=dataset, protocol=against, detectors=in_store, data=data, with_failed=True)
     chosen = [record for label in labels if label not in in_store for record in shipped[label]]
-    stored = ranked_rows(chosen, selection.split, {record.trial for record in chosen})
-    rows = {row.label: row for row in (*stored, *selection.rows)}
+    beside = ranked_rows(chosen, selection.split, {record.trial for record in chosen})
+    rows = {row.label: row for row in (*beside, *selection.rows)}
     return replace(
         selection,
         rows=tuple(rows[label] for label in labels if label in rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tsadbench.analysis.significance import caveats
@@ -21,7 +21,7 @@ from tsadbench.leaderboard.selection import select
 from tsadbench.results.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import nearest, stored_label
 
 # What a split of all test recordings is called.
 OVERALL = "overall"
@@ -94,14 +94,16 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope}")
-    labels = _distinct(detectors)
+    if len(detectors) < 2:
+        raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
     selection = (
-        select(runs, dataset=dataset, protocol=protocol, detectors=labels, data=data, with_failed=True)
+        select(runs, dataset=dataset, protocol=protocol, detectors=detectors, data=data, with_failed=True)
         if against is None
-        else beside_shipped(runs, against, dataset=dataset, detectors=labels, data=data)
+        else beside_shipped(runs, against, dataset=dataset, detectors=detectors, data=data)
     )
+    _check_distinct(detectors, [row.label for row in selection.rows])
     shown = presentation or Presentation()
     selection = selection.presented(shown)
     loaded = selection.load()
@@ -161,14 +163,11 @@ def compare(
     )
 
 
-def _distinct(detectors: Sequence[str]) -> list[str]:
-    labels = [normal_label(detector) for detector in detectors]
-    if len(labels) < 2:
-        raise UsageError(f"expected two detectors or more to compare, found {', '.join(labels) or 'none'}")
+def _check_distinct(detectors: Sequence[str], found: Collection[str]) -> None:
+    labels = [stored_label(one, found) for one in detectors]
     twice = [label for label in labels if labels.count(label) > 1]
     if twice:
         raise UsageError(f"expected different detectors, found {twice[0]!r} twice")
-    return labels
 
 
 def _tested(name: str, metrics: Mapping[str, Metric], protocol: str) -> Metric:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import comparisons, detectors, page, tables
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
@@ -24,7 +25,7 @@ from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, nearest
+from tsadbench.utils.parameters import JsonValue, nearest, stored_label
 
 SCHEMA = 1
 # Of how many trials that cannot be read the page says why.
@@ -42,6 +43,7 @@ def write_report(
     tell: Callable[[str], object] = lambda _: None,
     trust_code: bool = False,
     stability: bool = False,
+    presentation: Presentation | None = None,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
@@ -66,6 +68,9 @@ def write_report(
         Whether to import detectors that are not registered here, to show the graphs on which they work.
     stability
         Whether to resample sessions, to say how firm each rank is.
+    presentation
+        Names to show instead of labels, the columns of the leaderboard that a fresh page shows, and the order of rows
+        and figures. Its detectors do not count: ``labels`` does, and "given" is their order.
 
     Returns
     -------
@@ -75,14 +80,24 @@ def write_report(
     Raises
     ------
     UsageError
-        If the store holds no trial, or none of a label, or the file cannot be written.
+        If the store holds no trial, or none of a label, a column or a name is wrong, or the file cannot be written.
     MissingExtraError
         If plotly is not installed.
     """
     return write_file(
         folder / "index.html",
         page.render(
-            report_content(store, load, labels, reference, best, tell, trust_code=trust_code, stability=stability)
+            report_content(
+                store,
+                load,
+                labels,
+                reference,
+                best,
+                tell,
+                trust_code=trust_code,
+                stability=stability,
+                presentation=presentation,
+            )
         ),
     )
 
@@ -97,15 +112,22 @@ def report_content(
     *,
     trust_code: bool = False,
     stability: bool = False,
+    presentation: Presentation | None = None,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
     with collector_paused():
         records = store.readable()
         if not records:
             raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
-        _check_labels(labels, records)
+        labels = _labels(labels, records)
         records, _ = judge_outdated(records, store, load)
+        shown = presentation or Presentation()
+        names = _only_names(shown)
         board = Leaderboard.from_records(records, checked_in=store.path)
+        replace(shown, detectors=()).check([row.label for row in board.rows])
+        board = board.presented(names)
+        tables.check_columns(board, shown.columns)
+        ranks = comparisons.over_datasets(store, board.rows, names)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
@@ -119,6 +141,7 @@ def report_content(
             labels,
             trust_code=trust_code,
             stability=stability,
+            names=names,
         )
         for rows in rows_of.values()
     ]
@@ -131,7 +154,11 @@ def report_content(
         "broken": dict(list(store.broken.items())[:_BROKEN]),
         "n_broken": len(store.broken),
         "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
-        "ranks": comparisons.over_datasets(store, board.rows),
+        "aliases": dict(shown.aliases),
+        "columns": list(shown.columns),
+        "order": shown.order or "auprc",
+        "given": list(labels),
+        "ranks": ranks,
         "boards": boards,
     }
 
@@ -146,6 +173,7 @@ def _board(
     *,
     trust_code: bool,
     stability: bool,
+    names: Presentation,
 ) -> JsonValue:
     first = board.rows[0]
     labels = extent.labels((first.dataset, first.rules))
@@ -167,7 +195,7 @@ def _board(
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
             return {**content, "tables": tables.tables(board, extent, reference)}
-        held = detectors.detectors(records, store, data, 1 / len(extent.figures), trust_code)
+        held = detectors.detectors(records, store, data, 1 / len(extent.figures), trust_code, names)
         noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
@@ -186,15 +214,22 @@ def _board(
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
         "labels": asdict(noise),
         "significance": comparisons.significance(
-            store, data, [row for row in chosen if row.split == first.split], named
+            store, data, [row for row in chosen if row.split == first.split], named, names
         ),
-        "stability": comparisons.stability(store, data, first) if stability else None,
+        "stability": comparisons.stability(store, data, first, names) if stability else None,
         **held,
     }
 
 
-def _check_labels(labels: Sequence[str], records: Sequence[Record]) -> None:
-    known = tuple(dict.fromkeys(record.label for record in records))
+def _labels(asked: Sequence[str], records: Sequence[Record]) -> list[str]:
+    known = dict.fromkeys(record.label for record in records)
+    labels = [stored_label(one, known) for one in asked]
     for label in labels:
         if label not in known:
             raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
+    return labels
+
+
+def _only_names(presentation: Presentation) -> Presentation:
+    """Return what tables of some of the store's rows need: names, of which a table need not have all."""
+    return Presentation(presentation.aliases, from_files=frozenset(presentation.aliases))

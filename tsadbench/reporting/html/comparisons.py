@@ -11,7 +11,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.presentation import Table
+from tsadbench.leaderboard.presentation import Presentation, Table
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import SHOWN
 from tsadbench.utils.parameters import JsonValue
@@ -21,7 +21,9 @@ from tsadbench.utils.shipped_tables import LEADERBOARDS
 _MOST = 12
 
 
-def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str]) -> JsonValue:
+def significance(
+    store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str], names: Presentation
+) -> JsonValue:
     """Return what ``tsadbench compare`` says of some detectors, with the sessions as units.
 
     Parameters
@@ -33,6 +35,8 @@ def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named
     named
         Labels that the reader asked for (default: the best five that neither leak nor are unforgetting, and the best
         floor).
+    names
+        To show instead of labels.
     """
     ok = [row for row in rows if row.ok]
     fit = [row for row in ok if not row.floor and not row.leaky and row.forgets]
@@ -43,7 +47,14 @@ def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named
         return {"missing": f"Two detectors or more can be compared, found {len(labels)}."}
     first = chosen[0].first
     try:
-        found = compare(store, labels, dataset=data, protocol=first.protocol, split=first_split(data, chosen[0]))
+        found = compare(
+            store,
+            labels,
+            dataset=data,
+            protocol=first.protocol,
+            split=first_split(data, chosen[0]),
+            presentation=names,
+        )
     except TsadbenchError as error:
         return {"missing": str(error)}
     how = (
@@ -56,7 +67,7 @@ def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named
         "title": found.title,
         "tested": found.inference.tested,
         "tables": [_table(one) for one in found.tables()],
-        "conclusions": list(found.inference.conclusions),
+        "conclusions": list(found.conclusions),
         "notes": [how, *found.notes],
         "legend": found.legend,
     }
@@ -67,10 +78,10 @@ def first_split(data: LabelledDataset, row: Row) -> str | None:
     return row.split if row.split in data.dataset.splits else None
 
 
-def stability(store: Store, data: LabelledDataset, row: Row) -> JsonValue:
+def stability(store: Store, data: LabelledDataset, row: Row, names: Presentation) -> JsonValue:
     """Return what ``tsadbench rank --stability`` says of a data set, protocol and split, those of a row."""
     try:
-        found = rank([store], stability=True, dataset=data, protocol=row.protocol, splits=(row.split,))
+        found = rank([store], stability=True, dataset=data, protocol=row.protocol, splits=(row.split,)).presented(names)
     except TsadbenchError as error:
         return {"missing": str(error)}
     return {
@@ -80,29 +91,32 @@ def stability(store: Store, data: LabelledDataset, row: Row) -> JsonValue:
     }
 
 
-def over_datasets(store: Store, rows: Iterable[Row]) -> list[JsonValue]:
+def over_datasets(store: Store, rows: Iterable[Row], names: Presentation) -> list[JsonValue]:
     """Return the ranks over the data sets of a store; of a single one over each suite that holds it.
 
     The rows of the suite's other data sets are those of the leaderboards that ship.
     """
-    names = {row.dataset for row in rows}
-    if len(names) > 1:
-        return _ranked(store, (), "the data sets of this store")
-    suites = [suite.name for suite in SUITES.values() if names & {*suite.datasets}]
+    datasets = {row.dataset for row in rows}
+    if len(datasets) > 1:
+        return _ranked(store, (), "the data sets of this store", names)
+    suites = [suite.name for suite in SUITES.values() if datasets & {*suite.datasets}]
     return [
         one
-        for name in suites
-        for one in _ranked(store, (name,), f"suite {name}: this store's rows, and the committed ones of the others")
+        for suite in suites
+        for one in _ranked(
+            store, (suite,), f"suite {suite}: this store's rows, and the committed ones of the others", names
+        )
     ]
 
 
-def _ranked(store: Store, suites: Sequence[str], about: str) -> list[JsonValue]:
+def _ranked(store: Store, suites: Sequence[str], about: str, names: Presentation) -> list[JsonValue]:
     try:
         found = rank([store, LEADERBOARDS] if suites else [store], suites=suites)
     except TsadbenchError:  # nothing ran on two data sets
         return []
     return [
-        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend} for one in found.over_all
+        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend}
+        for one in found.presented(names).over_all
     ]
 
 

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from tsadbench.analysis.calibration.report import CalibrationReport, CalibrationRow, calibration_of
 from tsadbench.analysis.curves import tail_of
@@ -15,6 +16,7 @@ from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
+from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import curves, series
 from tsadbench.reporting.html.compact import packed
 from tsadbench.reporting.html.extent import SEEDS
@@ -25,7 +27,12 @@ from tsadbench.utils.progress import progress
 
 
 def detectors(
-    records: Sequence[Record], store: Store, data: LabelledDataset, share: float, trust_code: bool
+    records: Sequence[Record],
+    store: Store,
+    data: LabelledDataset,
+    share: float,
+    trust_code: bool,
+    names: Presentation,
 ) -> dict[str, JsonValue]:
     """Return what a page holds of the detectors that succeeded; the scores of one trial are in memory at a time.
 
@@ -47,6 +54,7 @@ def detectors(
             result = readable_result(record, store, data, episodes)
             if result is None:
                 continue
+            result.name = names.name(label)
             for split, of_split in curves_of.items():
                 of_split.append(curves.ranking_curves(result, split))
             judged.append(result.judged)
@@ -55,7 +63,7 @@ def detectors(
                 recordings.add(label, result)
                 graphs += _graphs(result, trust_code)
                 with suppress(DataError):  # its threshold is fixed
-                    calibrated.append(CalibrationRow(record, (calibration_of(result),)))
+                    calibrated.append(CalibrationRow(replace(record, label=result.name), (calibration_of(result),)))
         if shown is not None:
             found.append({**shown, "by_recording": _by_recording(judged, data)})
     return {

@@ -3,8 +3,10 @@
 
 const sorting = { column: "auprc", descending: true };
 const views = { mixed: false, floors: false, reference: true };
-// Columns that are not shown; what most readers do not need starts hidden.
-const HIDDEN = ["score_seconds", "cpu_seconds"];
+// What most readers do not need starts hidden.
+const SELDOM = ["score_seconds", "cpu_seconds"];
+const PREFIX = "diagnostic:";
+const orderUsed = { auprc: null, label: { column: "label", descending: false }, given: { column: "given", descending: false } };
 
 const THROUGHPUT = [
   { key: "fit_seconds", title: "Fit (s)", ascending: true },
@@ -29,7 +31,7 @@ function summaryCell(summary) {
 
 function nameCell(row) {
   const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
-  return element("th", { scope: "row", title: row.label }, ...marks, row.label);
+  return element("th", { scope: "row", title: row.label }, ...marks, named(row.label));
 }
 
 function metricCell(row, metric) {
@@ -86,21 +88,38 @@ function metricColumn(metric) {
   };
 }
 
+// All there are: those that were asked for, in their order, before the others.
 function everyColumn() {
+  const all = usualColumns();
+  const place = (one) => (one.key === "label" ? -1 : content.columns.indexOf(nameOfColumn(one)));
+  const asked = all.filter((one) => place(one) >= 0).sort((a, b) => place(a) - place(b));
+  return [...all.filter((one) => one.key === "label"), ...asked, ...all.filter((one) => one.key !== "label" && place(one) < 0)];
+}
+
+const nameOfColumn = (one) => one.key.replace(PREFIX, "");
+
+// Keys of the columns that a fresh page hides: those that were not asked for, if some of the asked ones are here.
+function usuallyHidden() {
+  const keys = everyColumn().filter((one) => one.key !== "label");
+  const others = keys.filter((one) => !content.columns.includes(nameOfColumn(one)));
+  return new Set(others.length < keys.length ? others.map((one) => one.key) : SELDOM);
+}
+
+function usualColumns() {
   const simple = (key, group, title, value, more = {}) => ({ key, group, title, value, cell: (row) => plainCell(unknown(value(row)) ? "–" : value(row)), csv: [[key, value]], ...more });
   const metrics = board().metrics.map(metricColumn);
   const place = (one) => (FIRST_DIAGNOSTICS.indexOf(one.name) + 1 || FIRST_DIAGNOSTICS.length + 1);
   const diagnostics = [...(board().diagnostics || [])].sort((a, b) => place(a) - place(b)).map((one) => {
     const of = (row) => row.diagnostics[one.name];
     return {
-      key: `diagnostic:${one.name}`, group: "operation", title: one.title, value: (row) => (of(row) || {}).mean,
+      key: PREFIX + one.name, group: "operation", title: one.title, value: (row) => (of(row) || {}).mean,
       cell: (row) => summaryCell(of(row)), ascending: !["found", "already_on"].includes(one.name), csv: summaryCsv(one.name, of),
     };
   });
   const cost = (group) => (one) => ({ ...one, group, value: (row) => row.cost[one.key], cell: (row) => costCell(row, one.key), csv: [[one.key, (row) => row.cost[one.key]]] });
-  const late = diagnostics.filter((one) => !FIRST_DIAGNOSTICS.includes(one.key.slice("diagnostic:".length)));
+  const late = diagnostics.filter((one) => !FIRST_DIAGNOSTICS.includes(one.key.slice(PREFIX.length)));
   return [
-    simple("label", "", "Detector", (row) => row.label, { cell: nameCell, ascending: true, csv: [["detector", (row) => row.label], ["status", (row) => row.status]] }),
+    simple("label", "", "Detector", (row) => named(row.label), { cell: nameCell, ascending: true, csv: [["detector", (row) => row.label], ...(aliases.size ? [["alias", (row) => aliases.get(row.label) || ""]] : []), ["status", (row) => row.status]] }),
     ...metrics.filter((one) => one.group === "quality"),
     ...metrics.filter((one) => one.group === "operation"),
     ...diagnostics.filter((one) => !late.includes(one)),

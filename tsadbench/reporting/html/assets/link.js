@@ -19,9 +19,10 @@ function address() {
   };
   add("board", boardName(board()), boardName(content.boards[0]));
   add("split", shown.split, usual.split);
-  add("sort", (sorting.descending ? "-" : "") + sorting.column, `-${usual.metric || "label"}`);
+  const inWords = ({ column, descending }) => (descending ? "-" : "") + column;
+  add("sort", inWords(sorting), inWords(usualSorting()));
   add("search", shown.query, "");
-  addSet("hide", shown.hidden, new Set(HIDDEN));
+  addSet("hide", shown.hidden, usuallyHidden());
   for (const name of VIEWS) add(name, views[name] ? 1 : 0, VIEWED[name] ? 1 : 0);
   addSet("detector", shown.detectors, usual.detectors);
   const recordings = board().recordings || [];
@@ -70,9 +71,9 @@ function restore() {
       const keys = everyColumn().map((each) => each.key);
       const sort = wanted.get("sort") || "";
       const key = sort.replace(/^-/, "");
-      if (keys.includes(key)) Object.assign(sorting, { column: key, descending: sort.startsWith("-") });
+      if (keys.includes(key) || (key === "given" && content.given.length)) Object.assign(sorting, { column: key, descending: sort.startsWith("-") });
       shown.query = (wanted.get("search") || "").slice(0, 200);
-      shown.hidden = some("hide", keys.filter((each) => each !== "label"), new Set(HIDDEN));
+      shown.hidden = some("hide", keys.filter((each) => each !== "label"), usuallyHidden());
       for (const name of VIEWS) views[name] = one(name, ["0", "1"], VIEWED[name] ? "1" : "0") === "1";
       const labels = detectors().map((each) => each.label);
       shown.detectors = some("detector", labels, usual.detectors);

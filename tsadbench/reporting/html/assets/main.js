@@ -47,31 +47,32 @@ function usualChoice() {
   };
 }
 
+const usualSorting = () => orderUsed[content.order] || { column: usualChoice().metric || "label", descending: true };
+
 function defaults() {
   const usual = usualChoice();
-  Object.assign(shown, usual, { detectors: new Set(usual.detectors), scale: "rank", query: "", hidden: new Set(HIDDEN) });
+  Object.assign(shown, usual, { detectors: new Set(usual.detectors), scale: "rank", query: "", hidden: usuallyHidden() });
   Object.assign(views, VIEWED);
   shown.sensors = new Set((board().sensors || []).slice(0, 8));
   shown.recording = listed()[0] || 0;
   shown.range = null;
   shown.graph = 0;
   shown.speedMetric = shown.metric;
-  sorting.column = shown.metric || "label";
-  sorting.descending = true;
+  Object.assign(sorting, usualSorting());
   const mapped = mapsOf(0);
   shown.map = mapped.find((label) => shown.detectors.has(label)) || mapped[0] || "";
 }
 
 const mapsOf = (i) => Object.keys(((board().recordings || [])[i] || { maps: {} }).maps);
 
-function checks(id, names, chosenNames, changed, mark) {
+function checks(id, names, chosenNames, changed, mark, text = (name) => name) {
   fill(id, ...names.map((name) => {
     const box = element("input", { type: "checkbox", on: { change: () => {
       if (box.checked) chosenNames.add(name); else chosenNames.delete(name);
       changed();
     } } });
     box.checked = chosenNames.has(name);
-    return element("label", { title: name }, box, ...(mark ? [mark(name)] : []), short(name, 40));
+    return element("label", { title: name }, box, ...(mark ? [mark(name)] : []), short(text(name), 40));
   }));
 }
 
@@ -81,7 +82,7 @@ function swatchOf(color) {
   return mark;
 }
 
-const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch);
+const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch, named);
 
 function swatch(label) {
   const mark = element("span", { class: "swatch", "aria-hidden": "true" });
@@ -104,7 +105,7 @@ function showBoard(i, choose = () => {}) {
   options("heat-metric", heatMetrics().map((one) => [one.name, one.title + (one.oracle ? "*" : "")]), shown.heat, (name) => { shown.heat = name; refresh("heat"); remember(); });
   const drawable = (board().recordings || []).length > 0 && detectors().length > 0;
   options("graph-choice", (board().graphs || []).map((one, place) => [place, one.label]), shown.graph, (place) => { shown.graph = Number(place); refresh("graph"); });
-  const labels = detectors().map((one) => [one.label, one.label]);
+  const labels = detectors().map((one) => [one.label, named(one.label)]);
   options("pair-first", labels, shown.first, (label) => { shown.first = label; refresh("pair"); remember(); });
   options("pair-second", labels, shown.second, (label) => { shown.second = label; refresh("pair"); remember(); });
   byId("pair-scale").value = shown.scale;
@@ -142,7 +143,7 @@ function showRecording(place) {
   for (const id of ["recording-choice", "pair-recording"]) byId(id).value = String(place);
   const mapped = mapsOf(shown.recording);
   if (!mapped.includes(shown.map)) shown.map = mapped[0] || "";
-  options("map-choice", mapped.length ? mapped.map((label) => [label, label]) : [["", "none were kept"]], shown.map, (label) => { shown.map = label; refresh("recording"); });
+  options("map-choice", mapped.length ? mapped.map((label) => [label, named(label)]) : [["", "none were kept"]], shown.map, (label) => { shown.map = label; refresh("recording"); });
   byId("map-choice").disabled = !mapped.length;
   refresh("recording", "pair", ...(detectors().some((one) => one.thresholds.length > 1) ? ["thresholds"] : []));
 }
@@ -153,7 +154,7 @@ function drawSections() {
 
 function drawManifests() {
   fill("manifests", ...board().trials.map((trial) => {
-    const title = `${trial.label}, seed ${trial.seed}: ${trial.status}`;
+    const title = `${named(trial.label)}, seed ${trial.seed}: ${trial.status}`;
     const details = element("details", {}, element("summary", {}, title));
     details.addEventListener("toggle", () => {
       if (details.open && details.children.length === 1) details.append(element("pre", { tabindex: "0" }, JSON.stringify(trial, null, 2)));
@@ -208,6 +209,7 @@ function start() {
     goTo(shown.section);
     remember();
   });
+  for (const one of content.boards) if (one.detectors) one.detectors = content.order === "auprc" ? one.detectors : arranged(one.detectors);
   showBoard(0);
   const reserve = () => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`);
   reserve();

@@ -2,6 +2,7 @@
 // The leaderboard: sortable, with the floors in a block of their own, of which the best in each metric are in sight.
 
 function ordered(rows, column) {
+  if (sorting.column === "given") return arranged(rows);
   const missing = (row) => [null, undefined].includes(column.value(row));
   const direction = sorting.descending ? -1 : 1;
   return [...rows].sort((a, b) => {
@@ -38,7 +39,8 @@ function body(title, rows, all) {
   return element("tbody", {}, ...(title ? [heading] : []), ...lines);
 }
 
-const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) => label.toLowerCase().includes(word));
+// Both a label and the name that is shown instead are found.
+const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) => `${label} ${named(label)}`.toLowerCase().includes(word));
 
 // The rows in sight, in the order in which they stand, by block.
 function blocks() {
@@ -94,10 +96,10 @@ function drawLabels() {
     const moved = one.rank[label] !== given.rank[label];
     return element("td", {}, number(one.auprc[label]), element("span", { class: moved ? "second" : "spread" }, ` (${one.rank[label] || "–"})`));
   };
-  const rows = labels.map((label) => element("tr", {}, element("td", { title: label }, label), ...noise.moved.map((one) => cell(one, label))));
+  const rows = labels.map((label) => element("tr", {}, element("td", { title: label }, named(label)), ...noise.moved.map((one) => cell(one, label))));
   fill("labels-table", element("thead", {}, element("tr", {}, ...["Detector", ...noise.moved.map((one) => one.change)].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
-  const pairs = (one) => [...one.change_places.slice(0, 6).map(([first, second]) => `${first} with ${second}`), ...(one.change_places.length > 6 ? [`${one.change_places.length - 6} more pairs`] : [])];
+  const pairs = (one) => [...one.change_places.slice(0, 6).map(([first, second]) => `${named(first)} with ${named(second)}`), ...(one.change_places.length > 6 ? [`${one.change_places.length - 6} more pairs`] : [])];
   const places = others.filter((one) => one.change_places.length).map((one) => `${one.change}: ${pairs(one).join("; ")}`);
-  const missing = noise.left_out.length ? [`Without scores, and left out: ${noise.left_out.join(", ")}`] : [];
+  const missing = noise.left_out.length ? [`Without scores, and left out: ${noise.left_out.map(named).join(", ")}`] : [];
   fill("labels-places", ...[...(places.length ? ["Who changes places:", ...places] : ["No two rows change places."]), ...missing].map((text) => element("li", {}, text)));
 }
