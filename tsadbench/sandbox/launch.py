@@ -288,7 +288,7 @@ def _is_heavy(name: str) -> bool:
 
 
 def _heavy_modules() -> set[str]:
-    return _with_late(name for name in tuple(sys.modules) if name.partition(".")[0] in _HEAVY)
+    return _with_late(filter(_is_heavy, tuple(sys.modules)))
 
 
 def _with_late(modules: Iterable[str]) -> set[str]:
