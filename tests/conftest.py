@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import settings
 from packaging.version import Version
 
 from tests.helpers import tiny
@@ -17,6 +18,11 @@ from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
+
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("tsadbench", deadline=None)
+settings.load_profile("tsadbench")
 
 
 def pytest_sessionstart() -> None:

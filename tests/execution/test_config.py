@@ -78,8 +78,9 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         write = "/tables"
         """
     )
-    request = requested(path, {})
     here = path.parent
+    (here / "data").mkdir()
+    request = requested(path, {})
     assert request.model_dump() == {
         "detectors": ["distance[power=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
         "datasets": ["pumploop", str(here / "card.toml")],
@@ -168,15 +169,16 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("seeds = 'five'", "run.toml, line 1: seeds: expected an integer, found 'five'"),
+        ("seeds = 'five'", "run.toml, line 1: seeds: expected an integer, or a list of integers, found 'five'"),
         ("seeds = 0", "run.toml, line 1: seeds: expected a number greater than or equal to 1, found 0"),
-        ("seeds = true", "run.toml, line 1: seeds: expected an integer, found True"),
+        ("seeds = true", "run.toml, line 1: seeds: expected an integer, or a list of integers, found True"),
         ("timeout = -1", "run.toml, line 1: timeout: expected a number greater than 0, found -1"),
         ("memory = inf", "run.toml, line 1: memory: expected a finite number, found inf"),
         ("floors = 1", "run.toml, line 1: floors: expected a boolean, found 1"),
         ("detectors = 'distance'", "run.toml, line 1: detectors: expected a list, found 'distance'"),
-        ("detectors = []", "run.toml, line 1: detectors: list should have at least 1 item, found []"),
-        ("detectors = ['distance', 3]", "line 1: detectors: expected a name, a detector class or a detector, found 3"),
+        ("detectors = []", "run.toml, line 1: detectors: expected at least 1 item, found []"),
+        ("detectors = ['distance', 3]",
+         "line 1: detectors: expected a name, a detector class, a detector or an estimator object, found 3"),
         ("\ndetectors = ['distanc']",
          "run.toml, line 2: detectors: there is no detector 'distanc'; did you mean 'distance'"),
         ("detectors = ['distance[powr=3]']",
