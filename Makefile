@@ -42,7 +42,6 @@ ci-lowest ci-newest: ci-%:
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt torch
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(MATRIX)]' \
 	    hypothesis playwright pytest pytest-benchmark pytest-xdist tqdm
-	build/$*/bin/python -m pip check
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m "not ($(NOT_QUICK))" $(CORE)
 
 ci-walks: $(STAMP)
