@@ -19,7 +19,6 @@ from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
 
-
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("tsadbench", deadline=None)
 settings.load_profile("tsadbench")

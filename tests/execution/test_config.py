@@ -120,6 +120,16 @@ def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monke
     assert requested(Path("run.toml"), {}).detectors == ["mine.py:Mine"]
 
 
+def test_folders_are_looked_for_where_the_file_lies(write, monkeypatch):
+    path = write('data = "data"\nout = "mine.py"')
+    (path.parent.parent / "data").mkdir()
+    monkeypatch.chdir(path.parent.parent)
+    assert problems(Path("here/run.toml")) == [
+        "run.toml, line 1: data: expected a folder that exists, found 'data'",
+        "run.toml, line 2: out: expected a folder, which may be new, not a file, found 'mine.py'",
+    ]
+
+
 def test_the_hash_is_the_files(write):
     path = write('detectors = ["distance"]\r\n')
     assert requested(path, {}).config_hash == hashlib.sha256(path.read_bytes()).hexdigest()

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
@@ -19,7 +19,7 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError, about_setting
 from tsadbench.execution.estimators import Estimator
 from tsadbench.sandbox import Construction
-from tsadbench.utils.toml import TABLE, fault_text
+from tsadbench.utils.toml import FOLDER, TABLE, fault_text
 
 DEFAULT_PROTOCOL = "strict"
 # With this environment variable, runs are to be fast, not good: the tutorials' commands, where they are tested.
@@ -89,14 +89,20 @@ def _checked_path(value: object) -> object:
     raise PydanticCustomError("path", "Expected a path")
 
 
-def _no_file(value: Path) -> Path:
-    if value.exists() and not value.is_dir():
+def _in_place(value: Path, info: ValidationInfo) -> Path:
+    """Return a path as seen from the working directory: those of a configuration are relative to its folder."""
+    return value if info.context is None else info.context[FOLDER] / value.expanduser()
+
+
+def _no_file(value: Path, info: ValidationInfo) -> Path:
+    seen = _in_place(value, info)
+    if seen.exists() and not seen.is_dir():
         raise PydanticCustomError("folder", "Expected a folder, which may be new, not a file")
     return value
 
 
-def _existing(value: Path) -> Path:
-    if not value.is_dir():
+def _existing(value: Path, info: ValidationInfo) -> Path:
+    if not _in_place(value, info).is_dir():
         raise PydanticCustomError("folder", "Expected a folder that exists")
     return value
 

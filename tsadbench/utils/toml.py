@@ -19,6 +19,8 @@ from tsadbench.utils.parameters import nearest
 
 # For the model of a table: no key but its fields, no value but of their types.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
+# Where validators find the folder that paths in a file are relative to, in pydantic's context.
+FOLDER = "folder"
 
 _MOST_BYTES = 2**22
 # Parts of a key, faults that are listed, and characters of a value that a message shows.
@@ -69,7 +71,7 @@ def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple
     except RecursionError:
         issues.append(Issue(path.name, "not TOML: its tables or lists are nested too deeply; make it flat"))
     else:
-        return _validated(content, model, text, path.name, whole)
+        return _validated(content, model, text, path, whole)
     return None, text, issues
 
 
@@ -82,11 +84,12 @@ def _is_deep(line: str) -> bool:
 
 
 def _validated(
-    content: dict[str, Any], model: type[_Model], text: str, file: str, whole: str
+    content: dict[str, Any], model: type[_Model], text: str, path: Path, whole: str
 ) -> tuple[_Model | None, str, list[Issue]]:
     issues: list[Issue] = []
+    file, context = path.name, {FOLDER: path.parent}
     try:
-        return model.model_validate(content), text, issues
+        return model.model_validate(content, context=context), text, issues
     except ValidationError as error:
         faults = [(fault, _keys(fault["loc"], content) or (whole,)) for fault in error.errors()]
     unknown = [keys for fault, keys in faults if fault["type"] == "extra_forbidden"]
@@ -102,7 +105,7 @@ def _validated(
         return None, text, issues
     for keys in unknown:
         _remove(content, keys)
-    return model.model_validate(content), text, issues
+    return model.model_validate(content, context=context), text, issues
 
 
 def dotted(keys: tuple[str, ...]) -> str:
