@@ -12,6 +12,7 @@ import textwrap
 import types
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -535,6 +536,8 @@ SYNTAX = """
 
 def test_versions_of_python_agree(tmp_path):
     write(tmp_path, {"idea/__init__.py": "", "idea/detector.py": SYNTAX})
+    # All that the others need beside their standard library; it is of plain Python.
+    (tmp_path / "cloudpickle").symlink_to(Path(cloudpickle.__file__).parent)
     script = (
         "from tsadbench.utils.code_fingerprint import code_fingerprint\n"
         "from idea.detector import Mine\nprint(code_fingerprint(Mine))"
