@@ -108,7 +108,9 @@ def test_a_page_of_a_synthetic_store(tmp_path):
     data = load_dataset("pumploop")(DataOptions())
     told: list[str] = []
     file = write_report(store, lambda _: data, tmp_path, tell=told.append)
-    (content,) = held_content(file)["boards"]
+    held = held_content(file)
+    assert [one["missing"][:44] for one in held["ranks"]] == ["200 detectors are too many for a page to rank"[:44]]
+    (content,) = held["boards"]
     assert "1,000 trials in 1 tables" in told[0]
     labels = [one["label"] for one in content["detectors"]]
     assert {"max-z", "l2-z", "sensor-range", "nearest-neighbour"} & {*labels}

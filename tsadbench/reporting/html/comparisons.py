@@ -19,6 +19,8 @@ from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 # More named detectors than this are not compared with each other: of 66 pairs some differ by chance.
 _MOST = 12
+# Of more detectors than this each two are too many to compare over data sets: time and memory grow with the square.
+_MOST_RANKED = 100
 
 
 def significance(
@@ -96,7 +98,15 @@ def over_datasets(store: Store, rows: Iterable[Row], names: Presentation) -> lis
 
     The rows of the suite's other data sets are those of the leaderboards that ship.
     """
+    rows = list(rows)
     datasets = {row.dataset for row in rows}
+    if (n_labels := len({row.label for row in rows})) > _MOST_RANKED:
+        return [
+            {
+                "missing": f"{n_labels:,} detectors are too many for a page to rank over data sets (it takes "
+                f"{_MOST_RANKED}). `tsadbench rank RUNS` ranks more, in time that grows with the square of that."
+            }
+        ]
     if len(datasets) > 1:
         return _ranked(store, (), "the data sets of this store", names)
     suites = [suite.name for suite in SUITES.values() if datasets & {*suite.datasets}]

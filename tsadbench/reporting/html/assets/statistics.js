@@ -29,5 +29,5 @@ function drawStatistics() {
     : stability.missing ? [paragraph(`Ranks were not resampled: ${stability.missing}`)]
     : [...stability.tables.filter((one) => one.rows.length).flatMap(textTable), list(stability.notes), paragraph(stability.legend)];
   if (significance) fill("stability-found", element("h3", {}, "How firm are the ranks?"), ...firm);
-  fill("ranks-found", ...content.ranks.flatMap((one) => [...textTable(one), paragraph(`Over ${one.about}.`), list(one.notes), paragraph(one.legend)]));
+  fill("ranks-found", ...content.ranks.flatMap((one) => one.missing ? [paragraph(one.missing)] : [...textTable(one), paragraph(`Over ${one.about}.`), list(one.notes), paragraph(one.legend)]));
 }
