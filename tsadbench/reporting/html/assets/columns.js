@@ -31,7 +31,7 @@ function summaryCell(summary) {
 
 function nameCell(row) {
   const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
-  return element("th", { scope: "row", title: row.label }, ...marks, named(row.label));
+  return element("th", { scope: "row", title: row.label }, element("span", { class: "name" }, ...marks, named(row.label)));
 }
 
 function metricCell(row, metric) {
