@@ -6,7 +6,11 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
+from sklearn.pipeline import Pipeline
 
 import tsadbench
 from tests.helpers.data import make_data
@@ -21,6 +25,9 @@ WRONG = [
     ({"detectors": 3}, "detectors", "expected a name, a detector class, a detector or an estimator object", "3"),
     ({"detectors": [None]}, "detectors", "expected a name, a detector class", "None"),
     ({"detectors": [int]}, "detectors", "expected a name, a detector class", "int"),
+    ({"detectors": PCA}, "detectors", "expected an estimator object, such as PCA()", "PCA"),
+    ({"detectors": {"distance"}}, "detectors", "or a list of these", "{'distance'}"),
+    ({"detectors": Pipeline([("a", 3), ("b", IsolationForest())])}, "detectors", "its step 'a' is no estimator", "3"),
     ({"detectors": "distanc"}, "detectors", "there is no detector 'distanc'", "did you mean 'distance'"),
     ({"detectors": "distance[power]"}, "detectors", "expected key=value", "'power'"),
     ({"detectors": "distance[powr=2]"}, "detectors", "no parameter 'powr'", "power"),
@@ -30,6 +37,8 @@ WRONG = [
     ({"dataset": None}, "dataset", "expected a name, the path of a card", "None"),
     ({"dataset": "skabb"}, "dataset", "there is no data set 'skabb'", "did you mean 'skab'"),
     ({"dataset": np.zeros((3, 2))}, "dataset", "dataset_from_frames", "array"),
+    ({"dataset": pd.DataFrame({"flow": [1.0]})}, "dataset", "dataset_from_frames", "found DataFrame"),
+    ({"dataset": DATA.dataset}, "dataset", "dataset_from_frames", "found Dataset"),
     ({"dataset": []}, "dataset", "expected at least 1 item", "[]"),
     ({"dataset": Path("a/folder")}, "dataset", "the path of a card, which ends in .toml", "a/folder"),
     ({"protocol": "strickt"}, "protocol", "there is no protocol 'strickt'", "did you mean 'strict'"),
@@ -61,6 +70,8 @@ WRONG = [
     ({"require_seal": 1}, "require_seal", "expected a boolean", "1"),
     ({"data": "no/such/folder"}, "data", "expected a folder that exists", "no/such/folder"),
     ({"data": 3}, "data", "expected a path", "3"),
+    ({"out": ""}, "out", "expected a path", "''"),
+    ({"out": "a\0b"}, "out", "expected a path", "a\\x00b"),
     ({"out": Path(__file__)}, "out", "not a file", "test_arguments.py"),
     ({"out": Path(__file__).parent}, "out", "expected a new folder or a run store"),
     ({"cluster": "localhost:8786"}, "cluster", "expected tcp://host:port or local:N", "'localhost:8786'"),
@@ -97,6 +108,14 @@ def test_several_wrong_arguments_are_all_named():
     jobs, memory = str(caught.value).split("; ")
     assert jobs == "jobs: expected a number greater than or equal to 1, found 0"
     assert memory == "memory_mib: expected a number greater than 0, found 0"
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    tsadbench.run("distance", DATA, floors=False, out="~/runs")
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    assert tsadbench.load_board("~/runs").rows[0].label == "distance"
 
 
 def test_what_a_caller_would_try_is_taken():

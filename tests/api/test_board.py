@@ -63,6 +63,8 @@ def test_a_store_is_read_as_the_command_reads_it(board, folder, tsadbench):
         ({"protocol": 1}, "protocol: expected a name, or several, found 1"),
         ({"splits": "h"}, "splits: .*'h'"),
         ({"data": 3}, "data: expected a folder, found 3"),
+        ({"data": "nowhere"}, "data: expected a folder that exists, found 'nowhere'"),
+        ({"dataset": make_data().dataset}, "dataset: expected a name, .* found Dataset$"),
     ],
 )
 def test_a_wrong_argument_of_load_board_is_named(board, folder, arguments, message):
@@ -86,11 +88,16 @@ def test_a_comparison_is_the_commands(board, folder, tmp_path):
         ({"dataset": "skab"}, "dataset: the board has no 'skab'"),
         ({"protocol": "skab"}, "protocol: the board has no 'skab'"),
         ({"metric": "auc"}, "no metric 'auc'"),
+        ({"rope": "wide"}, "must be at least 0 and below 1, found 'wide'"),
     ]:
         with pytest.raises(UsageError, match=message):
             board.compare("distance", "noisy", **arguments)
     with pytest.raises(UsageError, match="there is no detector 'distanc'"):
         board.compare("distanc", "noisy")
+    with pytest.raises(UsageError, match=r"expected the labels of detectors, .* found \['distance', 'noisy'\]"):
+        board.compare(["distance", "noisy"])
+    with pytest.raises(UsageError, match=r"^dataset: 'small' are data of your own, .* load_board"):
+        package.load_board(folder / "runs").compare("distance", "noisy")
 
 
 def test_a_report_is_written_into_a_folder(board, tmp_path):
@@ -105,7 +112,7 @@ def test_a_report_is_written_into_a_folder(board, tmp_path):
     for aliases in ({"distanc": "x"}, {"distance": ""}, {"distance": 3}, "distance=x"):
         with pytest.raises(UsageError, match=r"^(aliases: |there is no row 'distanc'|--alias distance=)"):
             board.report(tmp_path / "named", aliases=aliases)
-    for wrong in (tmp_path / "page.html", file):
+    for wrong in (tmp_path / "page.html", file, None, ""):
         with pytest.raises(UsageError, match=r"^path: expected a folder, in which index.html is written"):
             board.report(wrong)
 

@@ -61,7 +61,13 @@ def test_every_form_of_labels_is_the_same_truth(labels):
         (TEST.assign(t=np.arange(20) / 2), "t", [(2.5, 4)]),
         (TEST.assign(t=pd.to_timedelta(np.arange(20), unit="s")), "t", [(5, pd.Timedelta("8s"))]),
         (TEST.set_index(pd.to_timedelta(np.arange(20), unit="s")), None, [("5s", "8s")]),
-        (TEST.set_index(TIME.tz_localize("Europe/Berlin")), None, [("2026-03-01 11:00:05", "2026-03-01 11:00:08")]),
+        (TEST.set_index(TIME.tz_localize("Europe/Berlin")), None, [("2026-03-01 12:00:05", "2026-03-01 12:00:08")]),
+        (TEST.set_index(TIME.tz_localize("Europe/Berlin")), None, [("2026-03-01 11:00:05Z", "2026-03-01 11:00:08Z")]),
+        (
+            TEST.assign(t=TIME.tz_localize("Asia/Tokyo")),
+            "t",
+            [("2026-03-01 12:00:05", "2026-03-01T12:00:08+09:00")],
+        ),
     ],
 )
 def test_intervals_are_in_the_time_of_the_frame(frame, time, intervals):
@@ -127,6 +133,11 @@ WRONG = [
     (DataError, (TRAIN, TEST, [(0, 1), (8, 5)]), {}, "labels: interval 1 of test ends before it starts: 8 to 5"),
     (DataError, (TRAIN, TEST, [("a", "b")]), {}, "labels: interval 0 of test: expected numbers of rows"),
     (DataError, (TRAIN, TEST.set_index(TIME), [(5, 8)]), {}, "expected times, as the frame has, found 5"),
+    (DataError, (TRAIN.assign(x=1j), TEST), {}, "train: expected real numbers, found complex ones in ['x']"),
+    (UsageError, (TRAIN, TEST), {"time": 3}, "time: expected the name of a column, found 3"),
+    (UsageError, (TRAIN, TEST), {"splits": {"a": 3}}, "splits: expected the ids of test frames for 'a', found 3"),
+    (UsageError, (TRAIN, TEST), {"prior": "p.json"}, "prior: expected a Prior, found 'p.json'"),
+    (UsageError, (TRAIN, TEST), {"description": None}, "description: expected a text, found None"),
     (DataError, (TRAIN, TEST.set_index(TIME), [("2027", "2028")]), {}, "outside of its times, 2026-03-01T12:00:00 to"),
     (DataError, (TRAIN.assign(y=1), TEST.assign(y=0), "y"), {}, "train: column 'y' labels 40 rows as anomalous"),
     (UsageError, (TRAIN, TEST), {"splits": ["test"]}, "splits: expected a dict of names to ids"),

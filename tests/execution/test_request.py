@@ -70,7 +70,7 @@ def test_no_jobs_is_one_line_in_every_command_that_runs_trials(tsadbench, tmp_pa
     [
         (
             {"detectors": [3]},
-            "detectors: expected .*, a detector or an estimator object, found 3",
+            "detectors: expected .*, a detector or an estimator object, or a list of these, found 3",
         ),
         ({"datasets": [3]}, "datasets: expected a name, the path of a card, or what .* returns, found 3"),
         ({"datasets": []}, r"datasets: expected at least 1 item, found \[\]"),

@@ -66,6 +66,9 @@ BROKEN = {
     "no _score": ("    def _score(self, recording):\n" + SCORE, "", "construct", 8,
                   "it does not define _score; expected def _score(self, recording)"),
     "score instead of _score": ("def _score", "def score", "construct", 8, "its score is never called"),
+    "fit beside _fit": (FIT, FIT + "\n    def fit(self, recordings):\n        return self\n", "score", 20,
+                        "call fit with normal recordings first; it overrides fit: write _fit instead"),
+    "a message of several lines": (SCORE, [r"raise ValueError('two\n  lines')"], "score", 18, "ValueError: two lines"),
     "another signature": ("(self, recording):", "(self, recording, labels):", "score", 17,
                           "missing 1 required positional argument: 'labels'"),
 }  # fmt: skip

@@ -22,10 +22,12 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.selection import all_records
+from tsadbench.registry import entries
 from tsadbench.reporting.html.build import write_report
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.parameters import nearest
+from tsadbench.utils.toml import found_text
 
 
 class Board(Leaderboard):
@@ -102,6 +104,7 @@ class Board(Leaderboard):
         """
         store = self._scores("compare")
         name = self._one("dataset", dataset)
+        self._check_data(name)
         return compare_stored(
             store.path,
             detectors,
@@ -148,6 +151,8 @@ class Board(Leaderboard):
         MissingExtraError
             If plotly is not installed.
         """
+        if not isinstance(path, str | Path) or str(path) == "":
+            raise UsageError(f"path: expected a folder, in which index.html is written, found {path!r}")
         if Path(path).suffix.lower() in (".html", ".htm") or Path(path).is_file():
             raise UsageError(f"path: expected a folder, in which index.html is written, found {str(path)!r}")
         return write_report(
@@ -166,6 +171,14 @@ class Board(Leaderboard):
                 "run again with out=FOLDER"
             )
         return self.store
+
+    def _check_data(self, name: str) -> None:
+        """Raise a UsageError if data are needed that no name leads to, and that the caller has not given."""
+        if name not in self._data and name not in {entry.name for entry in entries("datasets")}:
+            raise UsageError(
+                f"dataset: {name!r} are data of your own, which no name leads to: give them, or their card, to "
+                f"load_board(..., dataset=...)"
+            )
 
     def _one(self, argument: str, name: str | None) -> str:
         """Return the data set or protocol of this name, or the only one."""
@@ -224,11 +237,13 @@ def load_board(
     with naming_arguments("runs"):
         if not isinstance(runs, str | Path):
             raise UsageError(f"expected the path of a run store, found {runs!r}")
-        store = Store.open(Path(runs))
+        store = Store.open(Path(runs).expanduser())
         records = all_records(store)
     if data is not None and not isinstance(data, str | Path):
         raise UsageError(f"data: expected a folder, found {data!r}")
-    directory = None if data is None else Path(data)
+    if data is not None and not Path(data).expanduser().is_dir():
+        raise UsageError(f"data: expected a folder that exists, found {str(data)!r}")
+    directory = None if data is None else Path(data).expanduser()
     named, own = _datasets(dataset)
     load = loader((), directory, own)
     records = _chosen(records, "dataset", named, store)
@@ -259,7 +274,9 @@ def _datasets(dataset: object) -> tuple[tuple[str, ...], dict[str, LabelledDatas
         elif isinstance(one, str):
             names.append(one)
         else:
-            raise UsageError(f"dataset: expected a name, the path of a card or the data themselves, found {one!r}")
+            raise UsageError(
+                f"dataset: expected a name, the path of a card or the data themselves, found {found_text(one)}"
+            )
     return tuple(names), own
 
 

@@ -123,7 +123,8 @@ def _moment(end: Any, read: ReadFrame, place: str) -> float:
         if not read.dated:
             return float(pd.Timedelta(end) / pd.Timedelta(seconds=1))
         moment = pd.Timestamp(end)
-        moment = moment.tz_localize("UTC") if moment.tz is None else moment
+        # As pandas reads a text that selects rows: in the zone of the frame.
+        moment = moment.tz_localize(read.zone or "UTC") if moment.tz is None else moment
         return float((moment - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))
     except (ValueError, TypeError):
         kind = "times, as the frame has" if read.dated else "seconds, or time differences"

@@ -52,8 +52,9 @@ def dataset_from_frames(
     labels
         The truth about the test frames: the name of a column that they have; or for one frame a value a row (an array,
         a list, a Series: booleans or 0 and 1), or a list of intervals ``(start, end)``; or for several frames a list or
-        a dict of these. Both ends belong to an interval: times where the frame has times, otherwise numbers of rows
-        from 0 on. Without labels nothing can be judged: `tsadbench.run` needs them, fitting and scoring do not.
+        a dict of these. Both ends belong to an interval: times where the frame has times, in its time zone unless they
+        name one, otherwise numbers of rows from 0 on. Without labels nothing can be judged: `tsadbench.run` needs them,
+        fitting and scoring do not.
     name
         The name under which tables show it.
     time
@@ -92,6 +93,11 @@ def dataset_from_frames(
     (('flow', 'pressure'), 41)
     """
     _check_name(name)
+    for argument, value in {"description": description, "citation": citation, "licence": licence}.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{argument}: expected a text, found {value!r}")
+    if prior is not None and not isinstance(prior, Prior):
+        raise UsageError(f"prior: expected a Prior, found {prior!r}; Prior.load(path) reads a file")
     column = labels if isinstance(labels, str) else None
     read_train = read_frames(train, "train", time, column)
     read_test = [] if test is None else read_frames(test, "test", time, column)
@@ -125,7 +131,9 @@ def _splits(splits: object, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         raise UsageError(f"splits: expected a dict of names to ids of test frames, found {type(splits).__name__}")
     groups = {}
     for name, members in splits.items():
-        several = [members] if isinstance(members, str) else list(members)
+        several = [members] if isinstance(members, str) else members
+        if not isinstance(several, Sequence):
+            raise UsageError(f"splits: expected the ids of test frames for {name!r}, found {members!r}")
         for id_ in several:
             if id_ not in ids:
                 raise UsageError(f"splits: {name!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ class ReadFrame:
     recording: Recording
     index: pd.Index[Any] | None = None
     dated: bool = False
+    # Of the frame's dates; None: they have none.
+    zone: tzinfo | None = None
     labels: pd.Series[Any] | None = None
 
 
@@ -76,20 +79,27 @@ def _read_one(frame: object, id_: str, place: str, time: str | None, labels: str
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise DataError(f"{place}: the names of its columns must be unique, found twice: {str(repeated[0])!r}")
+    if time is not None and not isinstance(time, str):
+        raise UsageError(f"time: expected the name of a column, found {time!r}")
     taken = {}
     for what, column in (("time", time), ("labels", labels)):
         if column is not None and column in frame.columns:
             taken[what] = frame[column]
         elif column is not None and not (what == "labels" and place.startswith("train")):
             raise UsageError(f"{what}: {place} has no column {column!r}{nearest(column, tuple(map(str, frame)))}")
+    lossy = [str(name) for name in frame.columns if pd.api.types.is_complex_dtype(frame[name])]
+    if lossy:
+        raise DataError(f"{place}: expected real numbers, found complex ones in {lossy}; convert them")
     values = frame.drop(columns=[one.name for one in taken.values()])
     recording = _recording(values if time is None else values.reset_index(drop=True), id_, place)
     dated = isinstance(frame.index, pd.DatetimeIndex)
+    zone = frame.index.tz if isinstance(frame.index, pd.DatetimeIndex) else None
     if "time" in taken:
         seconds, dated = _seconds(taken["time"], place)
+        zone = pd.Timestamp(taken["time"].iloc[0]).tz if dated else None
         recording = Recording(id_, recording.values, recording.sensors, seconds)
     _check_times(recording, place)
-    return ReadFrame(place, recording, frame.index, dated, taken.get("labels"))
+    return ReadFrame(place, recording, frame.index, dated, zone, taken.get("labels"))
 
 
 def _recording(series: Any, id_: str, place: str) -> Recording:

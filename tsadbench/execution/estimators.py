@@ -56,6 +56,9 @@ def construction_of(estimator: Estimator, interview: Interview | None = None) ->
     UsageError
         If it cannot be cloned or pickled, or is no outlier or density estimator.
     """
+    for step_name, step in getattr(estimator, "steps", ()):
+        if not (step in (None, "passthrough") or isinstance(step, Estimator)):
+            raise UsageError(f"{type(estimator).__name__}: its step {step_name!r} is no estimator, found {step!r}")
     return _member(estimator, interview) or _as_it_is(estimator)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
+from sklearn.base import BaseEstimator
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
@@ -39,10 +40,16 @@ def is_fast() -> bool:
 
 
 def _checked_detector(value: object) -> object:
+    if isinstance(value, type) and not issubclass(value, Detector) and issubclass(value, BaseEstimator):
+        raise PydanticCustomError(
+            "detector", "Expected an estimator object, such as {name}()", {"name": value.__name__}
+        )
     # A class has the methods of its objects, too.
     if issubclass(value, Detector) if isinstance(value, type) else isinstance(value, str | Construction | Estimator):
         return value
-    raise PydanticCustomError("detector", "Input should be a name, a detector class, a detector or an estimator object")
+    raise PydanticCustomError(
+        "detector", "Input should be a name, a detector class, a detector or an estimator object, or a list of these"
+    )
 
 
 def _checked_dataset(value: object) -> object:
@@ -84,9 +91,13 @@ def _checked_cluster(value: str) -> str:
 
 
 def _checked_path(value: object) -> object:
-    if isinstance(value, str | PurePath):
-        return value
-    raise PydanticCustomError("path", "Expected a path")
+    """Return a path with the home folder in place of its ~; shells leave it as it is in ``--out=~/runs``."""
+    if not isinstance(value, str | PurePath) or str(value) == "" or "\0" in str(value):
+        raise PydanticCustomError("path", "Expected a path")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise PydanticCustomError("path", "Expected a path below a home folder that exists") from None
 
 
 def _in_place(value: Path, info: ValidationInfo) -> Path:
@@ -266,4 +277,4 @@ class RunRequest(RunSettings):
                 wrong = UsageError("; ".join(texts), setting=faults[0][0])
             else:
                 return
-            raise wrong  # out of the handler: whoever sees the traceback has no use for pydantic's
+            raise wrong  # out of the handler: pydantic's own traceback would say nothing more

@@ -214,10 +214,12 @@ def load_model(
     PluginError, MissingExtraError
         If the detector cannot be imported.
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(f"path: expected the path of a model file, found {path!r}")
     try:
         content = read_bytes(Path(path), _MOST_BYTES)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path}: there is no such file; tsadbench fit  writes one") from error
+        raise ModelFileError(f"{path}: there is no such file; `tsadbench fit` writes one") from error
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     try:

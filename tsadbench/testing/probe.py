@@ -14,9 +14,11 @@ from tsadbench.testing.check import Failed, Group
 from tsadbench.testing.detector_under_test import DetectorUnderTest
 from tsadbench.utils.error_place import own_place, place_of, place_of_class
 from tsadbench.utils.parameters import parameters_of
+from tsadbench.utils.text import one_line
 
 group = Group("contract")
 PROBE = "works"
+_LONGEST = 500  # characters of a message
 _TAKEN = {"_fit": "recordings", "_score": "recording"}
 
 # What newcomers expect and do not find, by what is raised then.
@@ -84,11 +86,18 @@ def _tried(
         raise
     except (Exception, SystemExit) as error:
         where = {"construct": place_of_class(cls), "fit": place_of(cls._fit), "score": place_of(cls._score)}[phase]
-        said = str(error) if isinstance(error, ContractError) else f"{type(error).__name__}: {error}"
+        text = one_line(str(error), _LONGEST)
+        said = text if isinstance(error, ContractError) else f"{type(error).__name__}: {text}".removesuffix(": ")
         place = own_place(error, cls.__module__) or where
         shapes = {} if test is None else {"training": _shapes(*train), "test": _shapes(test)}
-        hint = next((hint for pattern, hint in _HINTS if re.search(pattern, said)), "")
+        hint = _replaced(cls) or next((hint for pattern, hint in _HINTS if re.search(pattern, said)), "")
         raise Failed(f"{phase}: {said}{hint and f'; {hint}'}", phase=phase, raised_in=place, **shapes) from error
+
+
+def _replaced(cls: type[Detector]) -> str:
+    """Return what to write instead of `fit` and `score`, if the class has its own; its hooks may then never run."""
+    own = [name for name in ("fit", "score") if getattr(cls, name) is not getattr(Detector, name)]
+    return f"it overrides {' and '.join(own)}: write {' and '.join(f'_{name}' for name in own)} instead" if own else ""
 
 
 def _shapes(*recordings: Recording) -> str:

@@ -169,8 +169,7 @@ def fault_text(fault: ErrorDetails) -> str:
     text = fault["msg"].removeprefix("Value error, ").removesuffix(" after validation, not 0")
     if fault["type"] == "value_error":
         return f"{text[0].lower()}{text[1:]}"
-    found = " ".join(repr(str(fault["input"]) if isinstance(fault["input"], Path) else fault["input"]).split())
-    found = f", found {found if len(found) <= _LONGEST else found[:_LONGEST] + '...'}"
+    found = f", found {found_text(fault['input'])}"
     if fault["type"] == "too_short":
         return f"expected at least 1 item{found}"
     if not text.startswith("Input should be "):
@@ -179,6 +178,21 @@ def fault_text(fault: ErrorDetails) -> str:
     kind = re.sub(r"^(?=greater|less)", "number ", kind)
     article = "" if not kind[0].isalpha() else "an " if kind[0] in "aeiou" else "a "
     return f"expected {article}{kind}{found}"
+
+
+def found_text(value: object) -> str:
+    """Return what a message says was found: the beginning of a value, or the type of a frame and the like.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found_text("skabb"), found_text(np.zeros((2, 2)))
+    ("'skabb'", 'ndarray')
+    """
+    whole = repr(str(value) if isinstance(value, Path) else value)
+    if "\n" in whole:
+        return type(value).__name__
+    return whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}..."
 
 
 def toml_lines(table: Mapping[str, object]) -> Iterator[str]:

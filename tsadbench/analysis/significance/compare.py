@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 
 from tsadbench.analysis.significance import caveats
@@ -92,8 +93,11 @@ def compare(
     >>> compared = tsadbench.compare("runs", ["dprgm", "t2-q"])  # doctest: +SKIP
     >>> compared.inference.conclusions  # doctest: +SKIP
     """
-    if not 0.0 <= rope < 1.0:
-        raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope}")
+    if not isinstance(rope, Real) or not 0.0 <= rope < 1.0:
+        raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
+    for detector in detectors:
+        if not isinstance(detector, str):
+            raise UsageError(f"expected the labels of detectors, as tables show them, found {detector!r}")
     if len(detectors) < 2:
         raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
     if against is not None and protocol not in (None, against):
