@@ -188,7 +188,8 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
         ("detectors = 'distance'", "run.toml, line 1: detectors: expected a list, found 'distance'"),
         ("detectors = []", "run.toml, line 1: detectors: expected at least 1 item, found []"),
         ("detectors = ['distance', 3]",
-         "line 1: detectors: expected a name, a detector class, a detector or an estimator object, found 3"),
+         "line 1: detectors: expected a name, a detector class, a detector or an estimator object, "
+         "or a list of these, found 3"),
         ("\ndetectors = ['distanc']",
          "run.toml, line 2: detectors: there is no detector 'distanc'; did you mean 'distance'"),
         ("detectors = ['distance[powr=3]']",
