@@ -143,7 +143,7 @@ def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path)
         (make_pipeline(StandardScaler(), KMeans()), "detectors: Pipeline: expected an outlier .* found KMeans"),
         (
             IsolationForest,
-            "detectors: expected a name, a detector class, a detector or an estimator object, found <class",
+            r"detectors: expected an estimator object, such as IsolationForest\(\), found <class",
         ),
         (IsolationForest(n_estimators=-1), "detectors: .*n_estimators"),
         (object(), "detectors: expected a name, a detector class, a detector or an estimator object"),
