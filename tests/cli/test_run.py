@@ -113,7 +113,7 @@ def test_the_same_run_again_does_only_what_is_missing_and_writes_the_same_tables
     table = (tmp_path / "tables/skab/strict/overall.csv").read_text()
     again = tsadbench("run", "-d", "t2", *options)
     assert again.out == first.out  # the seconds of the earlier run too: nothing was done again
-    assert "1 trials are kept" in first.err
+    assert "1 trial is kept" in first.err
     assert "earlier run" not in first.err
     assert "1 of them from an earlier run" in again.err
     assert (tmp_path / "tables/skab/strict/overall.csv").read_text() == table
@@ -244,7 +244,7 @@ def test_a_store_that_is_none(tsadbench, tmp_path):
 
 def test_rows_of_a_committed_table_count_as_done(tsadbench, tmp_path):
     arguments = ("run", "-d", "max-z", "--dataset", "pumploop", "--no-floors", "--write", tmp_path / "tables")
-    assert "1 trials are kept in" in tsadbench(*arguments, "--out", tmp_path / "first").err
+    assert "1 trial is kept in" in tsadbench(*arguments, "--out", tmp_path / "first").err
     again = tsadbench(*arguments, "--out", tmp_path / "second")
     assert again.code == 0
     assert f"0 trials are kept in {tmp_path / 'second'}; 1 in {tmp_path / 'tables'} counted as done" in again.err

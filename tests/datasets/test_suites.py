@@ -84,7 +84,7 @@ def test_one_plan_runs_all_of_a_suite_and_every_record_keeps_its_version(tsadben
     }
     # A suite is no part of a trial's identity.
     again = tsadbench("run", "--dataset", "first", "-d", "t2", "--no-floors", "--out", tmp_path / "runs")
-    assert "1 trials are kept" in again.err
+    assert "1 trial is kept" in again.err
     assert "1 of them from an earlier run" in again.err
 
 

@@ -128,7 +128,7 @@ def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench
     assert (done.code, json.loads(done.out)["rows"][0]["seeds"]) == (0, [3])
     (tmp_path / "run.toml").write_text("detectors = ['noisy']\ndatasets = ['pumploop']\nseeds = [3]\nfloors = false\n")
     done = tsadbench("run", "--config", "run.toml", "--out", "command", "--format", "json")
-    assert "1 trials are kept in command, 1 of them from an earlier run" in done.err
+    assert "1 trial is kept in command, 1 of them from an earlier run" in done.err
     for wrong, message in [
         ("two", "seeds: expected a number N, or seeds with commas (0,3), found 'two'"),
         ("0,0", "seeds: expected a list of different seeds, found [0, 0]"),

@@ -79,7 +79,9 @@ def run_request(
     n_committed = sum(store.find(record.trial) is None for of_plan in records for record in of_plan)
     earlier = f", {n_earlier - n_committed} of them from an earlier run" if n_earlier > n_committed else ""
     committed = f"; {n_committed} in {request.write} counted as done" if n_committed else ""
-    typer.echo(f"{n_trials - n_committed} trials are kept in {request.out}{earlier}{committed}", err=True)
+    n_here = n_trials - n_committed
+    kept = "1 trial is" if n_here == 1 else f"{n_here} trials are"
+    typer.echo(f"{kept} kept in {request.out}{earlier}{committed}", err=True)
     failed = [record for of_plan in records for record in of_plan if record.status != "ok"]
     for record in failed[:_LOGS]:
         typer.echo(

@@ -105,4 +105,4 @@ def _line(number: int, result: StudyResult) -> str:
     reason = f" ({' '.join(point.reason.split())})" if point.reason else ""
     parameters = ", ".join(f"{name}={format_value(value)}" for name, value in point.parameters.items())
     leader = "" if best is None else f"; best {best.value:.4g} (trial {best.number})"
-    return f"trial {number}: {value}{reason}{leader}: {parameters}"
+    return f"trial {number}: {value}{reason}: {parameters}{leader}"
