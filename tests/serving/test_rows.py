@@ -115,6 +115,11 @@ def test_another_unit_is_told_as_one():
         read("Pressure [psi],Flow\n1,2\n", FileFormat())
 
 
+def test_another_case_is_told_as_one():
+    with pytest.raises(DataError, match="the sensor 'Flow', found 'flow': capital and small letters differ; rename it"):
+        read("Pressure [bar],flow\n1,2\n", FileFormat())
+
+
 def test_other_orders_are_taken_by_name_and_said():
     values, time, header = read("x,Flow,,Pressure [bar]\n9,1,8,2\n", FileFormat(time=("t",)))
     assert values.tolist() == [[2.0, 1.0]]

@@ -97,7 +97,7 @@ WRONG = (
     (("score", "t2.model", "new/semicolons.csv"), "new/semicolons.csv", "set separator"),
     (("score", "t2.model", "new/backwards.csv"), "new/backwards.csv, line 3: the time lies before", "sort the rows"),
     (("score", "t2.model", "new/binary.csv"), "new/binary.csv", "utf-8"),
-    (("score", "t2.model", "new/zeros.csv"), "new/zeros.csv", "missing"),
+    (("score", "t2.model", "new/zeros.csv"), "new/zeros.csv: found NUL characters", "save it as UTF-8"),
 )
 
 

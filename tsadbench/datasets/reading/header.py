@@ -86,6 +86,9 @@ def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Itera
         Columns that may be there, but once only.
     """
     counts = Counter(names)
+    if any("\0" in name for name in names):
+        yield "found NUL characters where the columns' names should be; if it is a table in UTF-16, save it as UTF-8"
+        return
     missing = [name for name in needed if name not in counts]
     if missing and all(as_number(name.replace(",", ".")) is not None for name in names if name):
         yield "expected a line that names the columns, found numbers; put the columns' names above the rows"
@@ -94,7 +97,9 @@ def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Itera
     units = {_without_unit(name): name for name in reversed(names) if name and name not in needed}
     for name in missing[:_SHOWN]:
         unit = units.get(_without_unit(name))
-        if unit is not None:
+        if unit is not None and unit.casefold() == name.casefold():
+            yield f"expected the {needed[name]} {name!r}, found {unit!r}: capital and small letters differ; rename it"
+        elif unit is not None:
             yield f"expected the {needed[name]} {name!r}, found {unit!r}: the units differ; convert and rename it"
         else:
             known = nearest(name, tuple(names)) if len(names) <= _SEARCHED_NAMES else f" among {len(names)} columns"
