@@ -716,7 +716,7 @@ class HidesALibrary(Honest):
     """Imports a library by a name that nobody can read in its code."""
 
     def _fit(self, recordings):
-        importlib.import_module("".join(("ini", "config")))
+        importlib.import_module("".join(("pyproject", "_hooks")))
         super()._fit(recordings)
 
 

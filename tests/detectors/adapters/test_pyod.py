@@ -220,7 +220,7 @@ def test_the_librarys_version_is_part_of_a_trials_identity(small_data, monkeypat
     before = [identity(trial, plan) for trial in plan.trials]
     assert set(adapted_versions(describe("pyod:KNN").libraries)) == {"pyod", "numba"}
     monkeypatch.setattr(
-        "tsadbench.execution.provenance.adapted_versions", lambda libraries: dict.fromkeys(libraries, "0")
+        "tsadbench.execution.provenance.adapted_versions", lambda libraries, *_: dict.fromkeys(libraries, "0")
     )
     after = [identity(trial, plan) for trial in plan.trials]
     assert (before[0] != after[0], before[1] == after[1]) == (True, True)
