@@ -82,6 +82,7 @@ def test_the_page_has_the_sections_that_it_promises():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_page_does_what_the_page_says(command, folder):
     installed(import_of(file_of(command)))
@@ -99,6 +100,7 @@ def test_a_command_of_the_page_does_what_the_page_says(command, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("file", [file for file in FILES if file not in map(file_of, COMMANDS)])
 def test_a_file_of_the_page_without_a_command_passes_the_checks(file, folder):
     installed(import_of(file))

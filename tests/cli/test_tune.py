@@ -127,6 +127,7 @@ def test_a_wrong_option_is_one_line(tsadbench, card, arguments, said):
     ],
     ids=["pyod", "sklearn"],
 )
+@pytest.mark.slow
 def test_detectors_of_other_libraries_are_tuned_over_ranges(tmp_path, card, detector, ranges, holds):
     options = [part for text in ranges for part in ("--range", text)]
     out = tmp_path / "tuning"

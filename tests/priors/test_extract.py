@@ -353,6 +353,7 @@ def test_wrong_options(messages, extract, more, told):
 
 
 @pytest.mark.training
+@pytest.mark.long
 def test_the_prior_runs(messages, tmp_path, tsadbench):
     """From a document to a row in a table, with nothing between but the file."""
     (tmp_path / "system.md").write_text("A pump loop.")

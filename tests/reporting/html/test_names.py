@@ -13,6 +13,9 @@ from tsadbench.errors import UsageError
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html.build import report_content, write_report
 
+# Chromium draws every page here: `make test-long`.
+pytestmark = pytest.mark.long
+
 TAGS = "Hotelling <b>T2</b><img src=x onerror=alert(1)>"
 NAMES = {"t2": TAGS, "max-z": "__proto__", "isolation-forest": "zz `forest` [a](javascript:alert(1))"}
 # The labels by themselves, not as a part of other words.
