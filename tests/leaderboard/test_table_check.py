@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.plans import make_plan
+from tsadbench.execution.check_reports import keep
+from tsadbench.execution.checking import subject_of
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.board import Leaderboard
@@ -130,6 +133,17 @@ def test_a_table_of_another_protocol_or_split_is_not_taken_for_the_stores(board,
     elsewhere.parent.mkdir()
     shutil.copy(file, elsewhere)
     assert check_table(elsewhere, board).faults
+
+
+def test_marks_by_the_stores_own_reports_of_checks_are_expected(runs, tmp_path, tsadbench):
+    copy = shutil.copytree(runs, tmp_path / "runs")
+    failed = replace(subject_of("t2"), results={"prefix": "fail"}, reasons={"prefix": "it looks ahead"})
+    keep(failed, copy)
+    shown = tsadbench("leaderboard", copy, "--split", "overall", "--format", "markdown").out
+    assert "✗ t2 |" in shown
+    (tmp_path / "table.md").write_text(shown)
+    found = tsadbench("verify", copy, "--table", tmp_path / "table.md")
+    assert (found.code, "0 differences" in found.out) == (0, True), found.out
 
 
 def test_the_command_says_what_differs_and_what_it_could_not_compare(runs, board, tmp_path, tsadbench):

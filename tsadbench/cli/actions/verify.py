@@ -96,7 +96,7 @@ def print_redone(
 def print_table_check(store: Store, load: Callable[[str], LabelledDataset], file: Path, aliases: Sequence[str]) -> bool:
     """Print in what an emitted table differs from the store's trials; return whether it does not."""
     records, _ = judge_outdated(all_records(store), store, load)
-    board = Leaderboard.from_records(records).presented(Presentation.from_options(aliases))
+    board = Leaderboard.from_records(records, checked_in=store.path).presented(Presentation.from_options(aliases))
     checked = check_table(file, board)
     for fault in checked.faults:
         typer.echo(f"differs: {one_line(fault)}")
