@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from tsadbench.base.status import CHECKS_VERSION
 from tsadbench.errors import PluginError
 from tsadbench.execution.check_reports import SCHEMA, CheckReport, version_texts
-from tsadbench.execution.provenance import adapted_versions, imported_versions, library_versions
+from tsadbench.execution.provenance import determining_versions
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Interview
 from tsadbench.sandbox.construction import PYTHON
@@ -42,16 +42,11 @@ def subject_of(detector: str, *, full: bool = False) -> CheckReport:
             changed = {name: str(text) for name, text in sorted(own.given.items())}
     if environment is not None:
         changed = dict(sorted({**changed, PYTHON: environment.name}.items()))
-    found = {
-        **library_versions(environment),
-        **adapted_versions(description.libraries, environment),
-        **imported_versions(description.imported, environment),
-    }
     return CheckReport(
         schema=SCHEMA,
         label=str(Label(label.target, changed)),
         code_hash=description.code_hash,
-        versions=version_texts(found),
+        versions=version_texts(determining_versions(description, environment)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),

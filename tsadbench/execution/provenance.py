@@ -58,11 +58,7 @@ def identity(trial: Trial, plan: Plan) -> Identity:
         label=trial.contender.label,
         priors=prior_hashes(trial.contender),
         code=description.code_hash,
-        libraries={
-            **library_versions(environment),
-            **adapted_versions(description.libraries, environment),
-            **imported_versions(description.imported, environment),
-        },
+        libraries=determining_versions(description, environment),
         dataset=plan.data.dataset.name,
         data=plan.data.dataset.content_hash,
         episodes=plan.episodes_hash,
@@ -228,6 +224,15 @@ def library_versions(environment: Environment | None = None) -> dict[str, JsonVa
         A detector's own interpreter; None: this one.
     """
     return {"tsadbench": __version__, **{library: _version(library, environment) for library in _LIBRARIES}}
+
+
+def determining_versions(description: Description, environment: Environment | None = None) -> dict[str, JsonValue]:
+    """Return the versions of all libraries that determine a detector's scores, as far as its identity knows them."""
+    return {
+        **library_versions(environment),
+        **adapted_versions(description.libraries, environment),
+        **imported_versions(description.imported, environment),
+    }
 
 
 def adapted_versions(libraries: Iterable[str], environment: Environment | None = None) -> dict[str, JsonValue]:

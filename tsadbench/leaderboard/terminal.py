@@ -123,8 +123,11 @@ def _pieces(grid: Grid, width: int, caption: str = "") -> Iterator[Table]:
     """Yield a table as one that fits the width, or as several, each with as many columns as fit."""
     if len(grid.header) < 2:
         return
-    if _width(_rich(grid)) > width:
-        grid = _folded(grid, width // 2)
+    whole = _rich(grid, caption)
+    if _width(whole) <= width:
+        yield whole
+        return
+    grid = _folded(grid, width // 2)
     for chosen in fitting(range(1, len(grid.header)), lambda some: _width(_rich(_picked(grid, some))) <= width):
         yield _rich(_picked(grid, chosen), caption)
 
