@@ -466,7 +466,7 @@ def _resolved(
         construction = replace(construction, texts={**construction.texts, "max_steps": str(FAST_STEPS)})
     with about_setting(about):
         construction = with_files_read(construction, description)
-        parse(construction, description, interview)  # what is wrong for any data set is told before one is read
+        parse(construction, description, interview)  # report what is wrong for any data set before reading one
     return name, construction, description
 
 

@@ -1,4 +1,4 @@
-"""Where in an author's own files an error arose: neither in tsadbench nor in a library that the author's code calls."""
+"""The line of an author's own files in which an error arose, not that of tsadbench or of a library that they call."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tsadbench.utils.parameters import nearest
 
 # For the model of a table: no key but its fields, no value but of their types.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
-# Where validators find the folder that paths in a file are relative to, in pydantic's context.
+# The key in pydantic's context for the folder that paths in a file are relative to.
 FOLDER = "folder"
 
 _MOST_BYTES = 2**22

@@ -42,7 +42,7 @@ def test_six_are_the_fewest_and_one_session_has_no_spread():
 
 
 def test_the_power_of_a_plain_difference_is_a_number():
-    """Where the tail on the other side has no value in scipy, the power is 1, and grows with n up to there."""
+    """If scipy has no value for the tail on the other side, the power is 1; it never falls as n grows."""
     powers = [[paired_t_power(n, effect) for n in (30, 100, 300, 1000, 3000, 10_000)] for effect in (0.2, 0.8, 2.0)]
     for of_effect in powers:
         assert of_effect == sorted(of_effect)
