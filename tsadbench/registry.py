@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 _Loaded = TypeVar("_Loaded")
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 
+# What is fitted if no detector is named: docs/studies/own-detector.md says why it is this one.
+DEFAULT_DETECTOR = "multiview"
 # The group of the detectors that every run adds; they are detectors like any other.
 _FLOORS = "tsadbench.floors"
 _OWN_DISTRIBUTION = "tsadbench"
 # Classes of this program by their pickles. Reading such a pickle here would put copies of its methods, with copies of
 # the globals that they use, into the very class that the user goes on working with.
 _PICKLED_HERE: WeakValueDictionary[bytes, type] = WeakValueDictionary()
+# Protocols that the user of this program has named by file or module, by their names in records.
+_OWN_PROTOCOLS: dict[str, type[Protocol]] = {}
 _SINGULAR: dict[Kind, str] = {
     "detectors": "detector", "families": "family", "protocols": "protocol", "datasets": "data set",
 }  # fmt: skip
@@ -100,7 +104,7 @@ class Source:
 
     def load(self) -> type[Detector]:
         """Return the class, importing its module; errors as for `load_detector`."""
-        loaded = self._loaded()
+        loaded = self.loaded()
         if not _keeps_contract(loaded, "detectors"):
             raise UsageError(
                 f"{self.target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}"
@@ -117,9 +121,10 @@ class Source:
             raise UsageError(f"{self.target} cannot be run: {members[name].refusal}")
         return _guarded(lambda: library.load(name), f"detector {self.target!r}")
 
-    def _loaded(self) -> object:
+    def loaded(self, kind: Kind = "detectors") -> object:
+        """Return what the reference stands for, whatever it is; errors as for `load_detector`."""
         place, _, path = self.reference.rpartition(":")
-        what = f"detector {self.target!r}{f' in {self.python}' if self.python else ''}"
+        what = f"{_SINGULAR[kind]} {self.target!r}{f' in {self.python}' if self.python else ''}"
         if self.pickled is not None:
             pickled = self.pickled  # written by this program for its own boxes
             here = _PICKLED_HERE.get(pickled)
@@ -245,7 +250,37 @@ def load_library(name: str) -> DetectorLibrary:
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as for `load_detector`."""
-    return cast("type[Protocol]", load_entry("protocols", name))
+    own = _OWN_PROTOCOLS.get(name)
+    return cast("type[Protocol]", load_entry("protocols", name)) if own is None else own
+
+
+def know_protocol(target: str) -> str:
+    """Return the name of a protocol that the user names, which `load_protocol` then knows in this process.
+
+    A protocol's code runs here, so this is for what the user has typed, never for a name that a record holds.
+
+    Parameters
+    ----------
+    target
+        A registered name, ``package.module:Class`` or ``path/file.py:Class``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file or class, or it is no protocol.
+    PluginError
+        If it cannot be imported.
+    """
+    if ":" not in target and not target.endswith(".py"):
+        return target
+    source = locate(target)
+    loaded = source.loaded("protocols")
+    if not _keeps_contract(loaded, "protocols"):
+        raise UsageError(f"{target!r} is not a protocol: expected a subclass of tsadbench.Protocol, found {loaded!r}")
+    place, _, path = source.reference.rpartition(":")
+    name = f"{Path(place).name}:{path}"
+    _OWN_PROTOCOLS[name] = cast("type[Protocol]", loaded)
+    return name
 
 
 def load_entry(kind: Kind, name: str) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tsadbench.base.replay import MIN_CORRELATION
 from tsadbench.registry import entries, load_detector
 from tsadbench.testing import check_detector
 from tsadbench_detectors.deep.network_detector import NetworkDetector
@@ -23,6 +24,17 @@ def test_what_ships_passes_all_checks_but_for_those_that_it_declares_to_fail(nam
     assert not [result.reason for result in results if result.status == "warn"]
     expected = {result.id for result in results if result.status == "expected-failure"}
     assert expected == set(cls(**cls.test_params()).expected_check_failures())
+
+
+@pytest.mark.slow
+def test_only_the_replay_audit_finds_that_the_adaptive_variant_does_not_forget():
+    adaptive = load_detector("multiview")(adaptive=True)
+    assert adaptive.declared_traits().memory is None
+    results = check_detector(adaptive, expected_failures={"replays": "how a recording begins counts to its end"})
+    assert not [result.reason for result in results if result.status == "warn"]
+    (replays,) = [result for result in results if result.status == "expected-failure"]
+    # It is this that fails, not a score that does not repeat.
+    assert replays.evidence["correlation"] < MIN_CORRELATION
 
 
 def test_a_declared_failure_depends_on_parameters():

@@ -77,11 +77,14 @@ class Plant:
     def runs(self) -> Path:
         return self.folder / "runs"
 
-    def command(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> list[str]:
+    def arguments(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> list[str]:
         named = [word for one in detectors for word in ("-d", f"{self.folder}/detectors.py:{one}")]
         card = str(self.folder / "plant/card.toml")
-        arguments = ["run", *named, "--dataset", card, "--no-floors", "--seeds", str(seeds), "--out", str(self.runs)]
-        return [sys.executable, "-m", "tsadbench", *arguments, "--format", "csv", *more]
+        run = ["run", *named, "--dataset", card, "--no-floors", "--seeds", str(seeds), "--out", str(self.runs)]
+        return [*run, "--format", "csv", *more]
+
+    def command(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> list[str]:
+        return [sys.executable, "-m", "tsadbench", *self.arguments(*detectors, seeds=seeds, more=more)]
 
     def start(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         return subprocess.Popen(

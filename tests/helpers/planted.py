@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.signal import lfilter
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.base import BoolArray, FloatArray
@@ -51,6 +52,13 @@ def planted(fault: Fault, seed: int = 1) -> tuple[FloatArray, BoolArray]:
         else:
             rows[start:stop] = rows[start:stop][rng.permutation(stop - start)]
     return rows, labels
+
+
+def autoregressive(n_rows: int, seed: int) -> FloatArray:
+    """Return normal rows [n_rows, 4]: mixtures, always the same, of four autoregressive processes in steady state."""
+    noise = np.random.default_rng(seed).normal(size=(n_rows + 100, 4))
+    mixture = np.random.default_rng(9).normal(size=(4, 4))
+    return np.asarray(lfilter([1.0], [1.0, -0.7], noise, axis=0)[100:] @ mixture)
 
 
 def auroc(scores: FloatArray, labels: BoolArray) -> float:

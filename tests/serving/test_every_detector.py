@@ -33,6 +33,7 @@ VARIANTS: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in NAMES),
     ("dprgm", {"graph": "domain", "prior": PRIOR, "edge_votes": True, "backbone": "gat"}),
     ("grelen", {"statistic": "reconstruction"}),
+    ("multiview", {"adaptive": True}),
     ("t2", {"smoothing": 4}),
     ("mset", {"smoothing": 3}),
     ("pyod:ECOD", {}),
@@ -80,6 +81,8 @@ def fitted(request):
     name, changes = request.param
     cls = load_detector(name)
     cheap = {key: 1 if key == "epochs" else value for key, value in cls.test_params().items()}
+    if cls.traits.needs_prior:
+        cheap.setdefault("prior", PRIOR)
     return cls(**{**cheap, **changes}).fit([recording(1, 90), recording(2, 80)])
 
 
@@ -100,7 +103,7 @@ def test_row_by_row_it_scores_as_all_at_once(fitted):
     offers = fitted.offers_contributions()
     expected = model.score(test, contributions=offers)
     stream = Stream(model, contributions=offers)
-    look_ahead = fitted.declared_traits().look_ahead
+    look_ahead, memory = fitted.declared_traits().look_ahead, fitted.declared_traits().memory
     found, split, seen = [], [], 0
     for count in CHUNKS:
         answers = stream.push(test.values[seen : seen + count])
@@ -108,6 +111,7 @@ def test_row_by_row_it_scores_as_all_at_once(fitted):
         found.append(answers.scores)
         split.append(answers.contributions)
         assert sum(map(len, found)) == max(0, seen - look_ahead)
+        assert len(stream._values) <= (seen if memory is None else memory + look_ahead)
     assert seen == test.n_rows
     last = stream.finish()
     found.append(last.scores)

@@ -21,7 +21,7 @@ from tests.helpers.data import make_data
 from tests.helpers.german_plant import HEADER, lines
 from tests.helpers.plans import make_plan
 from tests.helpers.trials import DISTANCE
-from tsadbench import fit_model, load_model
+from tsadbench import UsageError, fit_model, load_model
 from tsadbench.base.serialization.parts import to_parts
 from tsadbench.datasets.cards.reader import load_card
 from tsadbench.execution.trial import run_trial
@@ -75,6 +75,46 @@ def test_its_threshold_comes_from_held_out_rows_if_the_protocol_says_so(tmp_path
     assert outcome.record.thresholds[0].threshold.n == 1200 - 30
     assert model.card.threshold == outcome.record.thresholds[0].threshold
     assert (model.card.protocol, model.card.n_rows) == ("strict[calibration=held-out]", 6000 - 1200 - 100)
+
+
+def test_without_a_detector_it_is_multiview(tsadbench, plant, default_model, tmp_path):
+    card, out = plant / "card.toml", tmp_path / "x.model"
+    (recording,) = load_card(card).dataset.test
+    expected = fit_model("multiview", str(card), out).score(recording).scores
+    np.testing.assert_array_equal(default_model.score(recording).scores, expected)
+    done = tsadbench("fit", "--dataset", card, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{out}: multiview, fitted on 200 rows of little, 2 sensors\n")
+    assert "a row's score uses 0 later rows, and 19 rows before it" in done.out
+    np.testing.assert_array_equal(load_model(out).score(recording).scores, expected)
+    assert default_model.score(recording).flagged[40:50].all()
+    assert "[default: multiview]" in " ".join(tsadbench("fit", "--help").out.replace("│", " ").split())
+
+
+def test_settings_are_those_of_the_default(tsadbench, plant, default_model, tmp_path):
+    card, out = plant / "card.toml", tmp_path / "x.model"
+    done = tsadbench("fit", "--dataset", card, "--out", out, "--set", "multiview.accumulation=1")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{out}: multiview[accumulation=1], fitted on")
+    found = fit_model(dataset=str(card), out=tmp_path / "y.model", settings=["multiview.accumulation=1"])
+    assert found.card.label == "multiview[accumulation=1]"
+    assert found.card.threshold == load_model(out).card.threshold != default_model.card.threshold
+    for setting, message in (("multiview.window=3", "window"), ("t2.mean=3", "t2"), ("multiview.blocks=0", "blocks")):
+        refused = tsadbench("fit", "--dataset", card, "--out", tmp_path / "z.model", "--set", setting)
+        assert (refused.code, refused.out) == (2, "")
+        assert message in refused.err
+        assert not (tmp_path / "z.model").exists()
+
+
+def test_what_has_no_default_must_be_given(tsadbench, plant, tmp_path):
+    assert "Missing option '--dataset'" in tsadbench("fit", "--out", tmp_path / "x.model").err
+    told = tsadbench("fit", "t2", "--dataset", plant / "card.toml", "--out", tmp_path / "x.model")
+    assert told.code == 2
+    assert "a detector is named with -d: -d t2" in told.err
+    with pytest.raises(UsageError, match="expected a data set, found none; write fit_model"):
+        fit_model("t2", out=tmp_path / "x.model")
+    with pytest.raises(UsageError, match="expected a file to write, found none"):
+        fit_model(dataset="pumploop")
 
 
 def test_a_whole_file(tsadbench, plant, model_file, t2_model):
@@ -180,6 +220,7 @@ def close(found: list[str], expected: list[str]) -> bool:
 
 
 @pytest.mark.processes
+@pytest.mark.slow(13)
 def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(tsadbench, ahead_model, tmp_path):
     growing, out = tmp_path / "live.csv", tmp_path / "answers.csv"
     rows = [HEADER, *lines(3, 40)]
@@ -204,6 +245,27 @@ def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(t
         (tmp_path / "whole.csv").write_text("\n".join(rows[: count + 1]) + "\n")
         expected = tsadbench("score", ahead_model, tmp_path / "whole.csv").out.splitlines()
         assert close([found[0], *found[begin : begin + count]], expected)
+
+
+@pytest.mark.processes
+def test_the_default_answers_each_row_before_the_next_one_is_there(tsadbench, plant, default_model, tmp_path):
+    live, out, rows = tmp_path / "live.csv", tmp_path / "answers.csv", lines(5, 45, range(35, 45))
+    live.write_text(HEADER + "\n")
+    running = start(out, plant / "default.model", live, "--follow", "--contributions")
+    for number, row in enumerate(rows, start=1):
+        with live.open("a") as stream:
+            stream.write(row + "\n")
+        assert len(wait_for(out, 1 + number)) == 1 + number
+    running.send_signal(signal.SIGINT)
+    assert running.communicate(timeout=60)[1] == b""
+    assert len(rows) > 2 * default_model.detector.declared_traits().memory
+    whole = tsadbench("score", plant / "default.model", live, "--contributions")
+    assert out.read_text() == whole.out
+    found = pd.read_csv(io.StringIO(whole.out))
+    assert list(found)[3:] == ["contribution_Pressure [bar]", "contribution_Flow"]
+    np.testing.assert_allclose(found.iloc[:, 3:].sum(axis=1), found["score"])
+    assert found["flagged"][37:].all()
+    assert (found["contribution_Pressure [bar]"][37:] > found["contribution_Flow"][37:]).all()
 
 
 @pytest.mark.processes
@@ -369,6 +431,7 @@ def test_a_network_that_is_fitted_again_says_nothing_of_it(tsadbench, plant, tmp
 
 @pytest.mark.parametrize("detector", ["t2", "pyod:ECOD"])
 @pytest.mark.processes
+@pytest.mark.slow(5)
 def test_as_installed_with_no_import_path_of_these_tests(detector, plant, tmp_path):
     """Packages that are installed for editing lie on no path: the box must import them by their names all the same."""
     command = [sys.executable, "-P", "-m", "tsadbench"]

@@ -127,7 +127,7 @@ def test_from_the_folder_to_flagged_rows_without_a_label(tmp_path, tsadbench):
     made = tsadbench("data", "new", tmp_path)
     assert made.code == 0, made.err
     card, model = tmp_path / "card.toml", tmp_path / "t2.model"
-    assert f"tsadbench fit --out t2.model --dataset {card} --detector t2" in made.out
+    assert f"tsadbench fit --dataset {card} --out plant.model" in made.out
     for command in (("data", "validate", card), ("data", "audit", card), ("info", card)):
         done = tsadbench(*command)
         assert done.code == 0, done.err

@@ -19,10 +19,10 @@ from tsadbench.cli.options import (
     TimeoutOption,
     detector_option,
 )
+from tsadbench.registry import DEFAULT_DETECTOR
 
 
 def fit(
-    detector: Annotated[str, detector_option],
     dataset: Annotated[
         str,
         typer.Option(
@@ -30,6 +30,7 @@ def fit(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The file to write.")],
+    detector: Annotated[str, detector_option] = DEFAULT_DETECTOR,
     protocol: Annotated[
         str,
         typer.Option(
@@ -51,8 +52,9 @@ def fit(
 ) -> None:
     """Fit a detector on a data set's training recordings and write it, with its threshold, to a file.
 
-    It is the fit that `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1
-    if the detector fails.
+    Without --detector it is `multiview`, which needs no settings, no label and no prior. It is the fit that
+    `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the detector
+    fails.
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.sandbox import BoxFailure

@@ -16,6 +16,7 @@ from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
+from tsadbench.registry import DEFAULT_DETECTOR
 from tsadbench.sandbox import Box, Limits
 from tsadbench.sandbox.describing import configure
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
@@ -29,9 +30,9 @@ _COMPARED_ROWS = 500
 
 
 def fit_model(
-    detector: DetectorSpec,
-    dataset: DatasetSpec,
-    out: Path | str,
+    detector: DetectorSpec = DEFAULT_DETECTOR,
+    dataset: DatasetSpec | None = None,
+    out: Path | str | None = None,
     *,
     protocol: str = "strict",
     entity: str | None = None,
@@ -52,9 +53,9 @@ def fit_model(
     ----------
     detector, dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
         As in a `RunRequest`. The protocol must fit one detector for the whole data set, or one an entity. The data set
-        needs neither labels nor test recordings.
+        needs neither labels nor test recordings, and must be given.
     out
-        The file to write.
+        The file to write; must be given.
     entity
         Whose model it is, if the protocol fits one for each entity.
     seed
@@ -76,6 +77,12 @@ def fit_model(
     BoxFailure
         If the detector fails.
     """
+    if dataset is None or out is None:
+        missing = "a data set" if dataset is None else "a file to write"
+        raise UsageError(
+            f"fit_model: expected {missing}, found none; write fit_model(dataset=..., out=...) for the detector "
+            f"{DEFAULT_DETECTOR!r}, or fit_model(detector, dataset, out)"
+        )
     require_packages()
     require_writable(Path(out))
     _require_new_or_model(Path(out))

@@ -1,0 +1,277 @@
+"""Views of a row: statistics that are large if the row is unusual in one respect, learned from normal rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from tsadbench.base import BoolArray, FloatArray, trailing_windows
+from tsadbench_detectors.multiview.accumulation import mean_of_last
+from tsadbench_detectors.window_covariance import shrunk_covariance
+
+# Matrix products of so many rows at a time, never fewer: a row's last bits must not depend on how many are scored.
+_ROWS_AT_ONCE = 512
+_RELATED_ROWS = 5
+_FORECAST_LAGS = 10
+_MOVEMENT_ROWS = 16
+# Of a mean squared step in z-scores: below, a sensor stands still.
+_SMALLEST_STEP = 1e-6
+_SMALLEST_SPREAD = 1e-3
+# Of what others leave of a sensor, in z-scores: exactly collinear sensors leave rounding.
+_SMALLEST_VARIANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View(ABC):
+    """One way to look at rows that are given as z-scores of the training rows."""
+
+    memory: ClassVar[int]
+    """Number of rows before a row that its statistics depend on."""
+
+    meaning: ClassVar[str]
+    """What makes a row stand out, in a few words."""
+
+    looks_at_constant_sensors: ClassVar[bool] = False
+    """Whether it is given the sensors, too, that are constant over the rows that it is fitted to."""
+
+    per_sensor: ClassVar[int] = 1
+    """How many statistics a sensor has; 0: the view has one in all."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, series: Sequence[FloatArray]) -> Self:
+        """Learn from series of z-scores [n_rows, n_sensors]."""
+
+    @abstractmethod
+    def statistics(self, z: FloatArray) -> FloatArray:
+        """Return [n_rows, n_statistics] of a recording's z-scores; not negative.
+
+        Of views with two statistics a sensor, first come those of the one kind, then those of the other.
+        """
+
+    def shares(self, z: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Return each sensor's share [n_rows, n_sensors] in the statistic of a view that has only one, or None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level(View):
+    """How far each sensor is from its mean: ``|z|``."""
+
+    memory: ClassVar[int] = 0
+    meaning: ClassVar[str] = "a sensor is far from its mean"
+
+    @classmethod
+    def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: ARG003, D102
+        return cls()
+
+    def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return np.abs(z)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range(View):
+    """How far a row is outside the box of the training rows: the Euclidean length of what sticks out.
+
+    Parameters
+    ----------
+    smallest, largest
+        [n_sensors] each.
+    """
+
+    memory: ClassVar[int] = 0
+    meaning: ClassVar[str] = "a sensor leaves its range"
+    looks_at_constant_sensors: ClassVar[bool] = True
+    per_sensor: ClassVar[int] = 0
+
+    smallest: FloatArray
+    largest: FloatArray
+
+    @classmethod
+    def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: D102
+        return cls(np.min([z.min(axis=0) for z in series], axis=0), np.max([z.max(axis=0) for z in series], axis=0))
+
+    def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return np.asarray(np.sqrt((self._outside(z) ** 2).sum(axis=1, keepdims=True)))
+
+    def shares(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        squares = self._outside(z) ** 2
+        total = squares.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(squares, total, out=np.full_like(squares, 1 / z.shape[1]), where=total > 0))
+
+    def _outside(self, z: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum(np.maximum(self.smallest - z, z - self.largest), 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residual(View):
+    """What linear forecasts leave of each sensor, in standard deviations: ``|A' (x - mean)|`` of the last rows x.
+
+    Parameters
+    ----------
+    mean
+        [length * n_sensors] of windows, the oldest row first.
+    weights
+        [length * n_sensors, n_sensors], A: a column is what a row's residual of a sensor is made of.
+    """
+
+    length: ClassVar[int]
+
+    mean: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: D102
+        mean, covariance = cls._moments(series)
+        return cls(mean, cls._weights(covariance, series[0].shape[1]))
+
+    @classmethod
+    def _moments(cls, series: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Return mean and shrunk covariance of the windows."""
+        long_enough = [z for z in series if len(z) >= cls.length]
+        if not long_enough:  # a window of copies is better than none
+            long_enough = [np.concatenate([np.repeat(z[:1], cls.length - 1, axis=0), z]) for z in series]
+        mean, covariance = shrunk_covariance(long_enough, cls.length)
+        covariance[np.diag_indices(len(mean))] += _SMALLEST_VARIANCE
+        return mean, covariance
+
+    @classmethod
+    @abstractmethod
+    def _weights(cls, covariance: FloatArray, n_sensors: int) -> FloatArray:
+        """Return A for the covariance of windows."""
+
+    def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        windows = trailing_windows(z, self.length)
+        residuals = by_equal_blocks(lambda rows: (rows - self.mean) @ self.weights, windows, len(self.mean))
+        return np.abs(residuals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation(Residual):
+    """Each sensor against what the other sensors' last rows say of it; its own past is left out.
+
+    A sensor that stays wrong therefore stays visible. With K the inverse of the covariance of windows of five rows and
+    B the places of a sensor in a window, what the others leave of its rows has the covariance ``(K_BB)^-1`` and is
+    ``(K_BB)^-1 K_B (x - mean)`` (the conditional of a Gaussian). The last row's counts.
+    """
+
+    memory: ClassVar[int] = _RELATED_ROWS - 1
+    meaning: ClassVar[str] = "a sensor disagrees with the others"
+    length: ClassVar[int] = _RELATED_ROWS
+
+    @classmethod
+    def _weights(cls, covariance: FloatArray, n_sensors: int) -> FloatArray:
+        precision = np.linalg.inv(covariance)
+        precision = (precision + precision.T) / 2
+        weights = np.empty((len(precision), n_sensors))
+        for sensor in range(n_sensors):
+            own = slice(sensor, None, n_sensors)
+            conditional = np.linalg.inv(precision[own, own])
+            weights[:, sensor] = precision[:, own] @ (conditional[-1] / np.sqrt(conditional[-1, -1]))
+        return weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph(Relation):
+    """*relation* with each sensor's neighbours in a graph in place of all others; a sensor without neighbours has 0."""
+
+    meaning: ClassVar[str] = "a sensor disagrees with its neighbours in the graph"
+
+    @classmethod
+    def over(cls, neighbours: BoolArray, series: Sequence[FloatArray]) -> Self:
+        """Learn as `of` does; ``neighbours`` [n_sensors, n_sensors] is symmetric."""
+        mean, covariance = cls._moments(series)
+        n_sensors = len(neighbours)
+        weights = np.zeros((len(mean), n_sensors))
+        for sensor in np.flatnonzero(neighbours.any(axis=1)):
+            chosen = np.append(np.flatnonzero(neighbours[sensor] & (np.arange(n_sensors) != sensor)), sensor)
+            places = (np.arange(cls.length)[:, None] * n_sensors + chosen).ravel()
+            of_these = Relation._weights(covariance[np.ix_(places, places)], len(chosen))
+            weights[places, sensor] = of_these[:, -1]
+        return cls(mean, weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast(Residual):
+    """Each sensor against its forecast from the ten rows before and the other sensors of the same row.
+
+    With W the linear forecast of a row from those before it and E the covariance of its errors e, a sensor's error that
+    the other sensors' errors leave is ``(E^-1 e)_i / sqrt((E^-1)_ii)``.
+    """
+
+    memory: ClassVar[int] = _FORECAST_LAGS
+    meaning: ClassVar[str] = "a sensor does not go on as it did"
+    length: ClassVar[int] = _FORECAST_LAGS + 1
+
+    @classmethod
+    def _weights(cls, covariance: FloatArray, n_sensors: int) -> FloatArray:
+        past, row = slice(0, -n_sensors), slice(-n_sensors, None)
+        forecast = cho_solve(cho_factor(covariance[past, past]), covariance[past, row])
+        errors = covariance[row, row] - covariance[row, past] @ forecast
+        precision = np.linalg.inv((errors + errors.T) / 2)
+        scaled = precision / np.sqrt(np.diag(precision))
+        return np.concatenate([-forecast @ scaled, scaled])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Movement(View):
+    """How much each sensor moves within 16 rows: too much and, by itself, too little.
+
+    The logarithm of the mean squared step from row to row, as far above its mean in normal rows, and as far below it.
+
+    Parameters
+    ----------
+    mean, scale
+        [n_sensors] each, of the logarithms in normal rows.
+    """
+
+    memory: ClassVar[int] = _MOVEMENT_ROWS
+    meaning: ClassVar[str] = "a sensor moves too much, or stands still"
+    per_sensor: ClassVar[int] = 2
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: D102
+        steps = [_log_steps(z) for z in series if len(z) > 1]
+        # The first rows of a series average over fewer steps, and scatter more.
+        settled = [rows[_MOVEMENT_ROWS - 1 :] for rows in steps if len(rows) >= _MOVEMENT_ROWS]
+        rows = np.concatenate(settled or steps)
+        return cls(rows.mean(axis=0), np.maximum(rows.std(axis=0), _SMALLEST_SPREAD))
+
+    def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        deviation = np.zeros_like(z)  # of the first rows, which have too few steps
+        deviation[_MOVEMENT_ROWS:] = (_log_steps(z)[_MOVEMENT_ROWS - 1 :] - self.mean) / self.scale
+        return np.concatenate([np.maximum(deviation, 0.0), np.maximum(-deviation, 0.0)], axis=1)
+
+
+VIEWS: dict[str, type[View]] = {
+    "level": Level,
+    "range": Range,
+    "relation": Relation,
+    "forecast": Forecast,
+    "movement": Movement,
+    "graph": Graph,
+}
+
+
+def by_equal_blocks(function: Callable[[FloatArray], FloatArray], windows: FloatArray, size: int) -> FloatArray:
+    """Return ``function`` of windows as vectors of this size, 512 at a time; the last block is filled up with zeros."""
+    parts = []
+    for start in range(0, len(windows), _ROWS_AT_ONCE):
+        block = windows[start : start + _ROWS_AT_ONCE]
+        vectors = np.zeros((_ROWS_AT_ONCE, size))
+        vectors[: len(block)] = block.reshape(len(block), -1)
+        parts.append(function(vectors)[: len(block)])
+    return np.concatenate(parts)
+
+
+def _log_steps(z: FloatArray) -> FloatArray:
+    """Return the logarithm of each sensor's mean squared step within the last rows, [n_rows - 1, n_sensors]."""
+    return np.asarray(np.log10(mean_of_last(np.diff(z, axis=0) ** 2, _MOVEMENT_ROWS) + _SMALLEST_STEP))
