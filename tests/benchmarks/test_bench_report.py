@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.browser import browser  # noqa: F401 - a fixture
 from tests.helpers.large_store import large_store
 from tsadbench.reporting.html.build import write_report
 
@@ -20,7 +19,7 @@ def test_making_a_report_of_14_detectors_by_34_recordings(benchmark, made):
     benchmark.pedantic(write_report, (store, lambda name: data, folder), rounds=3)
 
 
-def test_opening_a_report_of_14_detectors_by_34_recordings(benchmark, made, browser):  # noqa: F811
+def test_opening_a_report_of_14_detectors_by_34_recordings(benchmark, made, browser):
     store, data, folder = made
     file = write_report(store, lambda name: data, folder)
     page = browser.new_page()

@@ -56,14 +56,19 @@ def year_of(paper: str, docstring: str = "") -> str:
     paper
         As `Traits.paper` has it; its last year counts.
     docstring
-        If ``paper`` names none: the first year in this docstring's section "References".
+        If ``paper`` names none: the first year in this docstring's section "References", if that names the first word
+        of ``paper``. The references of a method that was never published are those of what it builds on.
 
     Examples
     --------
     >>> year_of("Deng and Hooi, AAAI 2021 (arXiv 2106.06947)"), year_of("Hotelling")
     ('2021', '')
     """
-    years = _YEAR.findall(paper)[-1:] or _YEAR.findall(sections(docstring).get("References", ""))[:1]
+    years = _YEAR.findall(paper)[-1:]
+    references = sections(docstring).get("References", "")
+    author = re.match(r"\w*", paper)
+    if not years and author and author[0] in references:
+        years = _YEAR.findall(references)[:1]
     return "".join(years)
 
 

@@ -8,6 +8,8 @@ from tsadbench.errors import StoreError
 
 _LONGEST = 200
 _LONGEST_LABEL = 20_000
+_LONGEST_CORPUS = 100
+_MOST_CORPORA = 20
 
 
 def name_fault(name: str) -> str:
@@ -30,6 +32,15 @@ def label_fault(label: str, longest: int = _LONGEST_LABEL) -> str:
     if not 0 < len(label) <= longest:
         return f"it has {len(label)} characters, expected 1 to {longest}"
     return "" if label.isprintable() else "it contains characters that cannot be printed"
+
+
+def corpora_fault(names: object) -> str:
+    """Return why names cannot say what a detector was pretrained on; nothing if they can: a tuple of short texts."""
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        return f'expected names in a tuple, such as ("UCR archive",), found {names!r:.80}'
+    if len(names) > _MOST_CORPORA:
+        return f"{len(names)} names, expected at most {_MOST_CORPORA}"
+    return next((f"{name!r:.80}: {fault}" for name in names if (fault := label_fault(name, _LONGEST_CORPUS))), "")
 
 
 def inside(folder: Path, *names: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from tests.helpers.trials import DISTANCE, WARM_UP, drawn
@@ -67,7 +68,7 @@ def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
     shown = line(axes, "random")
     assert shown.get_linestyle() == "--", "floors are dashed"
     areas = [metric(truth, scores) for scores, truth, _ in (pooled(plant, "random", seed) for seed in range(3))]
-    assert np.trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(np.mean(areas), abs=4e-3)
+    assert trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(np.mean(areas), abs=4e-3)
     (band,) = axes.collections
     edges = band.get_paths()[0].vertices
     curves = []
@@ -92,7 +93,7 @@ def test_rows_without_a_score_count_as_the_worst_case(plant, figure):
     gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
     scores = np.where(gone, np.where(truth, scores.min() - 1, scores.max() + 1), scores)
     x, y = line(axes, DISTANCE).get_xydata().T
-    assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
+    assert trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
 
 
 def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
@@ -102,7 +103,7 @@ def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, fig
     arrays = many_fits.arrays(DISTANCE)
     by_hand = [roc_auc_score(FAULT[90:], arrays[f"test/{name}/{name}"][90:]) for name in ("f1", "f2")]
     assert recorded == pytest.approx(np.mean(by_hand))
-    assert np.trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(recorded, abs=4e-3)
+    assert trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(recorded, abs=4e-3)
     assert "mean of 3 fits" in axes.get_legend().get_title().get_text()
 
 

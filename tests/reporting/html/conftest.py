@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.browser import Opened, browser  # noqa: F401 - a fixture
+from tests.helpers.browser import Opened
 from tests.helpers.hostile import BRACKETS, DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
 from tests.helpers.plans import make_plan
 from tests.helpers.reported import Reported, reported
@@ -20,7 +20,7 @@ _WINDOWS = 3
 
 
 @pytest.fixture(scope="session")
-def windows(browser):  # noqa: F811
+def windows(browser):
     kept: dict[str, Opened] = {}
     yield kept
     for one in kept.values():
@@ -28,7 +28,7 @@ def windows(browser):  # noqa: F811
 
 
 @pytest.fixture
-def open_page(browser, windows):  # noqa: F811
+def open_page(browser, windows):
     def call(file: Path, **context) -> Opened:
         key = f"{file} {sorted(context.items())}"
         one = windows.pop(key, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from tsadbench.base.protocol import Metric
@@ -75,8 +76,8 @@ def speed(rows: Sequence[Row], metrics: Sequence[str] = (), *, figure: FigureBas
     for axes, (metric, cost) in zip(every, panels, strict=True):
         _panel(rows, metric, cost, axes)
     # Names go where the finished layout leaves room.
-    root = every[0].get_figure(root=True)
-    if root is not None:
+    root = figure.figure  # of a part of a figure, too; get_figure(root=True) is matplotlib 3.10's
+    if isinstance(root, Figure):
         root.draw_without_rendering()
     for axes, (metric, cost) in zip(every, panels, strict=True):
         _name_points(rows, metric, cost, axes)

@@ -41,7 +41,7 @@ def significance(
         To show instead of labels.
     """
     ok = [row for row in rows if row.ok]
-    fit = [row for row in ok if not row.floor and not row.leaky and row.forgets]
+    fit = [row for row in ok if not row.floor and row.comparable]
     asked = [row for row in ok if row.label in named]
     chosen = asked[:_MOST] if asked else [*fit[:SHOWN], *islice((row for row in ok if row.floor), 1)]
     labels = [row.label for row in chosen]

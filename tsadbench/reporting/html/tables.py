@@ -132,6 +132,8 @@ def _row(
         "folded": folded,
         "marks": {**marks(row)},
         "leaky": row.leaky,
+        "trust": row.trust,
+        "pretrained_on": list(row.pretrained_on),
         "stored": row.stored,
         "status": row.status,
         "failed": failures_json(records)[:SEEDS],

@@ -30,8 +30,6 @@ function plot(target, traces, arrangement, about) {
   drawn.push(Plotly.react(place, traces, arrangement, { displaylogo: false, responsive: true, displayModeBar: narrow() ? false : "hover", ...buttons }));
 }
 
-// What Plotly is still at work on: where a click leads is right when that is done.
-const drawn = [];
 const narrow = () => matchMedia("(max-width: 40rem)").matches;
 
 const heading = (text) => ({ text: plain(text), font: { size: 13 }, x: 0, xanchor: "left", xref: "paper" });

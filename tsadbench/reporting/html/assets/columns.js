@@ -21,6 +21,9 @@ const GROUPS_OF_COLUMNS = { quality: "quality", operation: "in operation", trial
 // What an operator looks at first stands first.
 const FIRST_DIAGNOSTICS = ["false_alarms_per_hour", "false_alarms_per_1000_rows", "delay_seconds", "delay_rows", "found"];
 
+// What a page has beside the report's columns: behind the label, and at the end.
+const furtherColumns = { first: () => [], last: () => [] };
+
 const unknown = (value) => value === null || value === undefined;
 const plainCell = (text) => element("td", {}, String(text));
 
@@ -31,7 +34,8 @@ function summaryCell(summary) {
 
 function nameCell(row) {
   const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
-  return element("th", { scope: "row", title: row.label }, element("span", { class: "name" }, ...marks, named(row.label)));
+  const name = row.page ? element("a", { href: row.page }, named(row.label)) : named(row.label);
+  return element("th", { scope: "row", title: row.label }, element("span", { class: "name" }, ...marks, name));
 }
 
 function metricCell(row, metric) {
@@ -105,8 +109,10 @@ function usuallyHidden() {
   return new Set(others.length < keys.length ? others.map((one) => one.key) : SELDOM);
 }
 
+const simple = (key, group, title, value, more = {}) => ({ key, group, title, value, cell: (row) => plainCell(unknown(value(row)) ? "–" : value(row)), csv: [[key, value]], ...more });
+
 function usualColumns() {
-  const simple = (key, group, title, value, more = {}) => ({ key, group, title, value, cell: (row) => plainCell(unknown(value(row)) ? "–" : value(row)), csv: [[key, value]], ...more });
+  if (board().columns) return board().columns();
   const metrics = board().metrics.map(metricColumn);
   const place = (one) => (FIRST_DIAGNOSTICS.indexOf(one.name) + 1 || FIRST_DIAGNOSTICS.length + 1);
   const diagnostics = [...(board().diagnostics || [])].sort((a, b) => place(a) - place(b)).map((one) => {
@@ -120,6 +126,7 @@ function usualColumns() {
   const late = diagnostics.filter((one) => !FIRST_DIAGNOSTICS.includes(one.key.slice(PREFIX.length)));
   return [
     simple("label", "", "Detector", (row) => named(row.label), { cell: nameCell, ascending: true, csv: [["detector", (row) => row.label], ...(aliases.size ? [["alias", (row) => aliases.get(row.label) || ""]] : []), ["status", (row) => row.status]] }),
+    ...furtherColumns.first(),
     ...metrics.filter((one) => one.group === "quality"),
     ...metrics.filter((one) => one.group === "operation"),
     ...diagnostics.filter((one) => !late.includes(one)),
@@ -132,6 +139,7 @@ function usualColumns() {
     simple("seeds", "trials", "Seeds", (row) => row.seeds.length),
     ...THROUGHPUT.map(cost("throughput")),
     ...COST.map(cost("cost")),
+    ...furtherColumns.last(),
   ];
 }
 

@@ -1,7 +1,6 @@
 "use strict";
-// What the page holds, what of it is shown, and the small tools that everything else uses.
+// What of a page's `content` is shown, and the small tools that everything else uses.
 
-const content = JSON.parse(document.getElementById("content").textContent);
 const shown = {
   board: 0, split: "", detectors: new Set(), sensors: new Set(), recording: 0, map: "", metric: "", speedMetric: "", graph: 0,
   query: "", hidden: new Set(), heat: "", first: "", second: "", scale: "rank", section: "",
@@ -20,6 +19,10 @@ const board = () => content.boards[shown.board];
 const table = () => board().tables.find((one) => one.split === shown.split) || board().tables[0];
 // Places of the recordings that the split holds.
 const listed = () => (board().recordings || []).map((one, i) => [one, i]).filter(([one]) => one.splits.includes(shown.split)).map(([, i]) => i);
+// Which rows a page's own filters let through; a report has none.
+const filters = { passes: () => true, active: () => false };
+// What the listed recordings are.
+const aboutListed = () => ((board().unknown || []).includes(shown.split) ? `the data set (the committed tables do not say which are in split ${shown.split})` : `split ${shown.split}`);
 const detectors = () => board().detectors || [];
 const chosen = () => detectors().filter((one) => shown.detectors.has(one.label));
 

@@ -8,7 +8,7 @@ function heatMetrics() {
   const held = detectors()[0] ? Object.keys(detectors()[0].by_recording) : [];
   return [
     ...board().metrics.filter((one) => held.includes(one.name)).map((one) => ({ ...one, digits: 3 })),
-    ...(held.length ? [
+    ...(held.length && board().recordings.every((one) => one.detectors) ? [
       { name: "events_found", title: "Events found, share", better: "higher", digits: 2 },
       { name: "false_alarms", title: "False alarms, count", better: "lower", digits: 0 },
     ] : []),
@@ -28,16 +28,6 @@ function heatColumns() {
   const rank = new Map(table().rows.map((row, i) => [row.label, i]));
   const place = (one) => rank.get(one.label) ?? 1e5;
   return arranged([...detectors()].sort((a, b) => place(a) - place(b))).filter((one) => sought(one.label));
-}
-
-function openRecording(place, label) {
-  if (label) shown.detectors.add(label);
-  drawChooser();
-  showRecording(place);
-  everyFigure();
-  shown.section = "recording";
-  goTo("recording");
-  remember();
 }
 
 function heatTable(metric, some, values, scale, wide) {
@@ -69,7 +59,7 @@ function drawHeat() {
   const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
   const scale = metric.better === "lower" ? (value) => 1 - share(value) : share;
   const better = { higher: "The stronger the colour, the better.", lower: "The stronger the colour, the lower, which is better.", null: "The stronger the colour, the more." }[metric.better];
-  byId("heat-lead").textContent = `${metric.title} of each recording of split ${shown.split} by itself, the mean over seeds${["events_found", "false_alarms"].includes(metric.name) ? " (of these two the first seed)" : ""}. ${better} A click on a cell, or on a recording's name, leads to the recording.`;
+  byId("heat-lead").textContent = `${metric.title} of each recording of ${aboutListed()} by itself, the mean over seeds${["events_found", "false_alarms"].includes(metric.name) ? " (of these two the first seed)" : ""}. ${better} A click on a cell, or on a recording's name, leads to the recording.`;
   const sheets = onPaper() ? Math.ceil(some.length / ON_A_SHEET) : 1;
   const size = Math.ceil(some.length / Math.max(1, sheets));
   const parts = Array.from({ length: some.length ? sheets : 0 }, (_, i) => some.slice(i * size, (i + 1) * size));

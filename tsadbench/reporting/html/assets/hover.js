@@ -106,8 +106,6 @@ function readout(id, recordingOf, describe) {
   chart.addEventListener("keydown", step);
 }
 
-const barHeight = () => (getComputedStyle(byId("bar")).position === "sticky" ? byId("bar").offsetHeight : 0);
-
 function recordingReadout(i) {
   const recording = board().recordings[shown.recording];
   const seconds = numbers(recording.time)[i];

@@ -2,35 +2,6 @@
 // Puts the page together and keeps it so.
 
 const FIGURES = { heat: drawHeat, seeds: drawSeeds, speed: drawSpeed, curves: drawCurves, recording: drawRecording, pair: drawPair, densities: drawDensities, thresholds: drawThresholds, graph: drawGraph };
-const inView = new Set();
-const stale = new Set();
-
-function refresh(...names) {
-  for (const name of names) stale.add(name);
-  for (const name of [...stale]) {
-    if (!inView.has(name)) continue;
-    stale.delete(name);
-    if (!byId(name).hidden) FIGURES[name]();
-  }
-}
-
-// Draw figures that are out of sight too.
-function drawNow(names) {
-  for (const name of names) {
-    stale.delete(name);
-    if (!byId(name).hidden) FIGURES[name]();
-  }
-}
-
-const everyFigure = () => refresh(...Object.keys(FIGURES));
-
-function options(id, values, current, change) {
-  const place = byId(id);
-  place.replaceChildren(...values.map(([value, text]) => element("option", { value, title: text }, short(text, 60))));
-  place.value = String(current);
-  place.onchange = () => change(place.value);
-}
-
 // What a board shows until somebody chooses: the address holds only what differs from it.
 function usualChoice() {
   const held = new Set(detectors().map((one) => one.label));
@@ -65,23 +36,6 @@ function defaults() {
 
 const mapsOf = (i) => Object.keys(((board().recordings || [])[i] || { maps: {} }).maps);
 
-function checks(id, names, chosenNames, changed, mark, text = (name) => name) {
-  fill(id, ...names.map((name) => {
-    const box = element("input", { type: "checkbox", on: { change: () => {
-      if (box.checked) chosenNames.add(name); else chosenNames.delete(name);
-      changed();
-    } } });
-    box.checked = chosenNames.has(name);
-    return element("label", { title: name }, box, ...(mark ? [mark(name)] : []), short(text(name), 40));
-  }));
-}
-
-function swatchOf(color) {
-  const mark = element("span", { class: "swatch", "aria-hidden": "true" });
-  mark.style.borderTopColor = color;
-  return mark;
-}
-
 const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch, named);
 
 function swatch(label) {
@@ -90,6 +44,16 @@ function swatch(label) {
   mark.style.borderTopColor = color;
   mark.style.borderTopStyle = { solid: "solid", dash: "dashed", dot: "dotted", dashdot: "double" }[dash];
   return mark;
+}
+
+function openRecording(place, label) {
+  if (label) shown.detectors.add(label);
+  drawChooser();
+  showRecording(place);
+  everyFigure();
+  shown.section = "recording";
+  goTo("recording");
+  remember();
 }
 
 // `choose` may choose otherwise than usual, before anything is drawn.
@@ -148,10 +112,6 @@ function showRecording(place) {
   refresh("recording", "pair", ...(detectors().some((one) => one.thresholds.length > 1) ? ["thresholds"] : []));
 }
 
-function drawSections() {
-  fill("sections", ...sections().map((one) => element("li", {}, element("a", { href: `#at=${one.id}`, "data-section": one.id }, one.querySelector("h2").textContent))));
-}
-
 function drawManifests() {
   fill("manifests", ...board().trials.map((trial) => {
     const title = `${named(trial.label)}, seed ${trial.seed}: ${trial.status}`;
@@ -201,31 +161,15 @@ function start() {
   byId("heat-table").onclick = heatClick;
   readout("recording-chart", () => (board().recordings || [])[shown.recording], recordingReadout);
   readout("pair-chart", () => (pairOf() || {}).recording, pairReadout);
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-section]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    shown.section = link.dataset.section;
-    goTo(shown.section);
-    remember();
-  });
+  followSections();
   for (const one of content.boards) if (one.detectors) one.detectors = content.order === "auprc" ? one.detectors : arranged(one.detectors);
   showBoard(0);
-  const reserve = () => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`);
-  reserve();
-  new ResizeObserver(reserve).observe(byId("bar"));
+  reserveBar();
   // An address that names a section says where to be; the browser would scroll to where the last visit ended.
   if (new URLSearchParams(location.hash.slice(1)).has("at")) history.scrollRestoration = "manual";
   if (location.hash) restore();
   addEventListener("popstate", restore);
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting) inView.add(entry.target.id);
-      else inView.delete(entry.target.id);
-    }
-    refresh();
-  }, { rootMargin: "300px" });
-  for (const name of Object.keys(FIGURES)) watcher.observe(byId(name));
+  watchFigures();
 }
 
 start();

@@ -46,7 +46,7 @@ const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) =>
 function blocks() {
   const all = everyColumn();
   const column = all.find((one) => one.key === sorting.column) || all[0];
-  const matches = (row) => sought(row.label);
+  const matches = (row) => sought(row.label) && filters.passes(row);
   const ok = inSight(table().rows).filter((row) => row.status === "ok" && matches(row));
   const floors = views.mixed ? [] : ok.filter((row) => row.floor);
   const ranked = views.mixed ? ok : ok.filter((row) => !row.floor);
@@ -63,7 +63,7 @@ function drawTable() {
   const found = blocks();
   fill("table", element("caption", { class: "note" }, element("span", {}, caption())), head(all), ...found.map((block) => body(block.title, block.rows, all)));
   const matching = found.reduce((sum, block) => sum + block.rows.length, 0);
-  byId("found").textContent = shown.query ? `${matching} row${matching === 1 ? " matches" : "s match"}` : "";
+  byId("found").textContent = shown.query || filters.active() ? `${matching} row${matching === 1 ? " matches" : "s match"}` : "";
 }
 
 // Without detectors, floors are all there is to see.
@@ -77,6 +77,7 @@ function aboutFloors(rows) {
 }
 
 function caption() {
+  if (table().caption) return table().caption;
   const { n_rows, n_anomalous, split, n_left_out, about_entities } = table();
   const more = n_left_out ? `; ${n_left_out.toLocaleString("en")} more rows: see below` : "";
   const rows = n_rows === null ? "no rows were judged" : `${n_rows.toLocaleString("en")} rows, ${percent(n_rows ? n_anomalous / n_rows : null)} anomalous`;

@@ -1,0 +1,61 @@
+"""Two small sites: rows of the committed tables, and rows with hostile names."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.browser import Opened
+from tests.helpers.few_tables import few_tables
+from tsadbench.reporting.site.build import write_site
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+
+LABELS = (
+    "t2", "t2[mean=10]", "pca", "cva", "isolation-forest", "dprgm", "gdn", "gdn[quirks=on]", "vanilla-ae",
+    "all-positive", "max-z", "l2-z", "sensor-range[mean=10]", "nearest-neighbour",
+)  # fmt: skip
+SCRIPT = "<script>window.hit=1</script>"
+QUOTES = "'\"><img src=x onerror='window.hit=1'>"
+DATASET = "<img src=x onerror=window.hit=1>"
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    tables = few_tables(
+        tmp_path_factory.mktemp("tables"), ("skab/strict", "skab/published", "gecco2018/strict"), LABELS
+    )
+    shutil.copytree(LEADERBOARDS / "suites" / "all", tables / "suites" / "all")
+    return write_site(tables, tmp_path_factory.mktemp("site"), documentation="docs/").folder
+
+
+@pytest.fixture(scope="session")
+def hostile_site(tmp_path_factory) -> Path:
+    tables = few_tables(
+        tmp_path_factory.mktemp("hostile"),
+        ("gecco2018/strict",),
+        ("t2", "pca", "cva", "max-z", "l2-z"),
+        {"t2": SCRIPT, "pca": QUOTES, "cva": "../../../cva"},
+        DATASET,
+    )
+    return write_site(tables, tmp_path_factory.mktemp("hostile-site")).folder
+
+
+@pytest.fixture
+def opened(browser, site):
+    """Open a page of the site, with what follows its #."""
+    windows = []
+
+    def call(page: str = "index.html", state: str = "", folder: Path = site, **context) -> Opened:
+        one = Opened(browser, folder / page, **context)
+        windows.append(one)
+        if state:
+            one.page.goto("about:blank")
+            one.page.goto(f"{one.url}#{state}")
+        one.page.wait_for_selector("#table tbody tr")
+        return one
+
+    yield call
+    for one in windows:
+        one.context.close()

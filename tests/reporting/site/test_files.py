@@ -1,0 +1,198 @@
+"""What the site's files hold, compared with the committed tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.helpers.few_tables import few_tables
+from tests.helpers.submissions import run_drift, submitted
+from tests.reporting.site.conftest import DATASET, LABELS, QUOTES, SCRIPT
+from tsadbench.errors import UsageError
+from tsadbench.reporting.site.build import write_site
+from tsadbench.reporting.site.content import split_content
+from tsadbench.reporting.site.names import file_names
+from tsadbench.reporting.site.source import read_tables, split_members
+from tsadbench.reporting.site.standing import standings
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+
+
+def read(file: Path) -> dict:
+    """Return the content of a data file: the second argument of its one call, or what the index declares."""
+    text = file.read_text(encoding="utf-8")
+    return json.loads(re.fullmatch(r'(?:arrived\(".*?", |const content = )(.*?)\)?;\n', text, re.S)[1])
+
+
+class Links(HTMLParser):
+    """What a page loads, and where it leads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.leads: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag in ("script", "img", "iframe") and "src" in found:
+            self.loads.append(found["src"])
+        if tag == "link":
+            self.loads.append(found["href"])
+        if tag == "a":
+            self.leads.append(found["href"])
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def links_of(page: Path) -> Links:
+    links = Links()
+    links.feed(page.read_text(encoding="utf-8"))
+    return links
+
+
+def test_rows_are_those_of_the_committed_csv(site):
+    with (LEADERBOARDS / "skab" / "strict" / "valve1.csv").open(encoding="utf-8") as stream:
+        committed = {row["detector"]: row for row in csv.DictReader(stream)}
+    found = read(site / "data" / "skab-strict-2" / "valve1.js")
+    assert [row["label"] for row in found["rows"]] == [label for label in committed if label in LABELS]
+    for row in found["rows"]:
+        expected = committed[row["label"]]
+        for metric, summary in row["metrics"].items():
+            assert summary["mean"] == pytest.approx(float(expected[f"{metric}_mean"]), rel=1e-5)
+        assert (row["kind"], row["look_ahead"]) == (expected["family"], int(expected["look_ahead"]))
+        assert (row["seal"], row["trust"], row["pretrained"]) == (expected["seal"], "rerun", "")
+
+
+def test_a_detector_s_page_holds_every_row_it_has(site):
+    found = read(site / "data" / "detectors" / "t2.js")["rows"]
+    places = {(row["dataset"], row["protocol"], row["split"], row["label"]) for row in found}
+    splits = {"skab": ["overall", "valve1", "valve2", "other"], "gecco2018": ["overall", "test", "rest"]}
+    tables = [("skab", "strict 2"), ("skab", "published 2"), ("gecco2018", "strict 2")]
+    assert places == {
+        (name, rules, split, label)
+        for name, rules in tables
+        for split in splits[name]
+        for label in ("t2", "t2[mean=10]")
+    }
+    assert len(found) == len(places)
+
+
+def test_where_a_detector_wins_is_what_the_csv_says(site):
+    with (LEADERBOARDS / "gecco2018" / "strict" / "overall.csv").open(encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["detector"] in LABELS]
+    auprc = {row["detector"]: float(row["auprc_mean"]) for row in rows}
+    floors = {row["detector"] for row in rows if row["family"] == "floor"}
+    # Those that are not compared: they use a leak, or do not forget.
+    out = {row["detector"] for row in rows if row["replay"] and "∞" in row["replay"]} | {"gdn[quirks=on]"}
+    ranked = sorted((name for name in auprc if name not in floors | out), key=lambda name: -auprc[name])
+    best_floor = max(floors, key=auprc.__getitem__)
+    page = " ".join(" ".join(links_of(site / "detectors" / "t2.html").text).split())
+    above = "above" if auprc["t2"] > auprc[best_floor] else "not above"
+    assert f"{ranked.index('t2') + 1} of {len(ranked)}" in page
+    assert f"{above} {best_floor} ({auprc['t2'] - auprc[best_floor]:+.4f})".replace("0.", ".") in page
+
+
+def test_a_detector_s_page_lists_its_files_in_the_score_bank(site):
+    index = json.loads((LEADERBOARDS / "bank.json").read_text(encoding="utf-8"))
+    own = [one for one in index["entries"] if one["label"].partition("[")[0] == "dprgm"]
+    page = links_of(site / "detectors" / "dprgm.html").text
+    assert {one["sha256"][:16] for one in own} <= set(page)
+    assert f"{len(own)} files, {sum(one['size'] for one in own) / 1e6:.1f} MB" in page
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("detectors/t2.html", ("Hotelling 1947", "smoothing", "passes all checks", "Equations", "@")),
+        ("datasets/skab.html", ("GPL-3.0", "Katser", "shared-train-test", "sensor-range[mean=10]", "34", "testbed")),
+        ("protocols/strict.html", ("Rules", "level", "version 2 of the rules", "On skab, gecco2018.")),
+        ("detectors/index.html", ("Hotelling 1947", "Graphs: ", "dprgm")),
+        ("datasets/index.html", ("gecco2018", "GPL-3.0")),
+    ],
+)
+def test_pages_say_what_is_known(site, page, texts):
+    found = " ".join(links_of(site / page).text)
+    assert [text for text in texts if text not in found] == []
+
+
+def test_no_page_loads_from_another_host_and_every_link_leads_somewhere(site):
+    for page in site.rglob("*.html"):
+        links = links_of(page)
+        for address in links.loads:
+            assert not urlsplit(address).scheme or address == "data:,", (page, address)
+        for address in (*links.loads, *links.leads):
+            if urlsplit(address).scheme or address.endswith("docs/") or address.startswith("#"):
+                continue
+            assert (page.parent / urlsplit(address).path).is_file(), (page, address)
+    for file in (site / "assets").iterdir():
+        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text
+        assert "https://" not in text
+
+
+def test_hostile_names_are_text_and_lead_to_no_other_place(hostile_site):
+    assert {file.parent.name for file in hostile_site.rglob("*.html")} <= {
+        hostile_site.name, "detectors", "datasets", "protocols",
+    }  # fmt: skip
+    for file in hostile_site.rglob("*.html"):
+        links = links_of(file)
+        assert not [one for one in links.loads if not one.endswith((".js", ".css", "data:,"))], file
+        assert all(re.fullmatch(r"#main|[A-Za-z0-9./_-]+", one) for one in links.leads), file
+    for file in (hostile_site / "data").rglob("*.js"):
+        assert "<" not in file.read_text(encoding="utf-8"), file
+    labels = [row["label"] for row in read(next((hostile_site / "data").glob("*/overall.js")))["rows"]]
+    assert {SCRIPT, QUOTES, "../../../cva"} < set(labels)
+    assert DATASET in " ".join(links_of(next((hostile_site / "datasets").glob("img*.html"))).text)
+
+
+def test_recordings_of_a_split_are_found_by_their_rows_and_the_largest_tables_are_small_enough(tmp_path):
+    for name in ("skab", "tep", "asd"):
+        (tmp_path / name).symlink_to(LEADERBOARDS / name)
+    tables = {table.name: table for table in read_tables(tmp_path)}
+    members = split_members(tables["skab, strict 2"])
+    assert members["valve2"] == ["valve2/0", "valve2/1", "valve2/2", "valve2/3"]
+    assert len(members["overall"]) == 34
+    assert len(members["other"]) == 14
+    assert "fault01" not in split_members(tables["tep, strict 2"])
+    # One row an entity makes asd's the largest; with the page, its scripts and the list of tables below 500 KB.
+    assert len(json.dumps(split_content(tables["asd, strict 2"], "overall", {}))) < 380_000
+
+
+def test_file_names_are_safe_and_differ():
+    names = ["t2", "T2", "../../etc", "..", "", "a/b\\c", "x" * 300, "index", "con?<>|", "é"]
+    found = file_names(names)
+    assert len({one.casefold() for one in found.values()}) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", one) and len(one) < 100 for one in found.values())
+    assert "index" not in found.values()
+
+
+def test_a_folder_without_tables_and_one_that_would_be_overwritten_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="expected a folder of tables"):
+        write_site(tmp_path, tmp_path / "out")
+    with pytest.raises(UsageError, match="contains the tables that are read"):
+        write_site(tmp_path / "site" / "tables", tmp_path / "site")
+
+
+def test_rows_of_a_submission_stand_in_the_tables_marked_and_unranked_until_they_are_verified(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tables = few_tables(tmp_path / "tables", ("pumploop/strict",), ("t2", "pca", "max-z", "l2-z"))
+    submitted(run_drift(tmp_path), "somebody", tables / "submissions")
+    (table,) = read_tables(tables)
+    found = {row["label"]: row for row in split_content(table, "overall", {})["rows"]}
+    (label,) = set(found) - {"t2", "pca", "max-z", "l2-z"}
+    assert {name: row["trust"] for name, row in found.items() if name != label} == dict.fromkeys(
+        set(found) - {label}, "rerun"
+    )
+    assert found[label]["trust"] == "reported"
+    assert found[label]["pretrained"] == "UCR archive"
+    assert any("reported" in meaning for meaning in found[label]["marks"].values())
+    assert found[label]["places"] == {}
+    assert next(one.place for one in standings([table]) if one.label == label) is None
+    assert any(str(note).endswith(f"{label}: submitted as somebody") for note in table.board.notes)

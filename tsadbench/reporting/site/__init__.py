@@ -1,0 +1,1 @@
+"""The leaderboards as static pages, from committed tables alone: `tsadbench site`."""

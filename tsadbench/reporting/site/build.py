@@ -1,0 +1,143 @@
+"""Writes the site: pages, scripts and data, from a folder of committed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tsadbench._version import __version__
+from tsadbench.errors import UsageError
+from tsadbench.reporting.html.page import embedded
+from tsadbench.reporting.site import content, detector_pages, table_pages
+from tsadbench.reporting.site.names import file_names
+from tsadbench.reporting.site.render import Pages, assets
+from tsadbench.reporting.site.source import Table, read_suites, read_tables
+from tsadbench.reporting.site.suites import suite_content, suite_entry
+from tsadbench.results.bank.index import INDEX, BankIndex
+from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.parameters import JsonValue
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What was written: the folder, its pages, and the size of all files in bytes."""
+
+    folder: Path
+    pages: tuple[Path, ...]
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The addresses of pages from the site's top, by name."""
+
+    detectors: Mapping[str, str]
+    datasets: Mapping[str, str]
+    protocols: Mapping[str, str]
+
+
+def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
+    """Write the site of a folder of tables; files of an earlier site there are replaced.
+
+    Parameters
+    ----------
+    tables
+        A folder of ``<data set>/<protocol>/records.jsonl``, as the repository commits it.
+    out
+        The folder to write into.
+    documentation
+        The address of the documentation from the site's top, for the menu; empty for none.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds no tables, lies inside the one to be written, or a file cannot be written.
+    StoreError
+        If a table cannot be read.
+    """
+    if tables.resolve().is_relative_to(out.resolve()):
+        raise UsageError(f"{out}: it contains the tables that are read; choose another folder")
+    menu = [("index.html", "Leaderboard"), ("detectors/index.html", "Detectors"), ("datasets/index.html", "Data sets")]
+    menu += [("protocols/index.html", "Protocols"), *([(documentation, "Documentation")] if documentation else [])]
+    pages = Pages(tuple(menu))
+    found = read_tables(tables)
+    written = [write_file(out / name, text) for name, text in _files(pages, found, tables)]
+    html = tuple(file for file in written if file.suffix == ".html")
+    return Site(out, html, sum(file.stat().st_size for file in written))
+
+
+def _files(pages: Pages, tables: Sequence[Table], folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield each file's path from the site's top, and its text."""
+    suites = list(read_suites(folder))
+    names = _names(tables)
+    files = file_names(table.name for table in tables)
+    suite_files = file_names(f"suite {one['suite']} {one['protocol']}" for one in suites)
+    entries = [suite_entry(one, file) for one, file in zip(suites, suite_files.values(), strict=True)]
+    for one, file in zip(suites, suite_files.values(), strict=True):
+        yield f"data/{file}.js", content.script(file, suite_content(one, tables, names.detectors))
+    for table in tables:
+        splits = file_names(["table", "recordings", *(split for (*_, split) in table.board.tables())])
+        folder_of = files[table.name]
+        entries.append(content.index_entry(table, folder_of, splits))
+        yield _data(folder_of, "table", content.board_content(table))
+        if by_recording := content.recordings_content(table):
+            yield _data(folder_of, "recordings", by_recording)
+        for *_, split in table.board.tables():
+            yield _data(folder_of, splits[split], content.split_content(table, split, names.detectors))
+    yield "data/index.js", f"const content = {embedded(_index(tables, entries, names))};\n"
+    for name, text in assets().items():
+        yield f"assets/{name}", text
+    yield "index.html", pages.page("index", "index.html", "tsadbench leaderboards", kind="index", lead=_lead(tables))
+    yield from detector_pages.files(pages, tables, suites, names.detectors, _bank(folder))
+    yield from table_pages.dataset_files(pages, tables, names.datasets)
+    yield from table_pages.protocol_files(pages, tables, names.protocols)
+
+
+def _data(folder: str, name: str, found: Mapping[str, JsonValue]) -> tuple[str, str]:
+    return f"data/{folder}/{name}.js", content.script(f"{folder}/{name}", found)
+
+
+def _bank(folder: Path) -> BankIndex:
+    """Return the list of the score bank's files that lies beside the tables; an empty one if there is none."""
+    file = folder / INDEX
+    return BankIndex.read(file) if file.is_file() else BankIndex(())
+
+
+def _names(tables: Sequence[Table]) -> _Names:
+    def addresses(folder: str, names: Iterable[str]) -> dict[str, str]:
+        return {name: f"{folder}/{file}.html" for name, file in file_names(names).items()}
+
+    labels = sorted({content.target_of(row.label) for table in tables for row in table.main}, key=str.casefold)
+    return _Names(
+        addresses("detectors", labels),
+        addresses("datasets", (table.first.dataset for table in tables)),
+        addresses("protocols", (table.first.protocol for table in tables)),
+    )
+
+
+def _index(tables: Sequence[Table], entries: Sequence[Mapping[str, JsonValue]], names: _Names) -> dict[str, JsonValue]:
+    """Return what every page knows before it loads a table."""
+    kinds: dict[str, JsonValue] = {**content.kinds_of(tables)}
+    return {
+        "schema": SCHEMA,
+        "tsadbench": __version__,
+        "boards": [dict(entry) for entry in entries],
+        "kinds": kinds,
+        "pages": {"datasets": dict[str, JsonValue](names.datasets), "protocols": dict[str, JsonValue](names.protocols)},
+        "aliases": {},
+        "columns": [],
+        "order": "auprc",
+        "given": [],
+        "reference": None,
+    }
+
+
+def _lead(tables: Sequence[Table]) -> str:
+    rows = [row for table in tables for row in table.main if not row.floor]
+    trials = {record.trial for table in tables for row in table.board.rows for record in row.records}
+    n_data = len({table.first.dataset for table in tables})
+    n_detectors = len({content.target_of(row.label) for row in rows})
+    return f"{n_detectors} detectors on {n_data} data sets, {len(trials):,} trials."
