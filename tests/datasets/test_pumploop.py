@@ -92,7 +92,9 @@ class TestRecordings:
         assert np.ptp([course.air[0] for course in courses]) > 4.0
 
     def test_it_is_the_same_every_time(self, data):
+        pumploop.series.cache_clear()
         again = pumploop.load(DataOptions())
+        assert again.dataset.test[0] is not data.dataset.test[0]
         assert again.dataset.content_hash == data.dataset.content_hash
         assert again.labels.content_hash == data.labels.content_hash
 

@@ -36,7 +36,7 @@ def test_a_row_has_just_the_keys_of_the_design():
         "detector", "label", "family", "parameters", "dataset", "dataset_version", "protocol", "protocol_version",
         "split", "seeds", "status", "failed", "n_rows", "n_anomalous", "coverage", "look_ahead", "below_floor",
         "metrics", "threshold", "training", "seconds", "peak_memory_mib", "seal", "seal_reasons", "replay",
-        "checked", "failed_checks", "throughput",
+        "checked", "failed_checks", "trust", "pretrained_on", "throughput",
     ]  # fmt: skip
     assert list(row["threshold"][0]) == [
         "seed", "episode", "value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status",
@@ -117,7 +117,8 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
     table = list(csv.DictReader(io.StringIO(text)))
     assert text.splitlines()[0] == (
         "detector,family,seeds,status,coverage,look_ahead,below_floor,prac_f1_mean,prac_f1_std,auroc_mean,auroc_std,"
-        "auprc_mean,auprc_std,protocol_version,seal,replay,checked,rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
+        "auprc_mean,auprc_std,protocol_version,seal,replay,checked,trust,pretrained_on,"
+        "rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
     )
     assert float(table[0]["auroc_mean"]) == (0.1 + 0.2 + 0.1) / 2
     assert table[0]["below_floor"] == "auroc auprc"

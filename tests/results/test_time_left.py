@@ -278,7 +278,7 @@ class TestStore:
                 next(reads)
                 return super().find(trial)
 
-        plan = plan_of(*(f"noisy[power={2 + n / 1000}]" for n in range(300)), seeds=2)
+        plan = plan_of(*(f"noisy[power={2 + n / 1000}]" for n in range(40)), seeds=15)
         left = TimeLeft([plan], Counting(store.path), clock=clock)
         assert next(reads) == 0, "nothing is read before it is asked"
         left.seconds()

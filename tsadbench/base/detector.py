@@ -57,6 +57,9 @@ class Traits:
         ``tsadbench.floors``, with their `Detector.floor_variants`.
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
+    pretrained_on
+        What its weights were trained on before `Detector.fit`: names of data sets or corpora, at most 20. Empty if
+        nothing was. Every table marks its row, because the data that it is tested on may be among them.
     """
 
     family: str = "other"
@@ -72,6 +75,7 @@ class Traits:
     paper: str = ""
     floor: bool = False
     fixed_threshold: float | None = None
+    pretrained_on: tuple[str, ...] = ()
 
 
 class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

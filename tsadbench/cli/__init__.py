@@ -9,6 +9,7 @@ import typer
 
 from tsadbench._version import __version__
 from tsadbench.cli import (
+    bank,
     catalogue,
     check,
     compare,
@@ -29,6 +30,8 @@ from tsadbench.cli import (
     run,
     runs,
     score,
+    site,
+    submit,
     tune,
     verify,
 )
@@ -53,9 +56,11 @@ app.command()(compare.compare)
 app.command()(rank.rank)
 app.command()(reproduce.reproduce)
 app.command()(report.report)
+app.command()(site.site)
 app.command()(plot.plot)
 app.command()(explain.explain)
 app.command()(verify.verify)
+app.command()(submit.submit)
 app.command()(judge.judge)
 app.command()(regress.regress)
 app.command()(check.check)
@@ -63,6 +68,7 @@ app.command()(doctor.doctor)
 app.command()(fit.fit)
 app.command()(score.score)
 app.add_typer(runs.app, name="runs")
+app.add_typer(bank.app, name="bank")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")
 app.add_typer(tune.app, name="tune")

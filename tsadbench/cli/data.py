@@ -15,12 +15,16 @@ from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import DataError, UsageError
+from tsadbench.registry import DEFAULT_DETECTOR
 
 app = typer.Typer(
     cls=Listing,
     help="Find, fetch, verify and audit data sets; write and validate cards for your own.",
     no_args_is_help=True,
 )
+
+# What `run` first compares on files of one's own: the detector that `fit` takes, and a simple one.
+_COMPARED = f"--detector {DEFAULT_DETECTOR} --detector t2"
 
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
@@ -151,9 +155,8 @@ def new(
         raise DataError(listed(f"{card} is written, but does not fit its files yet", draft.problems))
     typer.echo("Read it, correct it, then:")
     typer.echo(f"  tsadbench data validate {quote(str(card))}")
-    use = "run" if draft.judged else "fit --out t2.model"
-    more = " --detector isolation-forest" if draft.judged else ""
-    typer.echo(f"  tsadbench {use} --dataset {quote(str(card))} --detector t2{more}")
+    use, more = ("run", _COMPARED) if draft.judged else ("fit", "--out plant.model")
+    typer.echo(f"  tsadbench {use} --dataset {quote(str(card))} {more}")
 
 
 @app.command()
@@ -177,12 +180,50 @@ def validate(
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in contents(loaded):
         typer.echo(f"  {line}")
-    following = (
-        f"fit --dataset {card} --detector t2 --out t2.model"
-        if loaded.missing
-        else f"run --dataset {card} --detector t2"
-    )
+    following = f"fit --dataset {card} --out plant.model" if loaded.missing else f"run --dataset {card} {_COMPARED}"
     typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {following}")
+
+
+@app.command()
+def seal(
+    seed_file: Annotated[
+        Path, typer.Option(metavar="FILE", help="The secret; a new one is drawn into it if there is no such file.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is published: the commitment, tables.")],
+    detector: Annotated[
+        list[str] | None, typer.Option("--detector", "-d", help="Detector to run; may be repeated (default: none).")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for stochastic detectors.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Fits to run at the same time.")] = 1,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only compare the secret with the commitment in DIR; exit code 2 if not.")
+    ] = False,
+) -> None:
+    """Run detectors on a sealed data set: pumploop drawn from a secret, of which a digest alone is published.
+
+    Recordings and labels are neither written nor shown; they are drawn anew for each run, and go with it. The folder
+    gets the commitment, a digest of the secret, and the tables of the detectors and the floors under strict, without
+    anything that a detector could have said itself. Keep the secret; published later, it lets everybody check.
+    """
+    from tsadbench.datasets.pumploop.sealed import new_secret_file, read_secret
+    from tsadbench.leaderboard import sealed
+
+    if check and detector:
+        raise UsageError("--check runs nothing: leave --detector out")
+    if not seed_file.exists() and not check:
+        new_secret_file(seed_file)
+        typer.echo(f"{seed_file}: a new secret; keep it, and show it to nobody", err=True)
+    secret = read_secret(seed_file)
+    if check:
+        sealed.require_commitment(secret, out)
+        typer.echo(f"{out / sealed.SEALED}: the commitment to this secret")
+        return
+    typer.echo(sealed.seal(secret, out))
+    if detector:
+        with progress_bar("Running on the sealed data set"):
+            written = sealed.run_sealed(secret, out, detector, seeds=seeds, jobs=jobs)
+        for file in written:
+            typer.echo(file)
 
 
 @app.command()

@@ -1,37 +1,64 @@
-"""``tsadbench judge``: stored scores, judged by today's rules."""
+"""``tsadbench judge``: stored scores, judged by today's rules or by a protocol of one's own."""
 
 from __future__ import annotations
 
-from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+from tsadbench.cli.options import CardsOption, DataOption, SplitsOption, format_option
+from tsadbench.cli.output import BoardFormat
+
+if TYPE_CHECKING:
+    from tsadbench.execution.stored_files import StoredScores
 
 
-def judge(runs: RunsArgument, dataset: CardsOption = None, data: DataOption = None) -> None:
+def judge(
+    runs: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUNS", help="A run store (`tsadbench run --out`), or scores of the bank (`tsadbench bank fetch`)."
+        ),
+    ],
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="PROTOCOL",
+            help="Judge all trials by this protocol instead, print their tables, and write nothing: "
+            "NAME[key=value,...], package.module:Class or path/file.py:Class.",
+        ),
+    ] = None,
+    split: SplitsOption = None,
+    form: Annotated[BoardFormat | None, format_option] = None,
+    dataset: CardsOption = None,
+    data: DataOption = None,
+) -> None:
     """Judge the stored scores of every trial again, by today's protocols and labels; no detector runs.
 
-    Records are written anew, scores stay. If a protocol's code has changed, `run`, `leaderboard` and `verify` do this
-    by themselves. Exit code 1 if a trial cannot be judged.
+    Records of a run store are written anew, scores stay; files of the bank are only compared with their records. If a
+    protocol's code has changed, `run`, `leaderboard` and `verify` do this by themselves. Exit code 1 if a trial cannot
+    be judged.
     """
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.cli.output import in_words
+    from tsadbench.cli.actions.judge import judge_again, show_judged_by
     from tsadbench.datasets.by_name import loader
+    from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
-    from tsadbench.results.judging import judge_store
-    from tsadbench.utils.text import one_line
+    from tsadbench.results.bank.index import INDEX
 
-    counts: Counter[str] = Counter()
-    with progress_bar("Judging", time_left=True):
-        for judged in judge_store(Store.open(runs), loader(dataset or [], data)):
-            counts[judged.verdict] += 1
-            if judged.verdict != "same":
-                reason = f": {one_line(judged.reason)}" if judged.reason else ""
-                typer.echo(f"{judged.verdict}: {one_line(judged.trial)}{in_words(judged.record)}{reason}")
-    typer.echo(
-        f"{sum(counts.values())} trials: {counts['same']} as recorded, {counts['changed']} changed, "
-        f"{counts['cannot be judged']} cannot be judged"
+    if (form is not None or split) and protocol is None:
+        raise UsageError("--format and --split are for the tables of --protocol: name one, or leave them out")
+    source: StoredScores
+    if (runs / INDEX).is_file():
+        from tsadbench.results.bank.folder import BankFolder  # it needs pyarrow, and a run store does not
+
+        source = BankFolder(runs)
+    else:
+        source = Store.open(runs)
+    load = loader(dataset or [], data)
+    judged_all = (
+        judge_again(source, load) if protocol is None else show_judged_by(source, protocol, load, split or (), form)
     )
-    if counts["cannot be judged"]:
+    if not judged_all:
         raise typer.Exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -51,6 +51,16 @@ def leaderboard(
         int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
     ] = 50,
     all_floors: AllFloorsOption = False,
+    trust: Annotated[
+        Literal["reported", "recomputed", "rerun"],
+        typer.Option("--trust", help="The least trust of the rows to rank; the others are left out."),
+    ] = "reported",
+    without_pretrained: Annotated[
+        bool,
+        typer.Option(
+            "--without-pretrained", help="Leave out rows whose detectors were trained on other data before their fit."
+        ),
+    ] = False,
     smoothing: Annotated[
         int,
         typer.Option(
@@ -77,15 +87,20 @@ def leaderboard(
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
     from tsadbench.cli.actions.board import Diagnostics, show, write_unit_values
     from tsadbench.cli.actions.calibration import check_options, show_calibration
+    from tsadbench.cli.actions.origins import of_submission, wanted
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.presentation import Presentation
+    from tsadbench.results.submissions.listed import is_submission
     from tsadbench.utils.collector import collector_paused
 
     presentation = Presentation.from_options(alias, columns, detector, order)
-    if write is not None and presentation:
-        raise UsageError("--write is for whole tables: leave out --detector, --alias, --columns and --order")
+    if write is not None and (presentation or trust != "reported" or without_pretrained):
+        raise UsageError(
+            "--write is for whole tables: leave out --detector, --alias, --columns, --order, --trust "
+            "and --without-pretrained"
+        )
     if cite and (write is not None or calibration or diagnostics):
         raise UsageError("--cite prints BibTeX alone: leave out --write, --calibration and --diagnostics")
     asked = Diagnostics.from_options(diagnostics, vus_buffer)
@@ -104,10 +119,16 @@ def leaderboard(
                 "--detector, --alias, --columns and --order": presentation,
             },
         )
+    if is_submission(runs):
+        if write is not None or smoothing > 1 or calibration or asked.groups:
+            raise UsageError(f"{runs} is a submission: leave out --write, --smoothing, --calibration and --diagnostics")
+        show(of_submission(runs, split or (), trust, without_pretrained).presented(presentation), form, rows, ())
+        return
     store = Store.open(runs)
     load = loader(dataset or [], data)
     with collector_paused():
         records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
+        records = wanted(records, trust, without_pretrained)
         board = Leaderboard.from_records(records, split or (), checked_in=store.path)
     if calibration:
         show_calibration(board, store, load, form)

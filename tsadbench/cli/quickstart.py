@@ -11,12 +11,8 @@ from tsadbench.cli.options import DataOption, RunStoreOption, ThreadsOption
 from tsadbench.errors import DataNotFoundError
 
 DETECTORS = ("dprgm", "t2-q", "isolation-forest")
-_NEXT = """
-What next:
-  tsadbench list                                             every detector, protocol and data set
-  tsadbench run -d YOURS.py:Class --against published        your detector among rows that nobody runs again
-  tsadbench check YOURS.py:Class                             is it honest? {n_checks} checks
-  tsadbench data audit {dataset:<38} what the data set itself gives away"""
+# The second command takes the leaderboard that ships for the data of the first table.
+_AGAINST = {"skab": "--against published", "pumploop": "--dataset pumploop --against strict"}
 
 
 def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStoreOption = Path("runs")) -> None:
@@ -61,6 +57,18 @@ def quickstart(threads: ThreadsOption = 2, data: DataOption = None, out: RunStor
     show(Leaderboard.from_records(records, plan.splits, checked_in=out), "table")
     for lack in missing:
         typer.echo(f"left out: {lack}", err=True)
-    typer.echo(_NEXT.format(dataset=plan.data.dataset.name, n_checks=len(all_checks())), err=True)
+    typer.echo(_what_next(plan.data.dataset.name, len(all_checks())), err=True)
     if any(record.status != "ok" for record in records):
         raise typer.Exit(1)
+
+
+def _what_next(dataset: str, n_checks: int) -> str:
+    commands = {
+        "tsadbench list": "every detector, protocol and data set",
+        f"tsadbench run -d YOURS.py:Class {_AGAINST[dataset]}": "your detector among rows that nobody runs again",
+        "tsadbench check YOURS.py:Class": f"is it honest? {n_checks} checks",
+        f"tsadbench data audit {dataset}": "what the data set itself gives away",
+        f"tsadbench fit --out my.model --dataset {dataset}": "a model for new files: tsadbench score my.model FILE",
+    }
+    width = max(map(len, commands))
+    return "\nWhat next:\n" + "\n".join(f"  {name:<{width}}  {what}" for name, what in commands.items())

@@ -45,6 +45,26 @@ def verify(
     dataset: CardsOption = None,
     data: DataOption = None,
     trust_code: TrustCodeOption = False,
+    rerun: Annotated[
+        bool,
+        typer.Option(
+            "--rerun",
+            help="Of a submission: also check the code that is part of it, and run one trial of each detector again, "
+            "sealed.",
+        ),
+    ] = False,
+    comment: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a submission: write the comment for a pull request, as Markdown: the new rows beside floors and "
+            "neighbours, or why it is refused.",
+        ),
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Of a submission: write the trust of its rows beside its folder, for the tables."),
+    ] = False,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
 ) -> None:
@@ -57,12 +77,35 @@ def verify(
     Exit code 1 if something differs or was edited, if data or labels are not those that the trial was run on, or if a
     trial cannot be checked. A detector's code that has changed since is reported, but does not count. A trial that
     other rules than today's have judged is judged again, and its record written anew.
+
+    RUNS may be a submission (tsadbench submit): its files, statement, records, scores and reports are held against each
+    other and against the data here, and every reason to refuse it is printed with its file.
     """
     from tsadbench.cli.actions.verify import print_checked, print_redone, print_table_check
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.results.repetition import drawn
+    from tsadbench.results.submissions.listed import is_submission
 
+    if is_submission(runs):
+        from tsadbench.cli.actions.submission import print_submission
+
+        if redo is not None or table is not None or dataset or trust_code:
+            raise UsageError(f"{runs} is a submission: leave out --redo, --table, --dataset and --trust-code")
+        if not print_submission(
+            runs,
+            loader([], data),
+            again=rerun,
+            tolerance=tolerance,
+            timeout=timeout,
+            memory=memory,
+            comment=comment,
+            write=write,
+        ):
+            raise typer.Exit(1)
+        return
+    if rerun or comment is not None or write:
+        raise UsageError(f"--rerun, --comment and --write are for submissions, and {runs} is none")
     if table is not None and redo is not None:
         raise UsageError("--table and --redo are two checks: give one of them")
     if alias and table is None:

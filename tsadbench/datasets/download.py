@@ -97,6 +97,7 @@ def require_answer(source: Source) -> None:
 
 def _fetch(source: Source, folder: Path, file: str, so_far: _SoFar) -> None:
     address, target = source.address(file), folder / file
+    most = source.sizes.get(file, source.n_bytes)  # no file is larger than all together
 
     def write(url: str, output_file: str, _pooch: object) -> None:
         """Download the file as `pooch.HTTPDownloader` does, but close the connection also after a failure."""
@@ -106,7 +107,7 @@ def _fetch(source: Source, folder: Path, file: str, so_far: _SoFar) -> None:
                 for chunk in response.iter_content(_CHUNK_BYTES):
                     output.write(chunk)
                     so_far.tell(output.tell())
-                    if output.tell() > source.n_bytes:  # no file is larger than all together: it may have no end
+                    if output.tell() > most:  # it may have no end
                         raise ValueError("too long")
 
     try:

@@ -42,6 +42,8 @@ class Source:
     paths
         Where files lie at the source, if not at the same path: the beginning of a path in the folder, and what replaces
         it there. The longest beginning that fits counts; the empty one fits every path.
+    sizes
+        Bytes of files whose sizes are known, by their paths: more of a file is not downloaded.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Source:
     n_bytes: int
     sha256: Mapping[str, str]
     paths: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str) -> Source:

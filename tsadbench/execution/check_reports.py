@@ -144,9 +144,10 @@ class CheckReports:
         self._by_label = grouped((one for one in reports if one.checks == CHECKS_VERSION), lambda one: one.label)
 
     @classmethod
-    def beside(cls, folder: Path | None) -> CheckReports:
-        """Return the reports that ship, and those of a run store or a folder of tables, if there is one."""
-        return cls([*shipped_reports(), *(() if folder is None else (*kept(folder), *read_reports(folder / FILE)))])
+    def beside(cls, folder: Path | None, more: Iterable[CheckReport] = ()) -> CheckReports:
+        """Return the reports that ship, those of a run store or a folder of tables, if there is one, and more."""
+        of_folder = () if folder is None else (*kept(folder), *read_reports(folder / FILE))
+        return cls([*shipped_reports(), *of_folder, *more])
 
     def verdict(self, records: Sequence[Record]) -> Verdict:
         """Return what the reports say of the trials of one row."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
-from tsadbench.base.status import Seal, Status
+from tsadbench.base.status import Seal, Status, Trust
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError, UsageError
-from tsadbench.utils.names import label_fault, name_fault
+from tsadbench.utils.names import corpora_fault, label_fault, name_fault
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.text import one_line, printable
 
@@ -29,7 +29,7 @@ CHECKSUM = "checksum"
 # leaves it out, and `verify` computes it again instead.
 _FOUND_ANEW = {
     *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
-    *("thresholds", "rows_scored", "status", "reason", "smoothing"),
+    *("thresholds", "rows_scored", "status", "reason", "smoothing", "trust"),
 }
 # No clock of a program tells shorter times apart; more rows, years or MiB than the other nobody has.
 _SMALLEST, _LARGEST = 1e-12, 1e15
@@ -102,6 +102,11 @@ class Record:
     stands_for
         The label that the user asked for, if planning replaced it by ``label``: a detector that takes the data set's
         prior runs on its correlations where there is none. Empty if they are the same.
+    pretrained_on
+        What the detector says that its weights were trained on before its fit (`Traits.pretrained_on`).
+    trust
+        Who has made the numbers: "rerun" if those who keep the record ran the detector, "recomputed" if they computed
+        the metrics from scores that somebody submitted, "reported" if nobody but the submitter has.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -145,6 +150,8 @@ class Record:
     replay: Replay | None = None
     dataset_version: int = 1
     stands_for: str = ""
+    pretrained_on: tuple[str, ...] = ()
+    trust: Trust = "rerun"
 
     @property
     def rules(self) -> str:
@@ -165,6 +172,8 @@ class Record:
         unknown |= {"protocol_version"} if self.protocol_version == 1 else set()
         unknown |= {"dataset_version"} if self.dataset_version == 1 else set()
         unknown |= set() if self.stands_for else {"stands_for"}
+        unknown |= set() if self.pretrained_on else {"pretrained_on"}
+        unknown |= {"trust"} if self.trust == "rerun" else set()
         unknown |= {"seal", "seal_reason"} if (self.seal, self.seal_reason) == ("guarded", "") else set()
         unknown |= {"replay"} if self.replay is None else set()
         unknown |= {"rows_scored"} if self.rows_scored is None else set()
@@ -250,6 +259,8 @@ def _faults(record: Record) -> Iterator[str]:
         except UsageError as error:
             yield f"{field}: {error}"
     yield from _impossible_numbers(record)
+    if fault := corpora_fault(record.pretrained_on):
+        yield f"pretrained_on: {fault}"
     if record.dataset.endswith(CARD_ENDING):
         yield "dataset: it is the path of a card"
     if record.status == "ok" and not (record.splits and record.thresholds):

@@ -11,13 +11,13 @@ from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.errors import ContractError
 from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import rows_scored, score_shapes, scored_episodes
+from tsadbench.execution.stored_files import StoredScores
 
 
 def judged_again(
     record: Record,
-    store: Store,
+    store: StoredScores,
     protocol: Protocol,
     episodes: Sequence[Episode],
     labels: Labels,

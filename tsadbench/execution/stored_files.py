@@ -7,13 +7,17 @@ import os
 import stat
 import zipfile
 from collections.abc import Mapping
-from typing import IO, TypeAlias
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
 
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.names import label_fault
+
+if TYPE_CHECKING:
+    from tsadbench.execution.record import Record
 
 # By the name of each array.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -23,6 +27,24 @@ CHECKS = "checks"
 _ENDING = ".npy"
 # The header of an array of floats has 128 bytes.
 _LONGEST_HEADER = 1000
+
+
+class StoredScores(Protocol):
+    """Trials with their scores: a run store, or a folder of the score bank."""
+
+    path: Path
+
+    def trials(self) -> list[str]:
+        """Return the names of all trials."""
+
+    def record(self, trial: str) -> Record:
+        """Return a trial's record; a BrokenTrialError if it cannot be read."""
+
+    def has_scores(self, trial: str) -> bool:
+        """Whether a trial's scores are here."""
+
+    def scores(self, trial: str, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``<role>/<episode>/<recording>``; a BrokenTrialError if they cannot be read."""
 
 
 def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:

@@ -321,6 +321,7 @@ def _record(
         manifest=manifest,
         protocol_notes=judgement.notes if judgement else (),
         leaky=contender.traits.leaky,
+        pretrained_on=contender.traits.pretrained_on,
         note=contender.description.note,
         training=tuple(one for one in progress.training if one.facts),
         protocol_version=plan.protocol.version,

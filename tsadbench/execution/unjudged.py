@@ -25,7 +25,7 @@ def require_judgeable(data: LabelledDataset, called: str) -> None:
         add = "labels" if data.missing == "labels" else "a [test] part with labels"
         raise UsageError(
             f"data set {called} has no {data.missing}, so there is nothing to judge: fit a detector and score files "
-            f"with it (tsadbench fit --detector t2 --dataset {called} --out t2.model, then tsadbench score t2.model "
+            f"with it (tsadbench fit --dataset {called} --out plant.model, then tsadbench score plant.model "
             f"FILE), or add {add} (docs/adding-a-data-set.md)"
         )
 

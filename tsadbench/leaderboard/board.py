@@ -10,7 +10,14 @@ from pathlib import Path
 import pandas as pd
 
 from tsadbench.errors import UsageError
-from tsadbench.execution.check_reports import FILE, CheckReports, read_reports, shipped_reports, write_reports
+from tsadbench.execution.check_reports import (
+    FILE,
+    CheckReport,
+    CheckReports,
+    read_reports,
+    shipped_reports,
+    write_reports,
+)
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS
 from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
@@ -61,6 +68,7 @@ class Leaderboard:
         *,
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
+        reports: Iterable[CheckReport] = (),
     ) -> Leaderboard:
         """Rank records.
 
@@ -74,6 +82,8 @@ class Leaderboard:
             Records made earlier to show beside them, marked; those of a label that the others have are left out.
         checked_in
             A run store, or a folder of tables, that holds reports of checks besides those that ship.
+        reports
+            More of them.
 
         Raises
         ------
@@ -88,12 +98,12 @@ class Leaderboard:
             check_split(split, newest)
         newest = _with_failures_beside(newest)
         earlier = {record.trial for record in beside.values()}
-        reports = CheckReports.beside(checked_in)
+        known = CheckReports.beside(checked_in, reports)
         rows = [
             row
             for table in grouped(newest, lambda record: (record.dataset, record.rules)).values()
             for split in _shown(splits, table)
-            for row in ranked_rows(table, split, earlier, reports)
+            for row in ranked_rows(table, split, earlier, known)
         ]
         return cls(rows, notes_on(newest))
 
@@ -276,6 +286,8 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
     flat |= {f"{name}_entity_std": spread for name, spread in row.entity_spread.items()}
     flat["checked"] = row.verdict.checked
+    flat["trust"] = row.trust
+    flat["pretrained_on"] = "; ".join(row.pretrained_on)
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():
         flat[f"diagnostic_{name}_mean"] = summary.mean

@@ -10,7 +10,7 @@ from typing import cast
 
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.base.replay import Replay
-from tsadbench.base.status import Seal
+from tsadbench.base.status import TRUST_LEVELS, Seal, Trust
 from tsadbench.errors import UsageError
 from tsadbench.execution.check_reports import UNKNOWN, CheckReports, Verdict
 from tsadbench.execution.record import Record
@@ -176,8 +176,23 @@ class Row:
 
     @property
     def sound(self) -> bool:
-        """Whether it may be the best in anything: it scored every row, uses no leak, and forgets."""
-        return self.complete and not self.leaky and self.forgets
+        """Whether it may be the best in anything: it scored every row, uses no leak, forgets, and was verified."""
+        return self.complete and self.comparable
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it may be compared with others: it uses no leak, forgets, and is more than reported."""
+        return not self.leaky and self.forgets and self.trust != "reported"
+
+    @property
+    def trust(self) -> Trust:
+        """Who has made its numbers (`Record.trust`): the least of its trials."""
+        return min((record.trust for record in self.records), key=TRUST_LEVELS.index)
+
+    @property
+    def pretrained_on(self) -> tuple[str, ...]:
+        """What its detector was trained on before its fit."""
+        return tuple(dict.fromkeys(name for record in self.records for name in record.pretrained_on))
 
     @property
     def seal(self) -> Seal:
@@ -325,6 +340,8 @@ class Row:
             "replay": replay_json(self.replay),
             "checked": self.verdict.checked,
             "failed_checks": list(self.verdict.failed),
+            "trust": self.trust,
+            "pretrained_on": list(self.pretrained_on),
             "throughput": {
                 "fit_seconds": self.fit_seconds,
                 "score_seconds": self.score_seconds,
@@ -361,7 +378,7 @@ def replay_json(replay: Replay | None) -> JsonValue:
 def ranked_rows(
     records: Sequence[Record], split: str, stored: Container[str] = (), reports: CheckReports | None = None
 ) -> list[Row]:
-    """Return the rows of one table: by mean AUPRC, floors after the detectors, failures last.
+    """Return the rows of one table: by mean AUPRC, reported ones after the others, then floors, failures last.
 
     Parameters
     ----------
@@ -392,7 +409,10 @@ def ranked_rows(
         )
         for trials, metrics in measured
     ]
-    return sorted(rows, key=lambda row: (not row.ok, row.floor, -_value(row.metrics, "auprc"), row.label))
+    return sorted(
+        rows,
+        key=lambda row: (not row.ok, row.floor, row.trust == "reported", -_value(row.metrics, "auprc"), row.label),
+    )
 
 
 def splits_of(records: Iterable[Record]) -> tuple[str, ...]:

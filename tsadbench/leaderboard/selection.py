@@ -321,7 +321,7 @@ def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> tup
     ok = [row for row in rows if row.ok]
     if everything:
         return tuple(ok)
-    detectors = [row for row in ok if not row.floor and not row.leaky and row.forgets]
+    detectors = [row for row in ok if not row.floor and row.comparable]
     return (*detectors[:SHOWN], *[row for row in ok if row.floor][:1])
 
 

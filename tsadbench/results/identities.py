@@ -47,6 +47,7 @@ def other_detector(record: Record, contender: Contender) -> Iterator[str]:
         "floor": contender.floor,
         "look_ahead": contender.traits.look_ahead,
         "leaky": contender.traits.leaky,
+        "pretrained_on": contender.traits.pretrained_on,
         # A parameter that came later has its default value, or it would be in the label.
         "parameters": {name: contender.parameters.get(name) for name in record.parameters},
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from tsadbench.base.dataset import LabelledDataset
@@ -13,6 +14,7 @@ from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
+from tsadbench.execution.stored_files import StoredScores
 from tsadbench.results.trial_result import fixed_threshold_of, protocol_of
 from tsadbench.utils.progress import progress
 
@@ -33,12 +35,15 @@ class Judged:
         "changed" if a metric or a threshold is another one now.
     reason
         Why the trial cannot be judged; empty if it can.
+    changes
+        By how much each metric is another now, in the split where that is most; known of files of the bank.
     """
 
     trial: str
     record: Record | None
     verdict: Verdict
     reason: str = ""
+    changes: Mapping[str, float] = field(default_factory=dict)
 
 
 class Judge:
@@ -48,12 +53,16 @@ class Judge:
     ----------
     load
         Returns the data set of a name; a TsadbenchError means that its trials cannot be judged.
+    own
+        Protocols by the labels that records have, besides those that are registered.
     """
 
-    def __init__(self, load: Callable[[str], LabelledDataset]) -> None:
+    def __init__(
+        self, load: Callable[[str], LabelledDataset], own: Mapping[str, Protocol] = MappingProxyType({})
+    ) -> None:
         self._load = load
         self._data: dict[str, LabelledDataset | TsadbenchError] = {}
-        self._protocols: dict[str, Protocol] = {}
+        self._protocols: dict[str, Protocol] = dict(own)
         self._episodes: dict[tuple[str, str], tuple[Episode, ...]] = {}
         self._judging: dict[tuple[str, str, float | None], str] = {}
 
@@ -82,7 +91,7 @@ class Judge:
             self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
         return record.judging != self._judging[key]
 
-    def again(self, record: Record, store: Store, smoothing: int = 1) -> Record:
+    def again(self, record: Record, store: StoredScores, smoothing: int = 1) -> Record:
         """Return a record by today's rules, its scores averaged over ``smoothing`` rows; the store is left as it is.
 
         Raises
@@ -130,7 +139,7 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
         except StoreError as error:
             yield Judged(trial, None, "cannot be judged", str(error))
             continue
-        if not _may_be_judged(record, store):
+        if not may_be_judged(record, store):
             continue
         try:
             now = judge.again(record, store)
@@ -205,7 +214,7 @@ def judge_smoothed(
     for done, record in enumerate(records):
         progress(done, len(records))
         try:
-            again = _may_be_judged(record, store)
+            again = may_be_judged(record, store)
             found.append(judge.again(record, store, rows) if again else replace(record, smoothing=rows))
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
@@ -215,7 +224,7 @@ def judge_smoothed(
     return kept, {f"{label} ({dataset}, {protocol})": why for (dataset, protocol, label), why in left_out.items()}
 
 
-def _may_be_judged(record: Record, store: Store) -> bool:
+def may_be_judged(record: Record, store: StoredScores) -> bool:
     """Whether a trial has scores: it is ok, or the judge called it invalid."""
     return record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
 

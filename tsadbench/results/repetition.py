@@ -88,6 +88,7 @@ def repeat(
     timeout: float | None = None,
     memory: float | None = None,
     out: Store | None = None,
+    single_precision: bool = False,
 ) -> Iterator[Repeated]:
     """Run trials again, one after the other, and yield how each compares with what the store holds.
 
@@ -108,6 +109,8 @@ def repeat(
         What one trial may use: wall-clock seconds, resident MiB.
     out
         Another store, which keeps the repetitions; None: they are compared and forgotten.
+    single_precision
+        Whether the store's scores were rounded to float32 before they were judged: so are those of the repetition.
 
     Raises
     ------
@@ -130,6 +133,8 @@ def repeat(
             outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
             if out is not None:
                 out.add(outcome)
+            if single_precision and outcome.record.status == "ok":
+                outcome = _rounded(outcome, plan)
             repeated = _compared(record, recorded, trial, plan, outcome, tolerance)
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
@@ -164,6 +169,14 @@ def _planned(
     return replace(trial, seed=record.seed), plan
 
 
+def _rounded(outcome: Outcome, plan: Plan) -> Outcome:
+    """Return an outcome whose scores have the precision of float32, judged as such; for all but floors."""
+    scores = {name: values.astype(np.float32).astype(np.float64) for name, values in outcome.scores.items()}
+    judgement = plan.protocol.judge(scored_episodes(scores, plan.episodes, None), plan.data.labels)
+    record = replace(outcome.record, splits=judgement.splits, thresholds=judgement.thresholds)
+    return replace(outcome, record=record, scores=scores)
+
+
 def _compared(
     record: Record,
     recorded: Mapping[str, FloatArray],
@@ -185,7 +198,7 @@ def _compared(
             f"its scores differ from those of its repetition by up to {difference:.2g} of their range; {tolerance:g} "
             "is allowed"
         )
-    faults += judged_faults(record, again, exact=tolerance == 0.0)
+    faults += judged_faults(record, again, 0.0 if tolerance == 0.0 else TOLERANCE)
     verdict: Verdict = "differs" if faults else "to the bit" if same_bits else "within tolerance"
     return Repeated(
         record=record, verdict=verdict, faults=tuple(faults), remarks=remarks, difference=difference, seal=seal

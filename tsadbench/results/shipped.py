@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.records_file import RECORDS, committed_records, read_records
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
 from tsadbench.utils.parameters import nearest
@@ -31,6 +32,12 @@ def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
             f"{nearest(protocol, shipped)}"
         )
     return read_records(file)
+
+
+def committed_labels(dataset: str, protocol: str, tables: Path | None = None) -> frozenset[str]:
+    """Return the labels of the committed rows of a data set and protocol, those that ship unless a folder is given."""
+    records = committed_records(LEADERBOARDS if tables is None else tables, dataset, protocol)
+    return frozenset(record.label for record in records)
 
 
 def stored_beside(plan: Plan) -> tuple[Record, ...]:

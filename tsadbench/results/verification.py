@@ -192,9 +192,8 @@ def _found_again_faults(record: Record, now: Record) -> Iterator[str]:
         yield f"reason: recorded {record.reason!r}, but its status is {record.status}"
 
 
-def judged_faults(record: Record, now: Record, *, exact: bool = False) -> Iterator[str]:
-    """Yield the thresholds and metrics of a record that are not those of another one, up to rounding unless exact."""
-    tolerance = 0.0 if exact else TOLERANCE
+def judged_faults(record: Record, now: Record, tolerance: float = TOLERANCE) -> Iterator[str]:
+    """Yield the thresholds and metrics of a record that are not those of another one, up to a tolerance."""
     yield from _threshold_faults(record, now, tolerance)
     yield from _metric_faults(record, now, tolerance)
 

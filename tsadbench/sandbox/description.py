@@ -31,6 +31,7 @@ from tsadbench.utils.code_fingerprint import (
     imported_packages,
     source_is_known,
 )
+from tsadbench.utils.names import corpora_fault
 from tsadbench.utils.parameters import (
     JsonValue,
     as_json,
@@ -57,6 +58,8 @@ def _require_short(traits: Traits) -> None:
     for name in ("family", "paper", "leaky", "extra"):
         if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
             raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
+    if fault := corpora_fault(traits.pretrained_on):
+        raise ValueError(f"traits.pretrained_on: {fault}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

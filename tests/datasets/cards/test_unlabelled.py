@@ -58,7 +58,7 @@ def test_every_command_from_the_card_to_scores(card, plant, tsadbench, tmp_path)
     assert told.code == 0
     assert "plant: nothing is wrong" in told.out
     assert "can be fitted and can score files, but not be compared" in told.out
-    assert f"tsadbench fit --dataset {card}" in told.out
+    assert f"tsadbench fit --dataset {card} --out plant.model" in told.out
     assert f"{2 if lacking == 'labels' else 'none'}" in tsadbench("info", card).out.split("test ")[1].split("\n")[0]
 
     audit = json.loads(tsadbench("data", "audit", card, "--format", "json").out)
@@ -74,8 +74,8 @@ def test_every_command_from_the_card_to_scores(card, plant, tsadbench, tmp_path)
     assert f"{card} has no {lacking}, so there is nothing to judge: fit a detector" in refused.err
     assert not (tmp_path / "runs").exists()
 
-    model = tmp_path / "t2.model"
-    assert tsadbench("fit", "--dataset", card, "--detector", "t2", "--out", model).code == 0
+    model = tmp_path / "plant.model"
+    assert tsadbench("fit", "--dataset", card, "--out", model).code == 0
     scored = tsadbench("score", model, plant / "test/c.csv")
     assert scored.code == 0
     assert len(scored.out.splitlines()) == 61

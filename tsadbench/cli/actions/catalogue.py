@@ -11,6 +11,7 @@ from textwrap import indent
 import typer
 
 from tsadbench.base.detector_library import LibraryDetector
+from tsadbench.base.kinds import KINDS, kind_place
 from tsadbench.cli.actions.data import description
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import MissingExtraError, TsadbenchError, UsageError
@@ -25,17 +26,6 @@ from tsadbench.utils.parameters import Label, format_value, nearest, parameters_
 from tsadbench.utils.text import one_line
 
 _BROKEN = "CANNOT BE LOADED"
-# `Traits.family` in plain words, in the order in which kinds are listed.
-KINDS: Mapping[str, str] = {
-    "statistics": "Statistics and process monitoring: linear models and limits",
-    "density": "Density: how sparse a row's surroundings are",
-    "one-class": "One class: how far a row is outside of the region of normal rows",
-    "trees": "Trees: how soon random cuts isolate a row",
-    "forecast": "Forecasts: how far a row is from what the rows before it lead to",
-    "reconstruction": "Reconstructions: how far a row is from its image through a narrow network",
-    "graph": "Graphs: how far sensors are from what the sensors beside them lead to",
-    "floor": "Floors: what can be had without learning, for comparison",
-}
 # Numbers of sensors for which networks are counted: those of skab and tep.
 SIZES = (8, 52)
 # Leaderboards whose rows tell what a detector costs.
@@ -78,7 +68,7 @@ def list_by_kind(names: Sequence[str]) -> None:
             about = cited(paper, told.doc) if paper else one_line(sections(told.doc)[""].partition("\n\n")[0])
             kinds.setdefault(told.traits.family, []).append((year_of(paper, told.doc), name, one_line(about)))
     width = max(map(len, names), default=0)
-    for kind in sorted(kinds, key=_place):
+    for kind in sorted(kinds, key=kind_place):
         typer.echo(KINDS.get(kind, kind))
         for _, name, about in sorted(kinds[kind], key=lambda one: (one[0] or "9999", one[1])):
             typer.echo(f"  {name:<{width}} {about}".rstrip())
@@ -86,12 +76,6 @@ def list_by_kind(names: Sequence[str]) -> None:
         typer.echo("Cannot be loaded")
         for name, reason in broken:
             typer.echo(f"  {name:<{width}} {reason}")
-
-
-def _place(kind: str) -> tuple[int, str]:
-    """Return where a kind stands: known ones in their order, then others by name, floors at the end."""
-    known = list(KINDS)
-    return (known.index(kind), kind) if kind in known[:-1] else (len(known) + (kind == known[-1]), kind)
 
 
 def list_members(family: str) -> None:

@@ -71,9 +71,10 @@ def print_redone(
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     counts: Counter[str] = Counter()
     seals: Counter[str] = Counter()
-    limits: dict[str, float | None] = {"timeout": timeout, "memory": memory}
     with progress_bar("Running again", time_left=True):
-        for one in repeat(chosen, store, load, trust_code=trust_code, tolerance=tolerance, out=out, **limits):
+        for one in repeat(
+            chosen, store, load, trust_code=trust_code, tolerance=tolerance, out=out, timeout=timeout, memory=memory
+        ):
             counts[one.verdict] += 1
             seals.update([one.seal] if one.seal else [])
             about = f"{one.record.trial}{in_words(one.record)}"

@@ -126,7 +126,7 @@ def _tried(text: str, folder: Path) -> tuple[LabelledDataset | None, list[Issue]
 def _card(folder: Path, found: Sorted, policy: str) -> Iterable[str]:
     tables = found.tables
     yield "# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it."
-    yield "# Then:  tsadbench data validate CARD   and   tsadbench run --dataset CARD --detector t2"
+    yield "# Then:  tsadbench data validate CARD   and   tsadbench fit --dataset CARD --out plant.model"
     yield "#"
     yield "# How the files were sorted, and why:"
     yield from (f"#   {line}" for line in found.lines())

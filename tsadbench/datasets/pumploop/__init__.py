@@ -12,7 +12,10 @@ until every sensor, without noise, stays within `TOLERANCE` of the twin run (`la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,7 +33,7 @@ from tsadbench.datasets.pumploop.plan import (
     faulty_courses,
     sound_courses,
 )
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
 from tsadbench.utils.mask_runs import mask_runs
 
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
@@ -45,20 +48,20 @@ def load(options: DataOptions) -> LabelledDataset:  # noqa: ARG001 - it has no f
     Splits: ``overall``, one for each fault, one for each size. The same numbers on every machine: they are rounded as
     sensors round.
     """
-    training, courses = sound_courses(), faulty_courses()
-    shown = simulate([*courses, *(course.twin for course in courses)])
-    test = [_recording(course, values) for course, values in zip(courses, shown, strict=False)]
-    labels = {
-        course.id: labels_of(course, values, twin)
-        for course, values, twin in zip(courses, shown, shown[len(courses) :], strict=False)
-    }
+    return drawn_from((), "pumploop")
+
+
+def drawn_from(key: tuple[int, ...], name: str) -> LabelledDataset:
+    """Return the data set that a key stands for, under a name; the empty key stands for pumploop itself."""
+    training, test, labels = series() if not key else _series(key)
+    courses = faulty_courses(key)
     splits = _splits(courses)
     dataset = Dataset(
-        name="pumploop",
-        train=tuple(_recording(*one) for one in zip(training, simulate(training), strict=True)),
-        test=tuple(test),
+        name=name,
+        train=training,
+        test=test,
         splits=splits,
-        sessions={course.id: course.session for course in (*training, *courses)},
+        sessions={course.id: course.session for course in (*sound_courses(key), *courses)},
         description=(_DATASETS / "pumploop.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_DATASETS / "pumploop.prior.json", origin="pumploop"),
         citation=CITATION,
@@ -66,6 +69,27 @@ def load(options: DataOptions) -> LabelledDataset:  # noqa: ARG001 - it has no f
     )
     causes = {course.id: _causes(course, labels[course.id]) for course in courses}
     return LabelledDataset(dataset, Labels(rows=labels, splits=splits, causes=causes))
+
+
+_Series: TypeAlias = tuple[tuple[Recording, ...], tuple[Recording, ...], Mapping[str, BoolArray]]
+
+
+@cache
+def series() -> _Series:
+    """Return the training recordings, the test recordings and the labels of these by id, simulated once a process."""
+    return _series(())
+
+
+def _series(key: tuple[int, ...]) -> _Series:
+    training, courses = sound_courses(key), faulty_courses(key)
+    shown = simulate([*courses, *(course.twin for course in courses)])
+    test = tuple(_recording(course, values) for course, values in zip(courses, shown, strict=False))
+    labels = {
+        course.id: read_only(labels_of(course, values, twin))
+        for course, values, twin in zip(courses, shown, shown[len(courses) :], strict=False)
+    }
+    normal = tuple(_recording(*one) for one in zip(training, simulate(training), strict=True))
+    return normal, test, MappingProxyType(labels)
 
 
 def simulate(courses: Sequence[Course]) -> list[FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,27 +94,38 @@ class Course(NamedTuple):
         return self._replace(fault="", size="")
 
 
-def sound_courses() -> list[Course]:
-    """Return the recordings of the sound loop, a session each."""
+def sound_courses(key: Sequence[int] = ()) -> list[Course]:
+    """Return the recordings of the sound loop, a session each.
+
+    Parameters
+    ----------
+    key
+        Comes before the seeds that they are drawn from; empty for pumploop as everybody knows it.
+    """
     courses = []
     for number in range(N_TRAIN):
-        generator, name = np.random.default_rng([0, number]), f"train-{number}"
+        generator, name = np.random.default_rng([*key, 0, number]), f"train-{number}"
         courses.append(_course(generator, f"normal/{number}", name, TRAIN_ROWS, *_day(generator)))
     return courses
 
 
-def faulty_courses() -> list[Course]:
+def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
     """Return the recordings with faults: each session has each fault once, in sizes and places that are balanced.
 
     Which size a fault has in a session, and in which ninth of its recording it begins, are two orthogonal Latin
     squares: over the sessions each fault comes three times in each size and once from each ninth, and each size comes
     equally often from each ninth. So a row's place says next to nothing about its label, whatever the seeds.
+
+    Parameters
+    ----------
+    key
+        As for `sound_courses`.
     """
-    return [course for session in range(N_SESSIONS) for course in _session(session)]
+    return [course for session in range(N_SESSIONS) for course in _session(session, key)]
 
 
-def _session(number: int) -> list[Course]:
-    generator = np.random.default_rng([1, number])
+def _session(number: int, key: Sequence[int]) -> list[Course]:
+    generator = np.random.default_rng([*key, 1, number])
     air, start = _day(generator)
     courses = []
     for place, fault in enumerate(FAULTS):

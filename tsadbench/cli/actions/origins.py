@@ -1,0 +1,32 @@
+"""The rows that `tsadbench leaderboard` ranks, by where their numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from tsadbench.base.status import Trust
+from tsadbench.errors import UsageError
+from tsadbench.execution.record import Record
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.origins import chosen_by_origin
+from tsadbench.results.submissions.listed import read_submission
+
+
+def of_submission(folder: Path, splits: Sequence[str], trust: Trust, without_pretrained: bool) -> Leaderboard:
+    """Return the table of a submission."""
+    submission = read_submission(folder)
+    records = wanted(submission.records, trust, without_pretrained)
+    return Leaderboard.from_records(records, splits, reports=submission.reports)
+
+
+def wanted(records: Sequence[Record], trust: Trust, without_pretrained: bool) -> tuple[Record, ...]:
+    """Return the records of the rows to rank, and say which are left out."""
+    kept, out = chosen_by_origin(records, trust, pretrained=not without_pretrained)
+    if out:
+        typer.echo(f"note: left out by --trust or --without-pretrained: {', '.join(out)}", err=True)
+    if not kept:
+        raise UsageError("--trust and --without-pretrained leave no row: choose a lower trust, or leave them out")
+    return kept
