@@ -1,4 +1,4 @@
-"""Write the committed tables anew from their records: nothing is run, and no record changes.
+"""Write the committed tables anew from their records and from verified submissions: nothing is run.
 
 Needed if tables get a column. The paper's tables are not among them: `tsadbench reproduce` writes those.
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.results.submissions.listed import ranked_submissions, submissions_below
 
 HERE = Path(__file__).parent
 
@@ -24,8 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     top = parser.parse_args(arguments).tables
     files = [file for file in sorted(top.rglob(RECORDS)) if file.parent != top / "paper"]
+    submitted = ranked_submissions(top)
+    reports = [report for submission in submissions_below(top) for report in submission.reports]
     for file in files:
-        written = Leaderboard.from_records(read_records(file), checked_in=top).write_tables(file.parents[2])
+        more = submitted.get((file.parent.parent.name, file.parent.name), ()) if file.parents[2] == top else ()
+        board = Leaderboard.from_records([*read_records(file), *more], checked_in=top, reports=reports)
+        written = board.write_tables(file.parents[2])
         print(f"{file.parent.relative_to(top)}: {len(written)} files")
     return 0
 
