@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import posixpath
 import re
 import sys
 import tomllib
@@ -48,6 +49,7 @@ WORDS = {
 }
 PAGES = (
     "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md",
+    "docs/reading-a-table.md", "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
 METRICS = {
@@ -84,6 +86,8 @@ COLUMNS = (
 )  # fmt: skip
 # Blocks that docs/systems/pumploop.py makes.
 ELSEWHERE = ("faults", "sessions")
+# Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
+_ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
 
@@ -278,7 +282,9 @@ def seeds_table() -> list[str]:
             for count, group in groupby(counted, key=lambda pair: pair[0])
         ]
         first = {row["seeds"][0] for row in json_rows(table) if row["seeds"]}
-        lines.append([f"[{table}]({table}.md)", ", ".join(reversed(cells)), ", ".join(map(str, sorted(first)))])
+        lines.append(
+            [f"[{table}](leaderboards/{table}.md)", ", ".join(reversed(cells)), ", ".join(map(str, sorted(first)))]
+        )
     return table_lines(["table", "rows by their number of seeds", "first seed"], lines)
 
 
@@ -368,7 +374,7 @@ def findings(dataset: str) -> list[str]:
     return [
         *(bad or ["Nothing was found."]),
         "",
-        f"[The whole audit](../audits/{dataset}.md), the {len(every) - len(bad)} good findings included.",
+        f"[The whole audit](docs/audits/{dataset}.md), the {len(every) - len(bad)} good findings included.",
     ]
 
 
@@ -391,7 +397,7 @@ def floors_of(dataset: str) -> list[str]:
             cells.append(text + (f" ±{number(over_entities, 2)}" if over_entities is not None else ""))
         lines.append(cells)
     notes = ["Means over the entities, each with its own model, ± their standard deviation over the entities."]
-    link = f"[The whole table](../../leaderboards/{table}.md), detectors beside the floors."
+    link = f"[The whole table](leaderboards/{table}.md), detectors beside the floors."
     header = ["floor", *(METRICS[name] for name in names)]
     return [*table_lines(header, lines), "", *(notes if spread else ()), link]
 
@@ -464,8 +470,26 @@ def value(name: str) -> str:
     return facts()[name] if name in facts() else cell(word, *arguments)
 
 
-def generated(text: str) -> str:
+def seen_from(page: str, line: str) -> str:
+    """Return a line of a block, its links changed from those of the repository's root to those of a page."""
+    folder = posixpath.dirname(page) or "."
+    return _ROOTED.sub(lambda link: f"]({posixpath.relpath(link[1], folder)}", line)
+
+
+def page_of(file: Path) -> str:
+    """Return which of the pages a file is, or is a copy of: the longest path that the file's own ends in."""
+    return max((page for page in PAGES if f"/{file.resolve().as_posix()}".endswith(f"/{page}")), key=len, default="")
+
+
+def generated(text: str, page: str) -> str:
     """Return a page's text with every block and value brought up to date.
+
+    Parameters
+    ----------
+    text
+        The text.
+    page
+        The page's path from the repository's root: links lead from there.
 
     Raises
     ------
@@ -474,7 +498,9 @@ def generated(text: str) -> str:
     """
     return _VALUE.sub(
         lambda found: found[1] + value(found[2]) + found[3],
-        fill_blocks(text, lambda name: None if name in ELSEWHERE else BLOCKS[name]()),
+        fill_blocks(
+            text, lambda name: None if name in ELSEWHERE else [seen_from(page, line) for line in BLOCKS[name]()]
+        ),
     )
 
 
@@ -489,7 +515,7 @@ def main() -> int:
     wrong = [f"no longer true: {claim}" for claim, holds in claims().items() if not holds]
     for page in arguments.file or [ROOT / name for name in PAGES]:
         text = page.read_text(encoding="utf-8")
-        current = generated(text)
+        current = generated(text, page_of(page))
         if arguments.write:
             page.write_text(current, encoding="utf-8")
         elif text != current:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsadbench.base.detector import Traits
-from tsadbench.cli.actions.catalogue import KINDS, SIZES
+from tsadbench.base.kinds import KINDS
+from tsadbench.cli.actions.catalogue import SIZES
 from tsadbench.leaderboard.marks import ALL_BELOW
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Summary
 from tsadbench.registry import entries, locate

@@ -1,0 +1,135 @@
+"""What MkDocs does beside its plugins: pages made from the code, notebooks, and links that leave docs/.
+
+On GitHub a link in docs/ leads to any file of the repository. On the site only pages and pictures exist, so a link to
+another file is turned into its address in the repository: the entry ``Repository`` of ``[project.urls]`` in
+pyproject.toml. Without an address, the words stay and the link goes. A link to a file that does not exist is left to
+MkDocs, which refuses it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import commands
+import notebooks
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+# The page that lists the commands: theirs follow it in the navigation.
+LISTING = f"{commands.FOLDER}/README.md"
+_FENCED = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.M | re.S)
+# Code is matched first, and left alone. Words may hold code with brackets: [`dprgm[graph=none]`](...).
+_LINK = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<picture>!?)\[(?P<words>(?:`[^`]*+`|[^\[\]`])*+)\]\((?P<target>[^()\s]+)\)",
+    re.S,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What links of pages in docs/ can lead to.
+
+    Parameters
+    ----------
+    root
+        The repository's folder, which holds docs/.
+    shown
+        Paths of the files that the site has, below docs/.
+    """
+
+    root: Path
+    shown: Collection[str]
+
+    def address(self) -> str | None:
+        """Return the repository's address without a slash at its end, or None if pyproject.toml has none."""
+        project = tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        address: str | None = project.get("urls", {}).get("Repository")
+        return address and address.rstrip("/").removesuffix(".git")
+
+    def outside(self, page: str, target: str) -> str | None:
+        """Return the path, from the repository's root, of a file that a link leads to and the site does not have.
+
+        None stands for all other links: to what the site has, to other hosts, to anchors of the page itself, and to
+        what does not exist.
+        """
+        path = target.partition("#")[0]
+        if not path or re.match(r"[a-z]+:", path):
+            return None
+        found = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), path))
+        if found.removeprefix("docs/") in self.shown or found.startswith("..") or not (self.root / found).exists():
+            return None
+        return found
+
+    def rewritten(self, text: str, page: str) -> str:
+        """Return a page's text, its links to files that the site does not have led to the repository."""
+        address = self.address()
+
+        def replaced(link: re.Match[str]) -> str:
+            if link["code"] or link["picture"] or (path := self.outside(page, link["target"])) is None:
+                return link[0]
+            if address is None:
+                return link["words"]
+            kind = "tree" if (self.root / path).is_dir() else "blob"
+            _, mark, anchor = link["target"].partition("#")
+            return f"[{link['words']}]({address}/{kind}/main/{path}{mark}{anchor})"
+
+        return _outside_fences(text, lambda part: _LINK.sub(replaced, part))
+
+
+def _outside_fences(text: str, change: Callable[[str], str]) -> str:
+    """Return a text in which everything but fenced code is changed."""
+    parts, position = [], 0
+    for block in _FENCED.finditer(text):
+        parts += [change(text[position : block.start()]), block[0]]
+        position = block.end()
+    return "".join([*parts, change(text[position:])])
+
+
+def _notebook(page: str) -> str | None:
+    """Return the path of the notebook that is made of a page; None if none is."""
+    folder, name = posixpath.split(page)
+    return f"{page.removesuffix('.md')}.ipynb" if folder == "tutorials" and name != "README.md" else None
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put a page for each command below the page that lists them."""
+
+    def filled(entry: object) -> object:
+        if isinstance(entry, list):
+            return [filled(one) for one in entry]
+        if isinstance(entry, dict):
+            return {name: [one, *commands.pages()] if one == LISTING else filled(one) for name, one in entry.items()}
+        return entry
+
+    config.nav = filled(config.nav)
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the commands and the notebooks."""
+    if LISTING in files.src_uris:
+        for path, text in commands.pages().items():
+            files.append(File.generated(config, path, content=text))
+    for page in list(files.documentation_pages()):
+        if path := _notebook(page.src_uri):
+            files.append(File.generated(config, path, content=notebooks.text(page.content_string)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links that leave docs/ to the repository, and name what the site alone has."""
+    path = page.file.src_uri
+    shown = {file.src_uri for file in files if file.inclusion.is_included()}
+    text = Links(Path(config.docs_dir).parent, shown).rewritten(markdown, path)
+    if path == LISTING:
+        text = commands.linked(text)
+    if notebook := _notebook(path):
+        text += f"\n\n[This page as a notebook]({posixpath.basename(notebook)})\n"
+    return text
