@@ -91,11 +91,12 @@ def test_memory_that_was_freed_again_counts():
 
 
 def test_a_process_that_has_ended_keeps_its_last_reading():
-    process = subprocess.Popen([sys.executable, "-c", "sum(range(10**6)); input()"], stdin=subprocess.PIPE)
+    # Read only after it has written: between fork and exec it is a copy of this process that has no memory of its own yet.
+    program = "sum(range(10**6)); print(flush=True); input()"
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
     meter = Meter(process.pid)
-    deadline = time.monotonic() + 60
-    while meter.cpu_seconds() == 0.0 and time.monotonic() < deadline:
-        time.sleep(0.01)
     seconds, memory = meter.cpu_seconds(), meter.peak_memory_mib()
     process.communicate(b"\n")
     assert meter.cpu_seconds() >= seconds > 0
