@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run shell test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons diagnostics root-cause calibration rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables checks suites speed clean ci-slow ci-lowest ci-newest ci-walks
+.PHONY: run shell test test-long ci-submission quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons bank changes freeze diagnostics root-cause calibration own-detector own-detector-look rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables checks suites site speed clean ci-slow ci-lowest ci-newest ci-walks
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -19,21 +19,23 @@ run: $(STAMP)
 shell: $(STAMP)
 	@. $(BIN)/activate && exec $${SHELL:-/bin/sh} -i
 
-# Two workers with one thread each: numeric libraries with more threads than cores wait for each other.
+# Two workers with one thread each: numeric libraries with more threads than cores wait for each other. tests/conftest.py
+# puts long files first.
 test: lint chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
 # What CI has no time for: all checks on each network that ships.
 test-long: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -m long
 
-# Beside what CI runs (.ci/run): the core with the lowest versions that pyproject.toml allows and with the newest that there
-# are, the tutorials at their full size, and the long tests.
+# Beside what CI runs (.ci/run): the core and the tutorials as notebooks with the lowest versions that pyproject.toml allows
+# and with the newest that there are, the tutorials at their full size, and the long tests.
 ci-slow: ci-lowest ci-newest ci-walks test-long
 
 # Always in a new environment: an old one would keep what was newest once. torch is an exception, and has the version of
 # constraints.txt in both: others bring several GB of CUDA packages.
-CORE = tests/base tests/datasets tests/execution tests/results tests/sandbox tests/utils
+CORE = tests/analysis tests/api tests/base tests/cli tests/datasets tests/detectors tests/execution tests/leaderboard \
+    tests/protocols tests/reporting tests/results tests/sandbox tests/serving tests/testing tests/tuning tests/utils
 NOT_QUICK = browser or cluster or processes or slow or long or training
 MATRIX = deep,models,parquet,pyod,r,report,stats,tune
 ci-lowest: CONSTRAINT = --constraint constraints-lowest.txt
@@ -41,11 +43,38 @@ ci-lowest ci-newest: ci-%:
 	$(PYTHON) -m venv --clear build/$*
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt torch
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(MATRIX)]' \
-	    hypothesis playwright pytest pytest-benchmark pytest-xdist tqdm
+	    hypothesis ipykernel nbclient nbformat playwright pypdf pytest pytest-benchmark pytest-xdist tqdm
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m "not ($(NOT_QUICK))" $(CORE)
+	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m long tests/test_notebooks.py
 
 ci-walks: $(STAMP)
 	TSADBENCH_FAST=0 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/test_tutorials.py
+
+.PHONY: ci-wheel release-check
+# The wheel in clean environments, with the lowest and the newest versions of what it requires, and under a stranger's mypy.
+# These tests are among the long ones, thus part of ci-slow. WHEEL=FILE tries that one in place of one built here.
+ci-wheel: $(STAMP)
+	OMP_NUM_THREADS=1 TSADBENCH_WHEEL=$(abspath $(WHEEL)) $(BIN)/python -m pytest -n 2 --dist load -m long tests/test_installed_wheel.py
+
+# What the release workflow runs before it publishes: build, check the archives, the citation, versions and addresses.
+# There RELEASE gives the tag and the repository's address besides (docs/release.py).
+release-check:
+	$(PYTHON) -m venv --clear build/release
+	build/release/bin/python -m pip install --quiet --quiet --upgrade pip
+	build/release/bin/python -m pip install --quiet --quiet --disable-pip-version-check --group release
+	rm -rf dist
+	build/release/bin/python -m build --outdir dist > build/release/build.log 2>&1 \
+	    || { tail -20 build/release/build.log >&2; exit 1; }
+	build/release/bin/twine check --strict dist/*
+	build/release/bin/check-wheel-contents dist/*.whl
+	build/release/bin/cffconvert --validate
+	build/release/bin/python docs/release.py $(RELEASE)
+
+# What .github/workflows/submission.yml does, on this machine: a plugin in another folder is run and submitted by the
+# documented commands, its pull request is verified and answered, and one byte of its scores is edited; then each kind of
+# hostile submission. The comment lies in build/submission.
+ci-submission: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -v -p no:cacheprovider tests/test_submission_path.py tests/results/submissions
 
 # The inner loop: every unit, without browsers, clusters, farms of processes and training.
 quick: $(STAMP)
@@ -81,7 +110,7 @@ performance: $(STAMP)
 # interrupted and goes on where it was; two fits at a time, one thread each.
 FITS = --threads 1 --jobs 2 --no-contributions --format csv
 CLASSICS = pca dynamic-pca cva arima ocsvm lof
-STATISTICS = t2 t2[mean=10] t2-q mset isolation-forest $(CLASSICS)
+STATISTICS = multiview multiview[adaptive=on] t2 t2[mean=10] t2-q mset isolation-forest $(CLASSICS)
 # untrained is a floor that `run` does not add by itself: it needs the extra deep.
 NETWORKS = untrained dprgm dprgm[node_weights=off] gdn gdn[quirks=on] grelen mtad-gat conv-ae vanilla-ae vanilla-lstm lstm-ae lstm-vae mscred
 # Those that the paper names without comparing with them: fewer seeds.
@@ -169,10 +198,29 @@ suites: $(STAMP)
 tables: $(STAMP)
 	$(BIN)/python leaderboards/emit.py
 
+# The scores of the committed tables' trials, from the run stores that hold them: STORES="runs/a runs/b". The files are
+# attached to a release, whose download folder is ADDRESS. Trials without scores in these stores are named, and left out.
+bank: $(STAMP)
+	$(BIN)/tsadbench bank build $(STORES) --tables leaderboards --out build/bank --address '$(ADDRESS)' || test -f build/bank/bank.json
+	cp build/bank/bank.json leaderboards/bank.json
+	$(BIN)/tsadbench judge build/bank > docs/bank.txt
+
+# What has changed in the tables since the newest frozen version, into leaderboards/CHANGELOG.md: a person adds why.
+changes: $(STAMP)
+	$(BIN)/python leaderboards/changes.py --write
+
+# The tables as a version that never changes, VERSION=1, 2, ...: leaderboards/v1, with a digest of each file.
+freeze: $(STAMP)
+	$(BIN)/python leaderboards/freeze.py --version $(VERSION)
+
 # Reports of all checks for the detectors of the committed tables, as far as they are missing: a quarter of an hour on one core.
 # `make tables` then marks the rows whose detectors fail, or have none.
 checks: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py
+
+# The leaderboards as static pages, from the committed tables alone (docs/site.md).
+site: $(STAMP)
+	$(BIN)/tsadbench site --out build/site --tables leaderboards --docs docs/index.html
 
 # The picture of docs/architecture.md: who imports whom. Fails if an arrow points upwards.
 imports: $(STAMP)
@@ -225,6 +273,26 @@ calibration: $(STAMP)
 coverage: $(STAMP)
 	$(BIN)/python docs/studies/coverage.py --repetitions 200
 
+# How the detector of our own was chosen (training rows alone), and what each of its views adds on test rows:
+# docs/studies/own-detector.md.
+OWN_VIEWS = level range relation forecast movement
+without = multiview[views=$(subst $(space),+,$(filter-out $(1),$(OWN_VIEWS)))]
+empty =
+space = $(empty) $(empty)
+own-detector: $(STAMP)
+	$(BIN)/python docs/studies/own_detector.py $(DATASETS:%=--dataset %)
+
+own-detector-look: $(STAMP)
+	for name in $(DATASETS); do \
+	    $(BIN)/tsadbench run --detector multiview $(foreach view,$(OWN_VIEWS),--detector '$(call without,$(view))') \
+	        --dataset $$name --no-floors $(FITS) --out runs/own/$$name > /dev/null || exit 1; \
+	    $(BIN)/tsadbench run --detector multiview --set strict.calibration=held-out \
+	        --dataset $$name --no-floors $(FITS) --out runs/own-held-out/$$name > /dev/null || exit 1; \
+	done
+	$(BIN)/python docs/studies/own_detector_look.py $(DATASETS:%=--store runs/own/% --held-out runs/own-held-out/%)
+	$(BIN)/python docs/studies/own_detector.py
+DATASETS = skab tep pumploop cranfield gecco2018 asd smd causrca
+
 # Who gains if all scores are averaged alike, from the stores behind the leaderboards: docs/studies/smoothing.md.
 smoothing: $(STAMP)
 	$(BIN)/python docs/studies/smoothing.py --store runs/strict --store runs/tep --store runs/pumploop
@@ -274,6 +342,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) --constraint constraints.txt --editable '.[dev]'
 	@$(PIP) --constraint constraints.txt --no-deps aeon==1.6.0 deprecated
 	@touch $@
+
+# The documentation site, into build/docs. The theme's own notice, that it ends in May 2027, is no warning about ours.
+.PHONY: docs
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/docs/index.html; python -m mkdocs serve shows it, with search" >&2
 
 # Debian's, where we may install it; elsewhere the browser's tests say that they skip.
 chromium:

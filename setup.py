@@ -1,31 +1,64 @@
-"""Puts the leaderboards into the wheel as tsadbench/shipped; everything else is configured in pyproject.toml."""
+"""Puts the leaderboards into the wheel as tsadbench/shipped, and README.md with links that work into its metadata.
+
+Everything else is configured in pyproject.toml.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-LEADERBOARDS = Path(__file__).parent / "leaderboards"
+ROOT = Path(__file__).parent
+LEADERBOARDS = ROOT / "leaderboards"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# What installed commands read: rows for --against, metrics by recording for `compare --against`, names of splits for
+# the shell's completion. The JSON and Markdown of the same rows would double the wheel.
+OF_A_TABLE = ("records.jsonl", "recordings.jsonl", "*.csv")
+# Beside the tables: reports of checks, which mark rows, and indexes of files that are fetched on demand.
+BESIDE = ("*.jsonl", "*.json")
+
+
+def shipped() -> Iterator[Path]:
+    """Yield the files that ship: those of registered data sets, thus neither frozen versions nor submissions."""
+    for pattern in BESIDE:
+        yield from LEADERBOARDS.glob(pattern)
+    for dataset in PROJECT["entry-points"]["tsadbench.datasets"]:
+        for pattern in OF_A_TABLE:
+            yield from (LEADERBOARDS / dataset).glob(f"*/{pattern}")
 
 
 class BuildWithLeaderboards(build_py):
-    """Copies ``leaderboards/<data set>/<protocol>/*``; an editable install reads them in the checkout instead."""
+    """Copies `shipped`; an editable install reads the checkout instead."""
 
     def run(self) -> None:
         """Build the packages, then add the tables."""
         super().run()
         if self.editable_mode:
             return
-        shipped = Path(self.build_lib) / "tsadbench" / "shipped"
-        shutil.rmtree(shipped, ignore_errors=True)
-        for table in LEADERBOARDS.glob("*/*/*"):
-            if table.is_file():
-                target = shipped / table.relative_to(LEADERBOARDS)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(table, target)
+        target = Path(self.build_lib) / "tsadbench" / "shipped"
+        shutil.rmtree(target, ignore_errors=True)
+        for file in shipped():
+            copy = target / file.relative_to(LEADERBOARDS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
 
 
-setup(cmdclass={"build_py": BuildWithLeaderboards})
+def readme() -> str:
+    """Return README.md with links to this version's files in the repository: a package index has no files beside it."""
+    address = f"{PROJECT['urls']['Repository']}/raw/v{PROJECT['version']}"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{address}/", text)
+    return re.sub(r"(?<=\]\()(?![a-z]+:|#)", f"{address.replace('/raw/', '/blob/')}/", text)
+
+
+setup(
+    cmdclass={"build_py": BuildWithLeaderboards},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from hypothesis import settings
 from packaging.version import Version
 
 from tests.helpers import tiny
+from tests.helpers.browser import browser  # noqa: F401 - one for a process: Playwright starts once
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
@@ -28,6 +31,28 @@ def pytest_sessionstart() -> None:
     """Have older releases of pandas read what tests compare with to the last bit, as newer ones do by themselves."""
     if Version(pd.__version__) < Version("3.1"):
         pd.read_csv.__kwdefaults__["float_precision"] = "round_trip"
+
+
+# Roughly the seconds of a test with such a marker; ``slow(20)`` says it itself.
+_SECONDS = {"cluster": 8.0, "processes": 1.5, "slow": 1.0, "browser": 1.0, "training": 3.0, "skab": 0.5}
+
+
+def _seconds(mark: pytest.Mark) -> float:
+    return float(mark.args[0]) if mark.name == "slow" and mark.args else _SECONDS.get(mark.name, 0.0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long files first: shared out among workers file by file, none may be left for one of them at the end."""
+    seconds: Counter[Path] = Counter()
+    for item in items:
+        seconds[item.path] += max([0.05, *map(_seconds, item.iter_markers())])
+    items.sort(key=lambda item: -seconds[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what all tests import: millions of objects that will never be garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:

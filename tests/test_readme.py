@@ -19,10 +19,13 @@ from tsadbench.cli import app
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
+    "CONTRIBUTING.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
     "leaderboards/README.md",
     *(
         str(path.relative_to(ROOT))
-        for folder in ("docs", "docs/systems", "docs/tutorials")
+        for folder in ("docs", "docs/concepts", "docs/reference/commands", "docs/systems", "docs/tutorials")
         for path in sorted((ROOT / folder).glob("*.md"))
     ),
 ]
@@ -50,15 +53,32 @@ def test_a_changed_figure_and_a_changed_row_are_found_and_mended(tmp_path):
     with (ROOT / "leaderboards/skab/published/overall.csv").open() as file:
         mean = next(row["auroc_mean"] for row in csv.DictReader(file) if row["detector"] == "dprgm")
     figure = f"{float(mean):.4f}".removeprefix("0")
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs/results.md").read_text()
     assert text.count(figure) == 2
-    file = tmp_path / "README.md"
+    file = tmp_path / "docs/results.md"
+    file.parent.mkdir()
     file.write_text(text.replace(figure, ".9999"))
     checked = readme("--check", "--file", file)
     assert checked.returncode == 1
     assert checked.stderr.count(f"{figure}(") == checked.stderr.count(".9999(") == 2
     assert readme("--write", "--file", file).returncode == 0
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        ("README.md", "[a](docs/systems/tep.md) [b](leaderboards/README.md#x) [c](https://docs/a)"),
+        ("docs/results.md", "[a](systems/tep.md) [b](../leaderboards/README.md#x) [c](https://docs/a)"),
+        ("docs/systems/README.md", "[a](tep.md) [b](../../leaderboards/README.md#x) [c](https://docs/a)"),
+    ],
+)
+def test_a_block_can_stand_on_any_page(page, line):
+    """Its links lead from the page's folder."""
+    script = load_script(ROOT / "docs/readme.py")
+    rooted = "[a](docs/systems/tep.md) [b](leaderboards/README.md#x) [c](https://docs/a)"
+    assert script.seen_from(page, rooted) == line
+    assert script.page_of(ROOT / page) == script.page_of(Path("/elsewhere") / page) == page
 
 
 @pytest.mark.parametrize("table", ["skab/strict/overall", "skab/skab/overall", "tep/strict/detectable"])

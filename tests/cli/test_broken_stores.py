@@ -10,7 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.broken_store import DATASET, RECORDING, SOUND, BrokenStore, arrays, broken_store, sound_store
+from tests.helpers.broken_store import (
+    ARRAY_DAMAGES,
+    RECORD_DAMAGES,
+    RECORDING,
+    SOUND,
+    BrokenStore,
+    arrays,
+    broken_store,
+    sound_store,
+)
+from tests.helpers.cards import CARD, frame
 from tests.helpers.trials import DISTANCE
 from tsadbench.execution.run_store import Store
 
@@ -116,16 +126,21 @@ def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
         assert {kind: lines[trial] for kind, trial in expected.items()} == dict.fromkeys(expected, 1), found.out
 
 
-def test_run_does_broken_trials_again_and_no_others(sound, tmp_path, tsadbench):
-    from tests.helpers.broken_store import ARRAY_DAMAGES, RECORD_DAMAGES
-
+@pytest.mark.slow(15)
+def test_run_does_broken_trials_again_and_no_others(tmp_path, tsadbench):
+    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
+        (tmp_path / "plant" / part).mkdir(parents=True)
+        frame(90, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / "rows.csv", index=False)
+    card = tmp_path / "plant/card.toml"
+    card.write_text(CARD)
+    sound = sound_store(tmp_path / "sound", str(card))
     before = {record.label: record for record in sound.records()}
     for kind, damage in {**RECORD_DAMAGES, **ARRAY_DAMAGES}.items():
         runs = tmp_path / kind / "runs"
         shutil.copytree(sound.path, runs)
         trial = before["max-z" if "contributions" not in kind else DISTANCE].trial
         damage(runs / trial)
-        command = ["run", *[word for label in SOUND for word in ("-d", label)], "--dataset", DATASET, "--no-floors"]
+        command = ["run", *[word for label in SOUND for word in ("-d", label)], "--dataset", card, "--no-floors"]
         done = tsadbench(*command, "--seeds", 1, "--out", runs, "--format", "json")
         assert done.code == 0, (kind, done.err)
         store = Store.open(runs)

@@ -97,7 +97,7 @@ def test_a_detector_without_its_option_is_pointed_to_the_option(tsadbench):
     done = tsadbench("run", "t2")
     assert done.code == 2
     assert "a detector is named with -d: -d t2" in done.err
-    assert "'--detector' / '-d'" in tsadbench("fit", "t2").err
+    assert "'--dataset'" in tsadbench("fit", "t2").err
     assert "-d" not in tsadbench("verify", "runs", "t2").err.partition("Error:")[2]
 
 

@@ -23,6 +23,7 @@ def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
         assert f" {row} " in done.out
     assert "What next" in done.err
     assert "pumploop" not in done.out + done.err
+    assert "--against published " in done.err
 
 
 @pytest.mark.training
@@ -35,6 +36,7 @@ def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypa
     assert "pumploop, split overall" in done.out
     assert "skab" not in done.out
     assert "simulated data, not SKAB" in done.err
+    assert "--dataset pumploop --against strict " in done.err
 
 
 def test_a_detector_whose_packages_are_missing_is_left_out_and_named(monkeypatch, tsadbench, tmp_path):

@@ -6,6 +6,9 @@ import json
 import math
 import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -45,39 +48,48 @@ class Noisy(Mine):
         self.mean_ = self.mean_ + np.random.default_rng(self.seed).normal(size=self.mean_.shape) * SHIFT
 '''
 
+UNCHANGED = DETECTOR.replace("POWER", "1.0").replace("SHIFT", "0.1")
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory) -> Path:
+    """A stranger's repository: a detector, a data set card, and the committed leaderboard of both."""
+    folder = tmp_path_factory.mktemp("repository")
+    for part, name, seed, faults in (("train", "a", 0, None), ("test", "c", 2, (40, 50)), ("test", "d", 3, (60, 99))):
+        (folder / "plant" / part).mkdir(parents=True, exist_ok=True)
+        frame(200, seed=seed, faults=faults).to_csv(folder / "plant" / part / f"{name}.csv", index=False)
+    (folder / "plant/card.toml").write_text(CARD)
+    (folder / "mine.py").write_text(UNCHANGED)
+    made = program(
+        "run", "-d", f"{folder}/mine.py:Mine", "-d", f"{folder}/mine.py:Noisy", "--dataset", folder / "plant/card.toml",
+        "--out", folder / "runs", "--write", folder / "leaderboards",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return folder
+
 
 @pytest.fixture
-def repository(tmp_path: Path, tsadbench) -> Path:
-    """A stranger's repository: a detector, a data set card, and the committed leaderboard of both."""
-    for part, name, seed, faults in (("train", "a", 0, None), ("test", "c", 2, (40, 50)), ("test", "d", 3, (60, 99))):
-        (tmp_path / "plant" / part).mkdir(parents=True, exist_ok=True)
-        frame(200, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / f"{name}.csv", index=False)
-    (tmp_path / "plant/card.toml").write_text(CARD)
-    (tmp_path / "mine.py").write_text(DETECTOR.replace("POWER", "1.0").replace("SHIFT", "0.1"))
-    made = tsadbench(
-        "run", "-d", f"{tmp_path}/mine.py:Mine", "-d", f"{tmp_path}/mine.py:Noisy", "--dataset",
-        tmp_path / "plant/card.toml", "--out", tmp_path / "runs", "--write", tmp_path / "leaderboards",
-    )  # fmt: skip
-    assert made.code == 0, made.err
-    return tmp_path
+def repository(committed) -> Iterator[Path]:
+    """That repository, in which a test may change the detector."""
+    yield committed
+    (committed / "mine.py").write_text(UNCHANGED)
 
 
-def regress(repository: Path, tsadbench, *more: object):
-    # In a process of its own: a module that was imported stays as it was.
-    import subprocess
-    import sys
+def program(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own: a module that was imported stays as it was."""
+    command = [sys.executable, "-m", "tsadbench", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    return subprocess.run(
-        [sys.executable, "-m", "tsadbench", "regress", "--baseline", str(repository / "leaderboards"), "--dataset",
-         str(repository / "plant/card.toml"), *map(str, more)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+
+def regress(repository: Path, *more: object) -> subprocess.CompletedProcess[str]:
+    card = repository / "plant/card.toml"
+    return program("regress", "--baseline", repository / "leaderboards", "--dataset", card, *more)
 
 
 @pytest.mark.slow
-def test_an_unchanged_detector_holds(repository, tsadbench):
-    junit, summary = repository / "out/junit.xml", repository / "summary.md"
-    done = regress(repository, tsadbench, "--junit", junit, "--summary", summary)
+def test_an_unchanged_detector_holds(repository, tmp_path):
+    junit, summary = tmp_path / "out/junit.xml", tmp_path / "summary.md"
+    done = regress(repository, "--junit", junit, "--summary", summary)
     assert done.returncode == 0, done.stderr + done.stdout
     n_rows = 2 + len(floor_labels())
     assert f"| plant | strict | {n_rows} | {8 * n_rows} | 0 |" in done.stdout
@@ -87,19 +99,20 @@ def test_an_unchanged_detector_holds(repository, tsadbench):
     assert len(suite) == n_rows
 
 
-def test_a_family_of_tables_in_a_folder_of_its_own_is_a_baseline_of_its_own(repository):
-    boards = repository / "leaderboards"
-    shutil.copytree(boards / "plant", boards / "others" / "plant")
+def test_a_family_of_tables_in_a_folder_of_its_own_is_a_baseline_of_its_own(repository, tmp_path):
+    boards = tmp_path / "leaderboards"
+    for family in (boards, boards / "others"):
+        shutil.copytree(repository / "leaderboards/plant", family / "plant")
     for folder in (boards, boards / "others"):
         assert [(one.dataset, one.protocol) for one in read_baselines(folder)] == [("plant", "strict")]
 
 
 @pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
 @pytest.mark.slow
-def test_a_changed_detector_fails(repository, tsadbench, power, shift, left):
+def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
     (repository / "mine.py").write_text(DETECTOR.replace("POWER", power).replace("SHIFT", shift))
-    junit = repository / "junit.xml"
-    done = regress(repository, tsadbench, "--junit", junit)
+    junit = tmp_path / "junit.xml"
+    done = regress(repository, "--junit", junit, "--detector", f"{repository}/mine.py:{left}")
     assert done.returncode == 1, done.stdout
     broken = [line for line in done.stdout.splitlines() if f":{left} |" in line]
     assert broken
@@ -110,9 +123,9 @@ def test_a_changed_detector_fails(repository, tsadbench, power, shift, left):
 
 
 @pytest.mark.slow
-def test_a_detector_that_fails_now_has_no_cell_that_holds(repository, tsadbench):
+def test_a_detector_that_fails_now_has_no_cell_that_holds(repository):
     (repository / "mine.py").write_text(DETECTOR.replace("POWER", "undefined_name").replace("SHIFT", "0.1"))
-    done = regress(repository, tsadbench, "--detector", f"{repository}/mine.py:Mine")
+    done = regress(repository, "--detector", f"{repository}/mine.py:Mine")
     assert done.returncode == 1
     assert "| plant | strict | 1 | 8 | 8 |" in done.stdout
 

@@ -129,7 +129,7 @@ class TestTables:
         assert {line["detector"]: line["checked"] for line in lines} == expected
         columns = list(lines[0])
         assert columns[columns.index("checked") + 1 :] == [
-            "rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib",
+            "trust", "pretrained_on", "rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib",
         ]  # fmt: skip
         rows = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
         assert {label: row["checked"] for label, row in rows.items()} == expected

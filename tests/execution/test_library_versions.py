@@ -106,6 +106,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow(13)
 def test_a_record_keeps_the_versions_of_its_libraries_and_another_version_is_another_trial(folder):
     (first,) = run(folder)
     manifest = first.manifest

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_data
+from tests.helpers.counting import Judged
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tsadbench import Detector, Labels, Traits, UsageError
+from tsadbench import Labels, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.records_file import RECORDS, committed_records, read_records
@@ -54,28 +55,6 @@ RULES = """
     """
 
 
-class Counting(Detector):
-    """Its fits are noted in a file."""
-
-    traits = Traits(memory=0)
-
-    def __init__(self, *, diary: str = "") -> None:
-        self.diary = diary
-
-    def _fit(self, recordings):
-        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
-
-    def _score(self, recording):
-        return np.abs(recording.values - self.mean_).sum(axis=1)
-
-    @classmethod
-    def offers_contributions(cls) -> bool:
-        return True
-
-    def _contributions(self, recording):
-        return np.abs(recording.values - self.mean_)
-
-
 @pytest.fixture
 def diary(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr("tsadbench.execution.trial.Box", NotingBox)
@@ -85,7 +64,7 @@ def diary(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def planned(diary, small_data):
     def planned(protocol="strict", data=small_data, **settings):
-        detectors = [Counting(diary=str(diary)), "tests.helpers.tiny:Everything"]
+        detectors = [Judged(diary=str(diary)), "tests.helpers.tiny:Everything"]
         return make_plan(detectors, dataset=data, protocol=protocol, floors=False, **settings)
 
     return planned

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests.helpers.counting import Counting, Telling
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.plans import make_plan
-from tsadbench import Detector, Traits, UsageError
+from tsadbench import Traits, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-
-
-class Counting(Detector):
-    """Its fits are noted in a file; its weight matters in scoring only."""
-
-    traits = Traits(scoring_parameters=("weight", "fails"))
-
-    def __init__(self, *, diary: str = "", weight: float = 1.0, fails: bool = False, power: int = 1) -> None:
-        self.diary = diary
-        self.weight = weight
-        self.fails = fails
-        self.power = power
-
-    def _fit(self, recordings):
-        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
-
-    def _score(self, recording):
-        if self.fails:
-            raise RuntimeError("as it was told to")
-        return self.weight * np.abs(recording.values - self.mean_).sum(axis=1) ** self.power
 
 
 class Listener:
@@ -156,13 +136,6 @@ def test_scored_rows_are_counted(plan_of, small_data):
     assert record.rows_scored == sum(recording.n_rows for recording in tests) + 20 * n_fits
     (failed,) = run_plan(plan_of({"fails": True}), None)
     assert failed.rows_scored == 0
-
-
-class Telling(Counting):
-    """A `Counting` that says which sensor it was."""
-
-    def _contributions(self, recording):
-        return np.abs(recording.values - self.mean_)
 
 
 def test_trials_without_contributions_are_run_again_where_that_is_asked_for(small_data, diary, tmp_path):

@@ -33,14 +33,26 @@ def add(store: Store, label: str, seed: int) -> str:
     return made.trial
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    """A store of N trials, old enough to be indexed."""
-    made = Store.create(tmp_path / "runs")
+def young(folder: Path) -> Store:
+    """Return a store of N trials."""
+    made = Store.create(folder)
     for i in range(N):
         add(made, "a", i)
+    return made
+
+
+@pytest.fixture(scope="module")
+def aged(tmp_path_factory) -> list[Store]:
+    """Stores that are old enough to be indexed, all made at once: a copy would be young again."""
+    made = [young(tmp_path_factory.mktemp("aged") / "runs") for _ in range(7)]
     time.sleep(2.1)
     return made
+
+
+@pytest.fixture
+def store(aged) -> Store:
+    """One of them that no other test has."""
+    return aged.pop()
 
 
 def truth(store: Store) -> tuple[Listed, ...]:
@@ -98,9 +110,7 @@ def test_deleted_added_replaced_and_broken_trials(store):
 
 
 def test_young_records_are_read_again(tmp_path):
-    store = Store.create(tmp_path / "runs")
-    for i in range(N):
-        add(store, "a", i)
+    store = young(tmp_path / "runs")
     store.listed()
     assert n_read(store) == N, "one could change again within a tick of the clock"
 
@@ -115,11 +125,8 @@ def test_a_small_store_has_no_index(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    store = Store.create(tmp_path_factory.mktemp("indexed") / "runs")
-    for i in range(N):
-        add(store, "a", i)
-    time.sleep(2.1)
+def indexed(aged):
+    store = aged.pop()
     store.listed()
     index = store.path / ".index.json"
     return store, index, index.read_bytes(), truth(store)

@@ -93,7 +93,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         process.wait()
 
 
-def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Cluster):
+def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Cluster, tsadbench):
     cluster.start_scheduler()
     victim, _ = cluster.start_worker(), cluster.start_worker()
     plan = ["Steady[seconds=0.3]", "Steady[power=2.0]"]
@@ -104,13 +104,13 @@ def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Clu
     assert run.returncode == 0, told
     assert len(trials(small.runs)) == 16
     small.runs.rename(small.folder / "runs-of-the-cluster")
-    here = small.run(*plan, seeds=8)
-    assert table(out) == table(here.stdout)
+    here = tsadbench(*small.arguments(*plan, seeds=8))
+    assert table(out) == table(here.out)
     # One identity wherever it ran, so that either store goes on where the other stopped.
     assert trials(small.runs) == trials(small.folder / "runs-of-the-cluster")
 
 
-def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cluster: Cluster):
+def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cluster: Cluster, tsadbench):
     scheduler = cluster.start_scheduler()
     cluster.start_worker()
     run = small.start("Steady[seconds=0.5]", seeds=12, more=("--cluster", cluster.address))
@@ -122,9 +122,9 @@ def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cl
     assert "Traceback" not in told
     kept = len(trials(small.runs))
     assert kept >= 2
-    resumed = small.run("Steady[seconds=0.5]", seeds=12, more=("--jobs", "2"))
-    assert resumed.returncode == 0
-    assert f"12 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.stderr
+    resumed = tsadbench(*small.arguments("Steady[seconds=0.5]", seeds=12, more=("--jobs", "2")))
+    assert resumed.code == 0
+    assert f"12 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.err
 
 
 def test_an_interrupt_ends_the_trials_of_the_cluster_too(small: Plant, cluster: Cluster):
@@ -199,13 +199,13 @@ def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):
     assert "asks for a GPU, and no worker offers one" in done.stderr
 
 
-def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, cluster: Cluster):
+def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, cluster: Cluster, tsadbench):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
     for here in ((), ("--cluster", "local:1")):
-        done = small.run("LooksForGpu[device=cuda]", "Steady", seeds=1, more=here)
-        assert done.returncode == 2
-        assert "device must be 'cpu' on this machine, found 'cuda'" in done.stderr
+        done = tsadbench(*small.arguments("LooksForGpu[device=cuda]", "Steady", seeds=1, more=here))
+        assert done.code == 2
+        assert "device must be 'cpu' on this machine, found 'cuda'" in done.err
         assert not small.runs.exists() or not trials(small.runs)
     cluster.start_scheduler()
     cluster.start_worker("--resources", "GPU=1")  # it says that it has one
@@ -217,18 +217,18 @@ def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, clu
     assert "device must be 'cpu' on this machine, found 'cuda'" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("local:0", "expected tcp://host:port or local:N"),
-        ("somewhere", "expected tcp://host:port or local:N"),
-        ("tcp://127.0.0.1:1", "no scheduler answers there"),
-    ],
-)
-def test_wrong_addresses(small: Plant, address: str, message: str):
-    done = small.run("Steady", seeds=1, more=("--cluster", address))
+@pytest.mark.parametrize("address", ["local:0", "somewhere"])
+def test_wrong_addresses(small: Plant, address: str, tsadbench):
+    done = tsadbench(*small.arguments("Steady", seeds=1, more=("--cluster", address)))
+    assert done.code == 2
+    assert "expected tcp://host:port or local:N" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_address_at_which_no_scheduler_answers(small: Plant):
+    done = small.run("Steady", seeds=1, more=("--cluster", "tcp://127.0.0.1:1"))
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "no scheduler answers there" in done.stderr
     assert "Traceback" not in done.stderr
 
 

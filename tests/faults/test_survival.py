@@ -23,30 +23,32 @@ from tsadbench.execution.run_store import Store
 pytestmark = pytest.mark.processes
 
 
-def test_200_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):
+@pytest.mark.parametrize("seeds", [12, pytest.param(50, marks=pytest.mark.long)])
+def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant, seeds: int):
     """SIGKILL, between trials or during them, loses at most the trials in flight."""
     plan = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
-    first = small.start(*plan, seeds=50, more=("--jobs", "2"))
-    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 60)
+    n_trials = 4 * seeds
+    first = small.start(*plan, seeds=seeds, more=("--jobs", "2"))
+    wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= n_trials // 4)
     first.kill()
     first.communicate()
     kept = trials(small.runs)
-    assert 60 <= len(kept) < 200
+    assert n_trials // 4 <= len(kept) < n_trials
     before = {name: (small.runs / name / "record.json").read_bytes() for name in kept}
     assert len(Store.open(small.runs).records()) == len(kept)  # none is half there
-    resumed = small.run(*plan, seeds=50, more=("--jobs", "2"))
+    resumed = small.run(*plan, seeds=seeds, more=("--jobs", "2"))
     assert resumed.returncode == 0, resumed.stderr
-    assert f"200 trials are kept in {small.runs}, {len(kept)} of them from an earlier run" in resumed.stderr
+    assert f"{n_trials} trials are kept in {small.runs}, {len(kept)} of them from an earlier run" in resumed.stderr
     assert all((small.runs / name / "record.json").read_bytes() == text for name, text in before.items())
     assert not list(small.runs.glob(".unfinished-*"))
     shutil.rmtree(small.runs)
-    undisturbed = small.run(*plan, seeds=50)
+    undisturbed = small.run(*plan, seeds=seeds)
     assert undisturbed.returncode == 0, undisturbed.stderr
     assert table(resumed.stdout) == table(undisturbed.stdout)
-    assert {row["seeds"] for row in table(resumed.stdout)} == {"50"}
+    assert {row["seeds"] for row in table(resumed.stdout)} == {str(seeds)}
 
 
-def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant):
+def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant, tsadbench):
     run = small.start("Steady[seconds=600]", "Steady", seeds=1)
     wait_until(lambda: (small.runs / "store.json").is_file())
     wait_until(lambda: bool(psutil.Process(run.pid).children(recursive=True)))
@@ -55,7 +57,7 @@ def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant)
     run.communicate()
     assert psutil.wait_procs(children, timeout=60)[1] == []  # nothing runs on
     assert trials(small.runs) == set()
-    assert small.run("Steady", seeds=1).returncode == 0
+    assert tsadbench(*small.arguments("Steady", seeds=1)).code == 0
 
 
 def test_an_interrupt_says_how_to_go_on(small: Plant):
@@ -68,32 +70,21 @@ def test_an_interrupt_says_how_to_go_on(small: Plant):
     assert "Traceback" not in told
 
 
-def test_two_runs_into_one_store_at_once(small: Plant):
+def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
     """Both do all they were asked for, whoever is faster; every trial is there once, and whole."""
-    both = [small.start("Steady", "Steady[power=2.0]", seeds=20, more=("--jobs", "2")) for _ in range(2)]
+    both = [small.start("Steady", "Steady[power=2.0]", seeds=8, more=("--jobs", "2")) for _ in range(2)]
     told = [run.communicate(timeout=300) for run in both]
     assert [run.returncode for run in both] == [0, 0], told
-    assert len(trials(small.runs)) == 40
+    assert len(trials(small.runs)) == 16
     assert table(told[0][0]) == table(told[1][0])
-    verified = subprocess.run(
-        [
-            *small.command("Steady", seeds=1)[:3],
-            "verify",
-            str(small.runs),
-            "--dataset",
-            f"{small.folder}/plant/card.toml",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert verified.returncode == 0, verified.stdout
-    assert "40 trials: 40 as recorded, 0 differ" in verified.stdout
+    verified = tsadbench("verify", small.runs, "--dataset", small.folder / "plant/card.toml")
+    assert verified.code == 0, verified.out
+    assert "16 trials: 16 as recorded, 0 differ" in verified.out
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "of another schema", "scores gone"])
-def test_a_broken_record_is_run_again(small: Plant, damage: str):
-    first = small.run("Steady", seeds=3)
+def test_a_broken_record_is_run_again(small: Plant, damage: str, tsadbench):
+    first = tsadbench(*small.arguments("Steady", seeds=3))
     name = sorted(trials(small.runs))[0]
     record = small.runs / name / "record.json"
     text = record.read_text()
@@ -105,16 +96,16 @@ def test_a_broken_record_is_run_again(small: Plant, damage: str):
         record.write_text(text.replace('"schema": 1', '"schema": 9'))
     else:
         (small.runs / name / "scores.npz").unlink()
-    again = small.run("Steady", seeds=3)
-    assert again.returncode == 0, again.stderr
-    assert "2 of them from an earlier run" in again.stderr
-    assert table(again.stdout) == table(first.stdout)
+    again = tsadbench(*small.arguments("Steady", seeds=3))
+    assert again.code == 0, again.err
+    assert "2 of them from an earlier run" in again.err
+    assert table(again.out) == table(first.out)
     assert json.loads(record.read_text())["schema"] == 1
     assert (small.runs / name / "scores.npz").is_file()
 
 
 def test_an_edited_record_is_found_by_verify(small: Plant, tsadbench):
-    assert small.run("Steady", seeds=2).returncode == 0
+    assert tsadbench(*small.arguments("Steady", seeds=2)).code == 0
     name = sorted(trials(small.runs))[0]
     record = small.runs / name / "record.json"
     content = json.loads(record.read_text())
@@ -127,7 +118,7 @@ def test_an_edited_record_is_found_by_verify(small: Plant, tsadbench):
     assert "2 trials: 1 as recorded, 1 differ, 0 cannot be checked" in found.out
 
 
-def test_a_full_disk_ends_the_run_with_a_message_and_a_store_that_goes_on(small: Plant):
+def test_a_full_disk_ends_the_run_with_a_message_and_a_store_that_goes_on(small: Plant, tsadbench):
     """A limit on the size of files stands for the disk: a process cannot fill one up without harm to others."""
     limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited", *small.command("Steady", seeds=3)]
     # Python does not notice that it could not write a compiled module whole: not to be tried out on our own.
@@ -137,7 +128,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_a_store_that_goes_on(small:
     assert "a trial cannot be written (File too large)" in run.stderr
     assert "Traceback" not in run.stderr
     assert trials(small.runs) == set()
-    assert small.run("Steady", seeds=3).returncode == 0
+    assert tsadbench(*small.arguments("Steady", seeds=3)).code == 0
 
 
 @contextlib.contextmanager
@@ -152,22 +143,21 @@ def adopting_orphans() -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="adopts orphans by prctl")
-@pytest.mark.parametrize(("what", "status"), [("fork", "ok"), ("thread", "ok"), ("output", "ok"), ("never", "timeout")])
-def test_a_wild_detector_harms_nobody_else(small: Plant, what: str, status: str):
+def test_wild_detectors_harm_nobody_else(small: Plant):
+    ends = {"fork": "ok", "thread": "ok", "output": "ok", "never": "timeout"}
     before = set(psutil.Process().children(recursive=True))
     with adopting_orphans():
-        done = small.run(f"Wild[what={what}]", "Steady", seeds=1, more=("--timeout", "5"))
+        done = small.run(*(f"Wild[what={what}]" for what in ends), "Steady", seeds=1, more=("--timeout", "5"))
     rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
-    assert rows["Steady"] == "ok"
-    assert rows[f"Wild[what={what}]"] == status, done.stderr
-    assert done.returncode == (0 if status == "ok" else 1)
+    assert rows == {"Steady": "ok", **{f"Wild[what={what}]": status for what, status in ends.items()}}, done.stderr
+    assert done.returncode == 1
     left = set(psutil.Process().children(recursive=True)) - before
     assert [process for process in left if is_alive(process)] == []
     psutil.wait_procs(left, timeout=0)  # those that ended were ours
 
 
-def test_records_hold_what_is_needed_to_do_it_again(small: Plant):
-    assert small.run("Steady", seeds=2).returncode == 0
+def test_records_hold_what_is_needed_to_do_it_again(small: Plant, tsadbench):
+    assert tsadbench(*small.arguments("Steady", seeds=2)).code == 0
     for record in Store.open(small.runs).records():
         manifest = record.manifest
         assert manifest["seed"] == record.seed

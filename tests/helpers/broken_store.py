@@ -35,10 +35,10 @@ class BrokenStore:
     arrays: dict[str, str]
 
 
-def sound_store(folder: Path) -> Store:
-    """Return a store of three sound trials."""
+def sound_store(folder: Path, dataset: str = DATASET) -> Store:
+    """Return a store of three sound trials on a data set."""
     store = Store.create(folder)
-    records = run_plan(make_plan(list(SOUND), dataset=DATASET, floors=False, seeds=1), store)
+    records = run_plan(make_plan(list(SOUND), dataset=dataset, floors=False, seeds=1), store)
     assert {record.status for record in records} == {"ok"}
     return store
 

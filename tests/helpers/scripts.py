@@ -14,6 +14,7 @@ def load_script(file: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)

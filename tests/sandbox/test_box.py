@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.testing import assert_array_equal
 
 from tests.helpers.boxed import Farewell, Misbehaves, Sums, Tells, Threads
 from tests.helpers.processes import is_alive
+from tests.helpers.servers import lean_server, without_networks
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 from tsadbench.sandbox.launch import ForkServer, PlainLauncher, default_launcher
@@ -29,16 +31,14 @@ def launcher(request):
     if request.param == "plain":
         yield PlainLauncher()
     else:
-        server = ForkServer()
-        yield server
-        server.stop()
+        with lean_server() as server:
+            yield server
 
 
 @pytest.fixture(scope="module")
 def unsealed():
-    server = ForkServer(seal=False)
-    yield server
-    server.stop()
+    with lean_server(seal=False) as server:
+        yield server
 
 
 def boxed(cls, launcher=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
@@ -93,12 +93,10 @@ def test_scores_contributions_progress_and_costs_come_out(launcher):
 def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch):
     for name in ("TSADBENCH_DATA", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")
-    fresh = ForkServer() if isinstance(launcher, ForkServer) else launcher
-    with boxed(Tells, fresh) as box:
+    fresh = lean_server() if isinstance(launcher, ForkServer) else nullcontext(launcher)
+    with fresh as started, boxed(Tells, started) as box:
         box.fit((ROWS,))
         log = box.log()
-    if isinstance(fresh, ForkServer):
-        fresh.stop()
     for secret in ("TSADBENCH", "ANTHROPIC", "TOKEN", "SECRET"):
         assert secret not in log
     assert "'PATH'" in log
@@ -190,7 +188,7 @@ def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
 
 
 def test_what_a_detector_started_ends_with_its_box(launcher):
-    with boxed(Misbehaves, launcher, Limits(timeout=10), how="fork") as box:
+    with boxed(Misbehaves, launcher, Limits(timeout=2), how="fork") as box:
         with pytest.raises(BoxFailure):
             box.fit((ROWS,))
         pid = box._process.pid
@@ -238,16 +236,15 @@ def test_a_million_rows_cross_whole():
 
 
 def test_a_server_that_was_killed_is_started_again():
-    server = ForkServer()
-    with boxed(Sums, server) as box:
-        box.fit((ROWS,))
-        server._server.kill()
-        assert gone(box._process.pid)
-        with pytest.raises(BoxFailure, match="SIGKILL"):
-            box.score(ROWS)
-    with boxed(Sums, server) as box:
-        box.fit((ROWS,))
-    server.stop()
+    with lean_server() as server, without_networks():
+        with boxed(Sums, server) as box:
+            box.fit((ROWS,))
+            server._server.kill()
+            assert gone(box._process.pid)
+            with pytest.raises(BoxFailure, match="SIGKILL"):
+                box.score(ROWS)
+        with boxed(Sums, server) as box:
+            box.fit((ROWS,))
 
 
 def test_a_run_told_to_stop_leaves_no_process_behind():

@@ -20,9 +20,10 @@ import pytest
 from tests.helpers.attempts import Tries, outcome
 from tests.helpers.boxed import Sums
 from tests.helpers.processes import is_alive
+from tests.helpers.servers import lean_server
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, seal_status
-from tsadbench.sandbox.launch import ForkServer, PlainLauncher
+from tsadbench.sandbox.launch import PlainLauncher
 
 pytestmark = [
     pytest.mark.processes,
@@ -44,9 +45,8 @@ def kernel_that_seals():
 
 @pytest.fixture(scope="module")
 def unsealed():
-    server = ForkServer(seal=False)
-    yield server
-    server.stop()
+    with lean_server(seal=False) as server:
+        yield server
 
 
 @pytest.fixture
@@ -110,11 +110,8 @@ def test_a_hidden_folder_looks_empty_and_keeps_what_libraries_need(tmp_path, mon
     (tmp_path / "package/data/labels-35-52.csv").write_text("secret")
     (tmp_path / "labels-12-18.csv").write_text("secret")
     monkeypatch.syspath_prepend(tmp_path)
-    server = ForkServer()
-    try:
+    with lean_server() as server:
         found = inside("looks_around", "package", forbidden=(tmp_path, tmp_path / "package/data"), launcher=server)
-    finally:
-        server.stop()
     assert found == "got ('denied', ['__init__.py', 'data'], [], False, False)"
 
 
@@ -261,15 +258,13 @@ def test_honest_code_works():
 def test_a_private_folder_is_bounded_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    server = ForkServer()
-    construction = Construction.of(Tries, {"what": "fills_its_folder"})
-    with Box(construction, threads=1, launcher=server, limits=Limits(memory_mib=500.0)) as box:
+    construction, limits = Construction.of(Tries, {"what": "fills_its_folder"}), Limits(memory_mib=500.0)
+    with lean_server() as server, Box(construction, threads=1, launcher=server, limits=limits) as box:
         box.fit((ROWS,))
         assert "No space left on device" in box.log()
         (building,) = tmp_path.glob("tsadbench-*")
         assert re.fullmatch(rf"tsadbench-box-{os.getpid()}-\w+", building.name)
         assert list(building.iterdir()) == []  # it lies in memory, where only the box sees it
-    server.stop()
     assert list(tmp_path.glob("tsadbench-*")) == []
 
 
@@ -291,12 +286,10 @@ os.kill(os.getpid(), 9)
     other.mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    server = ForkServer()
-    server.warm()
-    assert not left.exists()
-    assert living.exists()
-    assert other.exists()
-    server.stop()
+    with lean_server():
+        assert not left.exists()
+        assert living.exists()
+        assert other.exists()
 
 
 def test_the_plain_launcher_says_why_it_guards_only():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tests.helpers.plans import make_plan
-from tsadbench import Dataset, Labels, Recording, UsageError
+from tsadbench import Dataset, Labels, Prior, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
 from tsadbench.execution.plan import Contender
 from tsadbench.registry import entries, load_detector
@@ -24,10 +25,13 @@ from tsadbench.utils.parameters import parameters_of, parse_arguments
 SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
 TUNABLE = [name for name in SHIPPED if not load_detector(name).traits.floor]
 SENSORS = tuple("abcdefgh")
+PRIOR = Prior((Edge("a", "b"),))
 
 
 def arguments(name: str) -> dict[str, object]:
     """What has to be set, for a prior is nothing to search."""
+    if name == "multiview-graph":
+        return {"prior": PRIOR}
     return {"graph": "none"} if name == "dprgm" else {}
 
 
@@ -262,7 +266,7 @@ def _plant() -> LabelledDataset:
     splits = {"overall": ("test",)}
     test = Recording("test", rows.values, SENSORS)
     labels = Labels({"test": np.zeros(50, dtype=bool)}, splits)
-    return LabelledDataset(Dataset("plant", (rows,), (test,), splits), labels)
+    return LabelledDataset(Dataset("plant", (rows,), (test,), splits, prior=PRIOR), labels)
 
 
 # The loss of deep-svdd is smallest if everything collapses, whatever its parameters: nothing is left for heldout.

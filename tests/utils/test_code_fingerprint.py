@@ -558,7 +558,7 @@ SENSORS = ("a", "b", "c")
 PRIOR = Prior((Edge("a", "b"), Edge("b", "c", votes=0.5)))
 NAMES = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
 VARIANTS = [
-    *((name, {}) for name in NAMES),
+    *((name, {"prior": PRIOR} if name == "multiview-graph" else {}) for name in NAMES),
     ("dprgm", {"graph": "domain", "prior": PRIOR, "edge_votes": True, "backbone": "gat"}),
     ("dprgm", {"graph": "random", "prior": PRIOR, "backbone": "gcn"}),
     ("grelen", {"statistic": "reconstruction"}),

@@ -1,0 +1,172 @@
+"""The wheel in clean environments, as a stranger has it: first steps, rows that ship, and types.
+
+Packages come from the network. TSADBENCH_WHEEL names a wheel to try in place of one that is built (``make ci-wheel``).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.helpers.interpreters import empty_environment
+from tests.helpers.wheel import ROOT, built_wheel
+
+pytestmark = pytest.mark.long
+
+IDEA = '''
+import numpy as np
+from tsadbench import Detector
+
+
+class Idea(Detector):
+    """The largest distance of a sensor from its training mean."""
+
+    def _fit(self, recordings):
+        self.mean_ = np.concatenate([recording.values for recording in recordings]).mean(axis=0)
+
+    def _score(self, recording):
+        return np.abs(recording.values - self.mean_).max(axis=1)
+'''
+
+STRANGER = '''
+"""A package of a stranger, who has mypy check it strictly."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import tsadbench
+from tsadbench import Detector, Recording, Traits
+from tsadbench.base import FloatArray
+
+
+class Idea(Detector):
+    """The largest distance of a sensor from its training mean."""
+
+    traits: ClassVar[Traits] = Traits(family="statistics", memory=0)
+
+    def __init__(self, *, cap: float = 100.0) -> None:
+        self.cap = cap
+
+    def _fit(self, recordings: Sequence[Recording]) -> None:
+        self.mean_ = np.concatenate([recording.values for recording in recordings]).mean(axis=0)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        distance: FloatArray = np.abs(recording.values - self.mean_)
+        scores: FloatArray = np.minimum(distance, self.cap).max(axis=1)
+        return scores
+
+
+def labels() -> list[str]:
+    """Return who is in the table."""
+    board = tsadbench.run([Idea(cap=5.0), "t2"], dataset="pumploop", protocol="strict", seeds=1)
+    return [row.label for row in board.rows]
+'''
+
+# Each line is an error only if mypy sees what tsadbench declares.
+WRONG = """
+import tsadbench
+from tsadbench import Detector, Recording, Traits
+
+
+class Idea(Detector):
+    def _score(self, recording: Recording) -> str:
+        return "high"
+
+
+reveal_type(tsadbench.run("t2").rows[0].label)
+tsadbench.run("t2", protokol="strict")
+Traits(look_ahead="nine")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    return built_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def run(*command: object, folder: Path, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with nothing of this machine's settings, homes and data."""
+    kept = {name: os.environ[name] for name in ("LANG", "PATH", "SSL_CERT_FILE") if name in os.environ}
+    done = subprocess.run(
+        [*map(str, command)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**kept, "HOME": str(folder), "OMP_NUM_THREADS": "1", **variables},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def install(python: Path, *what: object) -> None:
+    """Install by pip, from wherever it is configured to look."""
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*map(str, [*command, *what])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def installed(python: Path, folder: Path) -> dict[str, str]:
+    listing = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    return json.loads(run(python, "-c", listing, folder=folder).stdout)
+
+
+@pytest.mark.parametrize("versions", ["lowest", "newest"])
+def test_a_stranger_gets_a_first_table_and_a_row_among_those_that_ship(versions, wheel, tmp_path):
+    python = empty_environment(tmp_path / "venv")
+    constraints = ("--constraint", ROOT / "constraints-lowest.txt") if versions == "lowest" else ()
+    install(python, wheel, *constraints)
+    found = {name.lower().replace("_", "-"): version for name, version in installed(python, tmp_path).items()}
+    assert "torch" not in found
+    if versions == "lowest":
+        listed = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+        pins = [Requirement(line) for line in listed if line[:1] != "#"]
+        held = [one for one in pins if one.name in found]
+        assert len(held) >= 13
+        assert not [f"{one}: {found[one.name]}" for one in held if found[one.name] not in one.specifier]
+    program = python.with_name("tsadbench")
+    # Nothing answers there: no data set can be fetched.
+    alone = {"TSADBENCH_FAST": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+
+    first = run(program, "quickstart", folder=tmp_path, **alone)
+    assert "This table is over pumploop instead: simulated data, not SKAB." in first.stderr
+    assert [name for name in ("pumploop", "t2-q", "isolation-forest", "ridge") if name not in first.stdout] == []
+    assert "left out: dprgm" in first.stderr
+
+    (tmp_path / "idea.py").write_text(IDEA)
+    command = [program, "run", "-d", "idea.py:Idea", "--dataset", "pumploop", "--split", "overall", "--format", "json"]
+    among = run(*command, "--against", "strict", folder=tmp_path, **alone)
+    rows = {row["label"]: row for row in json.loads(among.stdout)["rows"]}
+    assert rows.pop("idea.py:Idea")["status"] == "ok"
+    with (ROOT / "leaderboards/pumploop/strict/overall.csv").open() as file:
+        committed = {row["detector"]: float(row["auprc_mean"]) for row in csv.DictReader(file) if row["auprc_mean"]}
+    rows = {label: row for label, row in rows.items() if row.get("stored")}
+    assert len(rows) > 30
+    stored = {label: row["metrics"]["auprc"]["mean"] for label, row in rows.items()}
+    assert stored == {label: pytest.approx(committed[label]) for label in stored}
+    table = json.loads((ROOT / "leaderboards/pumploop/strict/overall.json").read_text())["rows"]
+    checked = {row["label"]: row["checked"] for row in table}
+    assert {label: row["checked"] for label, row in rows.items()} == {label: checked[label] for label in rows}
+    assert "pass" in checked.values()
+
+
+def test_a_strangers_mypy_sees_the_types(wheel, tmp_path):
+    python = empty_environment(tmp_path / "venv")
+    install(python, wheel, "mypy", "--constraint", ROOT / "constraints.txt")
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "__init__.py").write_text(STRANGER)
+    run(python, "-m", "mypy", "--strict", "-p", "stranger", folder=tmp_path)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    found = run(python, "-m", "mypy", "--strict", "wrong.py", folder=tmp_path, code=1).stdout
+    for kind in ("override", "call-arg", "arg-type"):
+        assert f"[{kind}]" in found, found
+    assert 'Revealed type is "str"' in found.replace("builtins.", "")
+    assert "import-untyped" not in found
