@@ -91,7 +91,7 @@ def test_memory_that_was_freed_again_counts():
 
 
 def test_a_process_that_has_ended_keeps_its_last_reading():
-    # Read only after it has written: between fork and exec it is a copy of this process that has no memory of its own yet.
+    # Read only after it has written: between fork and exec it is a copy of this process, without memory of its own.
     program = "sum(range(10**6)); print(flush=True); input()"
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
