@@ -28,7 +28,7 @@ from tsadbench.execution.store_index import Listed
 from tsadbench.execution.stored_files import CHECKS, Shapes, open_regular, read_arrays
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.atomic_files import exchange
+from tsadbench.utils.atomic_files import exchange, require_own_folder
 from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.names import name_fault
 from tsadbench.utils.text import printable
@@ -91,11 +91,8 @@ class Store:
         store = cls(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
+            require_own_folder(path, _MARKER, "a run store")
             if not (path / _MARKER).exists():
-                if any(path.iterdir()):
-                    raise UsageError(
-                        f"--out {path}: expected a new folder or a run store, found a folder of other files"
-                    )
                 (path / _MARKER).write_text(_marker(), encoding="utf-8")
             with tempfile.TemporaryFile(dir=path):
                 pass

@@ -58,6 +58,28 @@ def require_writable(file: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
+def require_own_folder(folder: Path, marker: str, kind: str) -> None:
+    """Raise a UsageError before anything is written among other people's files.
+
+    Parameters
+    ----------
+    folder
+        The one that --out names. It may be missing or empty.
+    marker
+        The file by which a folder that the same command has written is known, from the folder's top.
+    kind
+        What messages call such a folder.
+    """
+    with _reported(folder):
+        if not folder.exists() or (folder / marker).is_file():
+            return
+        expected = f"--out {folder}: expected a new folder or {kind}"
+        if not folder.is_dir():
+            raise UsageError(f"{expected}, found a file")
+        if any(folder.iterdir()):
+            raise UsageError(f"{expected}, found a folder of other files")
+
+
 def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
     """Raise a UsageError if a file is to be written that is also read, before it is opened and its content is lost.
 

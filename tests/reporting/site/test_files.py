@@ -180,6 +180,31 @@ def test_a_folder_without_tables_and_one_that_would_be_overwritten_are_refused(t
         write_site(tmp_path / "site" / "tables", tmp_path / "site")
 
 
+def test_a_site_is_not_written_among_other_files(tmp_path):
+    tables = few_tables(tmp_path / "tables", ("gecco2018/strict",), ("t2", "max-z"))
+    notes = tmp_path / "mine" / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("keep")
+    with pytest.raises(UsageError, match="new folder or that of an earlier site, found a folder of other files"):
+        write_site(tables, notes.parent)
+    assert [*notes.parent.iterdir()] == [notes]
+    with pytest.raises(UsageError, match="expected a new folder or that of an earlier site, found a file"):
+        write_site(tables, notes)
+
+
+def test_a_site_whose_writing_was_interrupted_is_written_again(tmp_path, monkeypatch):
+    tables = few_tables(tmp_path / "tables", ("gecco2018/strict",), ("t2", "max-z"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tsadbench.reporting.site.content.board_content", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_site(tables, tmp_path / "site")
+    assert write_site(tables, tmp_path / "site").pages
+
+
 def test_rows_of_a_submission_stand_in_the_tables_marked_and_unranked_until_they_are_verified(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tables = few_tables(tmp_path / "tables", ("pumploop/strict",), ("t2", "pca", "max-z", "l2-z"))

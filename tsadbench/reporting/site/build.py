@@ -15,10 +15,12 @@ from tsadbench.reporting.site.render import Pages, assets
 from tsadbench.reporting.site.source import Table, read_suites, read_tables
 from tsadbench.reporting.site.suites import suite_content, suite_entry
 from tsadbench.results.bank.index import INDEX, BankIndex
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.atomic_files import require_own_folder, write_file
 from tsadbench.utils.parameters import JsonValue
 
 SCHEMA = 1
+# What every page loads. It is written first, so that a site whose writing was interrupted is known as one.
+_MARKER = "data/index.js"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,14 @@ def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
     Raises
     ------
     UsageError
-        If the folder holds no tables, lies inside the one to be written, or a file cannot be written.
+        If the folder holds no tables, lies inside the one to be written, the one to be written holds other files, or a
+        file cannot be written.
     StoreError
         If a table cannot be read.
     """
     if tables.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"{out}: it contains the tables that are read; choose another folder")
+    require_own_folder(out, _MARKER, "that of an earlier site")
     menu = [("index.html", "Leaderboard"), ("detectors/index.html", "Detectors"), ("datasets/index.html", "Data sets")]
     menu += [("protocols/index.html", "Protocols"), *([(documentation, "Documentation")] if documentation else [])]
     pages = Pages(tuple(menu))
@@ -75,19 +79,22 @@ def _files(pages: Pages, tables: Sequence[Table], folder: Path) -> Iterator[tupl
     names = _names(tables)
     files = file_names(table.name for table in tables)
     suite_files = file_names(f"suite {one['suite']} {one['protocol']}" for one in suites)
+    splits_of = {
+        table.name: file_names(["table", "recordings", *(split for (*_, split) in table.board.tables())])
+        for table in tables
+    }
     entries = [suite_entry(one, file) for one, file in zip(suites, suite_files.values(), strict=True)]
+    entries += [content.index_entry(table, files[table.name], splits_of[table.name]) for table in tables]
+    yield _MARKER, f"const content = {embedded(_index(tables, entries, names))};\n"
     for one, file in zip(suites, suite_files.values(), strict=True):
         yield f"data/{file}.js", content.script(file, suite_content(one, tables, names.detectors))
     for table in tables:
-        splits = file_names(["table", "recordings", *(split for (*_, split) in table.board.tables())])
-        folder_of = files[table.name]
-        entries.append(content.index_entry(table, folder_of, splits))
+        splits, folder_of = splits_of[table.name], files[table.name]
         yield _data(folder_of, "table", content.board_content(table))
         if by_recording := content.recordings_content(table):
             yield _data(folder_of, "recordings", by_recording)
         for *_, split in table.board.tables():
             yield _data(folder_of, splits[split], content.split_content(table, split, names.detectors))
-    yield "data/index.js", f"const content = {embedded(_index(tables, entries, names))};\n"
     for name, text in assets().items():
         yield f"assets/{name}", text
     yield "index.html", pages.page("index", "index.html", "tsadbench leaderboards", kind="index", lead=_lead(tables))

@@ -13,7 +13,7 @@ from tsadbench.datasets.source import Source
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.stored_files import open_regular
 from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.atomic_files import require_own_folder, write_file
 from tsadbench.utils.progress import progress
 
 # Holds the address, a folder or that of one on a server, for those who name none.
@@ -58,8 +58,7 @@ def fetch_bank(index: BankIndex, entries: Sequence[BankEntry], out: Path, addres
             "the index names no address: say where the files lie with --from (a folder, or http://...) or "
             f"{ADDRESS_VARIABLE}"
         )
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / INDEX).is_file())):
-        raise UsageError(f"--out {out}: expected a new folder or that of a bank, found something else")
+    require_own_folder(out, INDEX, "that of a bank")
     source = _source(where, entries)
     index.write(out / INDEX)
     if where.startswith(("http://", "https://")):
