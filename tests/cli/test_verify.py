@@ -309,3 +309,11 @@ def test_a_redo_has_the_limits_of_a_run(runs, tsadbench):
     redone = tsadbench("verify", runs, "--redo", "all", "--timeout", "0.001")
     assert redone.code == 1
     assert "run again it ends with status timeout" in redone.out
+
+
+@pytest.mark.parametrize("options", [(), ("--rerun",)])
+def test_a_folder_that_is_neither_a_store_nor_a_submission_is_called_neither(tsadbench, tmp_path, options):
+    for folder in (tmp_path, tmp_path / "missing"):
+        done = tsadbench("verify", folder, *options)
+        assert (done.code, done.out) == (2, "")
+        assert f"{folder} holds neither a run store nor a submission" in done.err

@@ -115,6 +115,11 @@ def test_what_has_no_default_must_be_given(tsadbench, plant, tmp_path):
         fit_model("t2", out=tmp_path / "x.model")
     with pytest.raises(UsageError, match="expected a file to write, found none"):
         fit_model(dataset="pumploop")
+    told = tsadbench("fit", "--dataset", plant / "card.toml", "--out", tmp_path / "x.model", "--seed", "-1")
+    assert told.code == 2
+    assert "Invalid value for '--seed'" in told.err
+    with pytest.raises(UsageError, match="seed: expected an integer of at least 0, found -1"):
+        fit_model(dataset="pumploop", out=tmp_path / "x.model", seed=-1)
 
 
 def test_a_whole_file(tsadbench, plant, model_file, t2_model):

@@ -32,6 +32,8 @@ def folder(tmp_path_factory) -> Path:
     good.head(0).to_csv(new / "no-row.csv", index=False)
     good.to_csv(new / "semicolons.csv", index=False, sep=";", decimal=",")
     good.iloc[::-1].to_csv(new / "backwards.csv", index=False)
+    good.assign(flow=good["flow"].where(good.index != 2)).to_csv(new / "gap.csv", index=False)
+    good.rename(columns={"head": "t\xe9te"}).to_csv(new / "latin.csv", index=False, encoding="latin-1")
     (new / "binary.csv").write_bytes(bytes(range(256)) * 20)
     (new / "empty.csv").write_bytes(b"")
     (new / "zeros.csv").write_bytes(b"\x00" * 4096)
@@ -94,7 +96,25 @@ WRONG = (
     ),
     (("score", "t2.model", "new/no-row.csv"), "new/no-row.csv: it has no rows", "expected some below"),
     (("score", "t2.model", "new/empty.csv"), "new/empty.csv: it is empty", "expected a line"),
-    (("score", "t2.model", "new/semicolons.csv"), "new/semicolons.csv", "set separator"),
+    (("score", "t2.model", "new/semicolons.csv"), "new/semicolons.csv", "give it with --separator"),
+    (
+        ("score", "t2.model", "new/semicolons.csv", "--separator", ";"),
+        "new/semicolons.csv, line 2",
+        "another decimal mark? then give it with --decimal",
+    ),
+    (
+        ("score", "t2.model", "test/a.csv", "--time", "tmie"),
+        "test/a.csv: the time column 'tmie' is missing",
+        "did you mean 'time'?",
+    ),
+    (("score", "t2.model", "test/a.csv", "-f", "--time", "tmie"), "test/a.csv: the time column", "mean 'time'?"),
+    (
+        ("score", "t2.model", "test/a.csv", "--time-format", "seconds"),
+        "test/a.csv, line 2: expected a time written as seconds",
+        "correct it, or give its format with --time-format",
+    ),
+    (("score", "t2.model", "new/gap.csv"), "new/gap.csv, line 4: column 'flow': a value is missing", "; fill it in\n"),
+    (("score", "t2.model", "new/latin.csv"), "new/latin.csv, line 1: not utf-8", "0xe9; convert the file\n"),
     (("score", "t2.model", "new/backwards.csv"), "new/backwards.csv, line 3: the time lies before", "sort the rows"),
     (("score", "t2.model", "new/binary.csv"), "new/binary.csv", "utf-8"),
     (("score", "t2.model", "new/zeros.csv"), "new/zeros.csv: found NUL characters", "save it as UTF-8"),

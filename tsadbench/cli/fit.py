@@ -42,7 +42,7 @@ def fit(
         str | None, typer.Option(metavar="NAME", help="Whose model to fit, if the data set has several entities.")
     ] = None,
     settings: SettingsOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of a stochastic detector.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of a stochastic detector.")] = 0,
     threads: ThreadsOption = 1,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,

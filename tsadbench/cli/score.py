@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -43,7 +44,9 @@ def score(
         str | None, typer.Option(help="The character between two cells, if it differs from the training files'.")
     ] = None,
     decimal: Annotated[str | None, typer.Option(help="The decimal mark, if it differs.")] = None,
-    time: Annotated[str | None, typer.Option(help="The column that contains the times, if it differs.")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="The column that contains the times, if it differs; it must be there.")
+    ] = None,
     time_format: Annotated[
         str | None,
         typer.Option(help="ISO8601, seconds, milliseconds or a format of strptime, if it differs."),
@@ -63,6 +66,7 @@ def score(
     Rows that the detector cannot score are not flagged. With --on-error skip, malformed lines are reported on standard
     error and skipped; the exit code is 1 if there were any.
     """
+    from tsadbench.cli.actions.hints import hints_of_new_files
     from tsadbench.cli.actions.score import STANDARD_INPUT, checked_format, new_layout, note, score_files, score_stream
     from tsadbench.cli.actions.skipped import Skipped
     from tsadbench.serving import load_model
@@ -79,11 +83,19 @@ def score(
     note(loaded.notes, model)
     layout = new_layout(loaded, separator, decimal, time, time_format)
     skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
+    answer = (
+        partial(score_stream, file=files[0], idle=idle) if streamed else partial(score_files, files=files, form=form)
+    )
     try:
-        if streamed:
-            score_stream(loaded, files[0], idle, layout, out, contributions=contributions, skipped=skipped)
-        else:
-            score_files(loaded, files, layout, out, form, contributions=contributions, skipped=skipped)
+        with hints_of_new_files():
+            answer(
+                loaded,
+                layout=layout,
+                out=out,
+                contributions=contributions,
+                skipped=skipped,
+                needs_time=time is not None,
+            )
     except KeyboardInterrupt:  # the ordinary end of --follow: nothing to report
         raise typer.Exit(130) from None
     finally:

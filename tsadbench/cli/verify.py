@@ -83,7 +83,7 @@ def verify(
     """
     from tsadbench.cli.actions.verify import print_checked, print_redone, print_table_check
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.run_store import Store, is_store
     from tsadbench.results.repetition import drawn
     from tsadbench.results.submissions.listed import is_submission
 
@@ -104,6 +104,11 @@ def verify(
         ):
             raise typer.Exit(1)
         return
+    if not is_store(runs):
+        raise UsageError(
+            f"{runs} holds neither a run store nor a submission: expected a folder that `tsadbench run --out` or "
+            "`tsadbench submit` has written"
+        )
     if rerun or comment is not None or write:
         raise UsageError(f"--rerun, --comment and --write are for submissions, and {runs} is none")
     if table is not None and redo is not None:

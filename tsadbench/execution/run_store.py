@@ -113,7 +113,7 @@ class Store:
         StoreError
             If it is of another schema.
         """
-        if not (path / _MARKER).is_file():
+        if not is_store(path):
             raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
         store = cls(path)
         store._check_schema()
@@ -463,6 +463,11 @@ class Store:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r}; choose another --out"
             )
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder says of itself that it is a run store."""
+    return (path / _MARKER).is_file()
 
 
 def _marker() -> str:

@@ -83,6 +83,8 @@ def fit_model(
             f"fit_model: expected {missing}, found none; write fit_model(dataset=..., out=...) for the detector "
             f"{DEFAULT_DETECTOR!r}, or fit_model(detector, dataset, out)"
         )
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"seed: expected an integer of at least 0, found {seed!r}")
     require_packages()
     require_writable(Path(out))
     _require_new_or_model(Path(out))

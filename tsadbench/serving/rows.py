@@ -92,15 +92,19 @@ class RowReader:
         How it is written.
     sensors
         The model's.
+    needs_time
+        Whether its column of times must be there; otherwise rows are numbered without it.
     """
 
-    def __init__(self, name: str, file_format: FileFormat, sensors: Sequence[str]) -> None:
+    def __init__(self, name: str, file_format: FileFormat, sensors: Sequence[str], *, needs_time: bool = False) -> None:
         self.header: Header | None = None
         # What is wrong with the first malformed row; nothing after it is read.
         self.fault: DataError | None = None
         self._name = name
         self._format = file_format
         self._sensors = tuple(sensors)
+        self._needed = dict.fromkeys(file_format.time if needs_time else (), "time column")
+        self._needed |= dict.fromkeys(sensors, "sensor")
         self._states = [states_of(file_format, sensor) for sensor in sensors]
         self._first_lines: list[str] = []
         self._n_rows = 0
@@ -219,7 +223,7 @@ class RowReader:
 
     def _match(self, line: int, names: Sequence[str]) -> Header:
         """Return where columns of these names have what the model needs."""
-        faults = list(header_faults(names, dict.fromkeys(self._sensors, "sensor"), self._format.time))
+        faults = list(header_faults(names, self._needed, self._format.time))
         if faults:
             raise DataError("\n  ".join([f"{self._name}: {faults[0]}", *faults[1:]]))
         column = {name: number for number, name in enumerate(names)}

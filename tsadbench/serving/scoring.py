@@ -28,7 +28,13 @@ _BYTES_AT_ONCE = 2**22
 
 
 def score_file(
-    model: Model, path: Path, file_format: FileFormat, *, contributions: bool, on_skip: OnSkip | None = None
+    model: Model,
+    path: Path,
+    file_format: FileFormat,
+    *,
+    contributions: bool,
+    on_skip: OnSkip | None = None,
+    needs_time: bool = False,
 ) -> ScoredRows:
     """Score a whole file: CSV, Parquet, or one with an array.
 
@@ -44,6 +50,8 @@ def score_file(
         Whether to ask for each sensor's contribution.
     on_skip
         Is told of each malformed line, which is skipped then; None: such a line is an error.
+    needs_time
+        Whether a file without its column of times is malformed; otherwise its rows are numbered.
 
     Raises
     ------
@@ -53,7 +61,8 @@ def score_file(
         If lines are to be skipped of a file whose rows are resampled.
     """
     if file_format.resample_every is None:
-        parts, has_times, notes = _read_rows(path, file_format, model.card.sensors, on_skip)
+        reader = RowReader(str(path), file_format, model.card.sensors, needs_time=needs_time)
+        parts, has_times, notes = _read_rows(reader, path, file_format, model.card.sensors, on_skip)
     elif on_skip is not None:
         raise UsageError(
             f"{model.card.label} was fitted on resampled rows: its grid is made of all lines of a file, so that none "
@@ -113,10 +122,9 @@ def _together(scored: Sequence[ScoredRows]) -> ScoredRows:
 
 
 def _read_rows(
-    path: Path, file_format: FileFormat, sensors: Sequence[str], on_skip: OnSkip | None
+    reader: RowReader, path: Path, file_format: FileFormat, sensors: Sequence[str], on_skip: OnSkip | None
 ) -> tuple[list[Rows], bool, tuple[str, ...]]:
     """Return a file's rows, whether a column of it holds their times, and what a user should know of its header."""
-    reader = RowReader(str(path), file_format, sensors)
     skipping = None if on_skip is None else SkippingReader(reader, file_format.separator, on_skip)
     try:
         if path.suffix.lower() in (*PARQUET, *ARRAYS):
@@ -162,6 +170,7 @@ def score_stream(
     *,
     contributions: bool,
     on_skip: OnSkip | None = None,
+    needs_time: bool = False,
 ) -> Iterator[ScoredRows]:
     """Score rows as they arrive; those that arrive together are scored together.
 
@@ -179,6 +188,8 @@ def score_stream(
         Whether to ask for each sensor's contribution.
     on_skip
         Is told of each malformed line, which is skipped then; None: such a line is an error.
+    needs_time
+        Whether a file without its column of times is malformed; otherwise its rows are numbered.
 
     Raises
     ------
@@ -192,7 +203,10 @@ def score_stream(
             f"{model.card.label} was fitted on resampled rows, one every {file_format.resample_every:g} s: rows that "
             "arrive one by one cannot be resampled; score whole files, without --follow and -"
         )
-    return _scored(pieces, partial(_Source, model, name, file_format, on_skip, contributions=contributions))
+    return _scored(
+        pieces,
+        partial(_Source, model, name, file_format, on_skip, contributions=contributions, needs_time=needs_time),
+    )
 
 
 def _scored(pieces: Iterable[Piece], begun: Callable[[], _Source]) -> Iterator[ScoredRows]:
@@ -211,10 +225,17 @@ class _Source:
     """One input that is still growing: a recording, or several if malformed lines come in a row."""
 
     def __init__(
-        self, model: Model, name: str, file_format: FileFormat, on_skip: OnSkip | None, *, contributions: bool
+        self,
+        model: Model,
+        name: str,
+        file_format: FileFormat,
+        on_skip: OnSkip | None,
+        *,
+        contributions: bool,
+        needs_time: bool,
     ) -> None:
         self._lines = Lines(name, file_format.encoding, tolerant=on_skip is not None)
-        self._strict = RowReader(name, file_format, model.card.sensors)
+        self._strict = RowReader(name, file_format, model.card.sensors, needs_time=needs_time)
         self._skipping = None if on_skip is None else SkippingReader(self._strict, file_format.separator, on_skip)
         self._begun = partial(Stream, model, contributions=contributions)
         self._stream = self._begun()

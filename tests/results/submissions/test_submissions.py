@@ -127,6 +127,14 @@ def test_what_cannot_be_verified_is_not_submitted(store, place, tmp_path, monkey
     monkeypatch.chdir(place)
     with pytest.raises(UsageError, match="expected 1 to 63 small letters"):
         submit(store, "../x", tmp_path, LOAD)
+    for option, wrong in (
+        ("--name", {"name": "Jane Doe"}),
+        ("--pretrained-on", {"pretrained_on": [""]}),
+        ("--signed-by", {"signed_by": "<b>Jane"}),
+        ("--signed-by", {"signed_by": "  "}),
+    ):
+        with pytest.raises(UsageError, match=f"^{option}: (?!.*--)"):
+            submit(**{"store": store, "name": "x", "folder": tmp_path, "load": LOAD} | wrong)
     with pytest.raises(UsageError, match="has no detector t2"):
         submit(store, "x", tmp_path, LOAD, detectors=["t2"])
     (record,) = store.records()

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO, TypeAlias
 
@@ -67,7 +68,11 @@ def new_layout(
         if time in model.card.sensors:
             raise UsageError(f"--time {time}: that is one of the model's sensors")
         layout = replace(layout, time=(time,), period=None)
-    return layout if time_format is None else replace(layout, time_formats=(time_format,))
+    if time_format is None:
+        return layout
+    if not layout.time:
+        raise UsageError("--time-format: the model's files have no column of times; name the new files' with --time")
+    return replace(layout, time_formats=(time_format,))
 
 
 def score_stream(
@@ -79,12 +84,15 @@ def score_stream(
     *,
     contributions: bool,
     skipped: Skipped | None,
+    needs_time: bool,
 ) -> None:
     """Score the rows of standard input, or those that are appended to a file, as they arrive."""
     from_input = file == STANDARD_INPUT
     name = "standard input" if from_input else file
     pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
-    answers = score_as_they_arrive(model, pieces, name, layout, contributions=contributions, on_skip=skipped)
+    answers = score_as_they_arrive(
+        model, pieces, name, layout, contributions=contributions, on_skip=skipped, needs_time=needs_time
+    )
     if Stream(model, contributions=contributions).keeps_all:
         warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
         note([warning], model.card.label)
@@ -105,13 +113,12 @@ def score_files(
     *,
     contributions: bool,
     skipped: Skipped | None,
+    needs_time: bool,
 ) -> None:
     """Score whole files."""
     # All are read and scored before anything is written, so that an error leaves no partial table.
-    tables = [
-        (file, score_whole_file(model, Path(file), layout, contributions=contributions, on_skip=skipped))
-        for file in files
-    ]
+    score = partial(score_whole_file, model, contributions=contributions, on_skip=skipped, needs_time=needs_time)
+    tables = [(file, score(Path(file), layout)) for file in files]
     for file, scored in tables:
         note(scored.notes, file)
     if form == "parquet" and out is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from tsadbench.base.detector import Traits
+from tsadbench.cli.actions.hints import of_new_files
 from tsadbench.serving.skipping import BREAK
 from tsadbench.utils.text import printable
 
@@ -29,6 +30,7 @@ class Skipped:
     def __call__(self, fault: str) -> None:
         """Take a line: its place, and what is wrong with it."""
         self.count += 1
+        fault = of_new_files(fault)
         if self.count <= SHOWN:
             typer.echo(f"skipped: {printable(fault)}", err=True)
         if self.count == SHOWN:

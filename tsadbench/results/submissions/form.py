@@ -185,6 +185,13 @@ def statement(description: bytes, name: str, signed_by: str = "", day: date | No
     return _STATEMENT.format(name=name, digest=digest(description)) + (signature or "Name:\nDate:\n")
 
 
+def signer_fault(name: str) -> str:
+    """Return why a text cannot be the name of who signs; nothing if it can, and if it is empty."""
+    if not name.isprintable() or _MARKUP.search(name) or len(name) > 100:
+        return f"{name!r:.80} holds control characters or markup, or is longer than 100 characters"
+    return "expected a name, found blanks" if name and not name.strip() else ""
+
+
 def statement_fault(text: str, description: bytes, name: str) -> str:
     """Return what is wrong with a statement; nothing if it is this submission's, word for word, and signed."""
     expected = statement(description, name).splitlines()[:-2]
@@ -197,8 +204,8 @@ def statement_fault(text: str, description: bytes, name: str) -> str:
     signer, day = named.removeprefix("Name:").strip(), dated.removeprefix("Date:").strip()
     if not (named.startswith("Name:") and dated.startswith("Date:") and signer and day):
         return "it is not signed: write your name and the day behind Name: and Date:"
-    if not signer.isprintable() or _MARKUP.search(signer) or len(signer) > 100:
-        return "the name behind Name: holds control characters or markup, or is longer than 100 characters"
+    if fault := signer_fault(signer):
+        return f"Name: {fault}"
     try:
         date.fromisoformat(day)
     except ValueError:

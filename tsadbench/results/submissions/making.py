@@ -34,6 +34,7 @@ from tsadbench.results.submissions.form import (
     Description,
     SubmittedDetector,
     digest,
+    signer_fault,
     statement,
     submission_name_fault,
     submitted_label_fault,
@@ -85,8 +86,13 @@ def submit(
     UsageError
         If a trial cannot be submitted; every reason is named.
     """
-    if fault := submission_name_fault(name) or corpora_fault(tuple(pretrained_on)):
-        raise UsageError(f"--name or --pretrained-on: {fault}")
+    for option, fault in (
+        ("--name", submission_name_fault(name)),
+        ("--pretrained-on", corpora_fault(tuple(pretrained_on))),
+        ("--signed-by", signer_fault(signed_by)),
+    ):
+        if fault:
+            raise UsageError(f"{option}: {fault}")
     if (folder / name).exists():
         raise UsageError(f"{folder / name} exists already: remove it, or choose another --name")
     records, reports = _chosen(store, detectors), tuple(kept(store.path))
