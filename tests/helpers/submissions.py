@@ -20,9 +20,10 @@ from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.score_arrays import arrays_hash
 from tsadbench.results.bank.parquet_form import bank_bytes, read_bank_file
-from tsadbench.results.submissions.form import DESCRIPTION, RECORDS, STATEMENT, digest, statement
+from tsadbench.results.submissions.form import DESCRIPTION, RECORDS, STATEMENT, statement
 from tsadbench.results.submissions.making import submit
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.digests import digest
 
 LOAD = loader([], None)
 DETECTOR = '''

@@ -15,10 +15,12 @@ import pytest
 from pyarrow import parquet
 
 from tests.helpers.loopback import serving
+from tests.helpers.plans import make_plan
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.run_store import Store
-from tsadbench.results.bank.bank_file import single_precision
-from tsadbench.results.bank.build import build_bank
+from tsadbench.execution.runner import run_plan
+from tsadbench.results.bank.bank_file import lasting, single_precision
+from tsadbench.results.bank.build import Choice, build_bank
 from tsadbench.results.bank.fetch import ADDRESS_VARIABLE, fetch_bank
 from tsadbench.results.bank.folder import BankFolder
 from tsadbench.results.bank.index import INDEX, MOST_INDEX_BYTES, BankIndex
@@ -45,7 +47,7 @@ def test_scores_come_back_rounded_to_float32_and_nothing_else(store, built):
         for name, scores in kept.items():
             assert np.array_equal(found[name], scores.astype(np.float32).astype(np.float64), equal_nan=True)
         assert {name.partition("/")[0] for name in found} == {"train", "test"}
-        assert bank.record(trial) == store.record(trial)
+        assert bank.record(trial) == lasting(store.record(trial))
 
 
 def test_any_reader_of_parquet_finds_the_columns(built):
@@ -78,9 +80,28 @@ def test_ids_with_slashes_and_missing_scores_survive(store):
     assert table["episode"].tolist() == ["a/b", "a/b", "a", "a", "a", "a"]
 
 
-def test_the_same_trials_give_the_same_files(store, built, tmp_path):
-    build_bank([store], tmp_path / "again")
-    assert (tmp_path / "again" / INDEX).read_bytes() == (built / INDEX).read_bytes()
+def test_two_runs_of_the_same_trials_give_the_same_files(small_data, tmp_path):
+    """Whoever repeats a trial gets the file that the index names: nothing of a machine or of a run is in it."""
+    folders = []
+    for name in ("one", "two"):
+        store = Store.create(tmp_path / name / "runs")
+        plan = make_plan(["t2", "isolation-forest"], dataset=small_data, floors=False, seeds=1)
+        records = run_plan(plan, store)
+        assert all(one.manifest["crossing"] and one.replay and one.fit_seconds for one in records)
+        folders.append(tmp_path / name / "bank")
+        assert build_bank([store], folders[-1]).left_out == {}
+    one, two = ({file.name: file.read_bytes() for file in folder.iterdir()} for folder in folders)
+    assert len(one) == 3
+    assert one == two
+
+
+def test_one_seed_is_the_lowest_of_each_row(store):
+    first, other = (store.record(trial) for trial in store.trials()[:2])
+    rows = [replace(first, seed=3), replace(first, seed=2), replace(other, seed=4), replace(first, status="error")]
+    assert [one.seed for one in Choice(one_seed=True).of(rows)] == [2, 4]
+    assert [one.seed for one in Choice().of(rows)] == [3, 2, 4]
+    assert [one.seed for one in Choice(["pumploop"], ["strict"]).of(rows)] == [3, 2, 4]
+    assert [*Choice(protocols=["published"]).of(rows)] == []
 
 
 def test_what_float32_cannot_hold_is_left_out_with_a_reason(store):
@@ -97,7 +118,7 @@ def test_a_build_keeps_to_its_budget_and_to_its_own_folder(store, built, tmp_pat
         build_bank([store], tmp_path / "bank", budget=size - 1)
     assert not (tmp_path / "bank" / INDEX).exists()
     build_bank([store], tmp_path / "bank", budget=size)
-    only = build_bank([store], tmp_path / "bank", datasets=["pumploop"]).index
+    only = build_bank([store], tmp_path / "bank", choice=Choice(["pumploop"], ["strict"])).index
     assert only.size == size
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")

@@ -181,6 +181,20 @@ def test_a_record_cannot_name_a_protocol_by_file(store, tmp_path, tsadbench, mon
     assert "0 as recorded" in found.out
 
 
+def test_a_folder_beside_its_index_is_a_bank_as_in_the_repository(built, tmp_path, tsadbench, monkeypatch):
+    """`bank fetch` without an address copies from there, and `judge` takes the folder as it is."""
+    repository = tmp_path / "leaderboards"
+    shutil.copytree(built, repository / "bank")
+    (repository / "bank" / INDEX).rename(repository / INDEX)
+    fetched = tsadbench("bank", "fetch", "--index", repository / INDEX, "--out", tmp_path / "mine")
+    assert (fetched.code, "4 fetched, 0 were there" in fetched.out) == (0, True), fetched.err
+    assert digests(tmp_path / "mine") == digests(built)
+    for place in (tmp_path, repository / "bank"):
+        monkeypatch.chdir(place)
+        judged = tsadbench("judge", "." if place.name == "bank" else "leaderboards/bank")
+        assert judged.out.splitlines()[-1] == "4 trials: 4 as recorded up to 0.001, 0 changed, 0 cannot be judged"
+
+
 def test_an_edited_file_is_named(built, tmp_path, tsadbench):
     shutil.copytree(built, tmp_path / "bank")
     entry = BankIndex.read(built / INDEX).entries[0]
@@ -197,6 +211,9 @@ def test_wrong_options_end_with_one_line(store, built, tmp_path, tsadbench):
     index = built / INDEX
     no_json = tmp_path / "text.json"
     no_json.write_text("text")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    shutil.copy(index, empty)
     for arguments, reason in (
         (("bank", "build", tmp_path, "--out", tmp_path / "bank"), "is not a run store"),
         (("bank", "build", store.path, "--out", tmp_path / "bank", "--budget", "0.01"), "--budget"),
@@ -209,6 +226,7 @@ def test_wrong_options_end_with_one_line(store, built, tmp_path, tsadbench):
         (("bank", "fetch", "--index", index, "--out", tmp_path / "mine"), "--from"),
         (("bank", "fetch", "--index", index, "--out", index, "--from", built), "--out"),
         (("judge", tmp_path), "is not a run store"),
+        (("judge", empty), "none of the 4 files"),
     ):
         found = tsadbench(*arguments)
         assert (found.code, reason in found.err, "Traceback" in found.err) == (2, True, False), found.err

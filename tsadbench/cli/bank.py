@@ -41,6 +41,10 @@ def build(
         typer.Option(help="Folder of committed tables: take their trials alone (default: every trial that is ok)."),
     ] = None,
     dataset: _Datasets = None,
+    protocol: _Protocols = None,
+    one_seed: Annotated[
+        bool, typer.Option("--one-seed", help="Take the lowest seed of each row alone (default: all seeds).")
+    ] = False,
     address: Annotated[
         str, typer.Option(metavar="URL", help="Where the files will lie, for the index: http(s)://...")
     ] = "",
@@ -48,11 +52,13 @@ def build(
 ) -> None:
     """Write the scores of run stores as files of a bank: float32 Parquet, named by their SHA-256, and an index.
 
+    The same scores of the same trial give the same file, whoever ran it.
+
     Exit code 1 if a trial that was asked for could not be written.
     """
     from tsadbench.cli.live import progress_bar
     from tsadbench.execution.run_store import Store
-    from tsadbench.results.bank.build import build_bank
+    from tsadbench.results.bank.build import Choice, build_bank
     from tsadbench.utils.grouping import grouped
     from tsadbench.utils.text import first_of, one_line
 
@@ -61,7 +67,7 @@ def build(
             [Store.open(store) for store in stores],
             out,
             tables=tables,
-            datasets=dataset or (),
+            choice=Choice(dataset or (), protocol or (), one_seed),
             address=address,
             budget=int(budget * 1e6),
         )
@@ -82,9 +88,9 @@ def list_files(
 ) -> None:
     """List what a bank holds; --format json prints one object per file and line."""
     from tsadbench.cli.output import print_table, wide_console
-    from tsadbench.results.bank.index import read_index
+    from tsadbench.results.bank.index import BankIndex, shipped_index
 
-    entries = read_index(index).chosen(dataset or (), detector or (), protocol or ())
+    entries = BankIndex.read(index or shipped_index()).chosen(dataset or (), detector or (), protocol or ())
     if form == "json":
         typer.echo("".join(f"{json.dumps({'file': one.file, **asdict(one)})}\n" for one in entries), nl=False)
     else:
@@ -105,19 +111,21 @@ def fetch(
         typer.Option(
             "--from",
             metavar="ADDRESS",
-            help="Where the files lie: a folder, or http(s)://... (default: TSADBENCH_BANK_URL, else the index's).",
+            help="Where the files lie: a folder, or http(s)://... (default: TSADBENCH_BANK_URL, else the folder bank "
+            "beside the index, else the index's address).",
         ),
     ] = None,
 ) -> None:
     """Fetch files of the bank, each checked by its digest; `tsadbench judge` takes the folder like a run store."""
     from tsadbench.cli.live import progress_bar
     from tsadbench.results.bank.fetch import fetch_bank
-    from tsadbench.results.bank.index import read_index
+    from tsadbench.results.bank.index import BankIndex, shipped_index
 
-    chosen_index = read_index(index)
-    entries = chosen_index.chosen(dataset or (), detector or (), protocol or ())
+    file = index or shipped_index()
+    bank = BankIndex.read(file)
+    entries = bank.chosen(dataset or (), detector or (), protocol or ())
     with progress_bar("Fetching"):
-        fetched = fetch_bank(chosen_index, entries, out, address)
+        fetched = fetch_bank(bank, entries, out, address, beside=file)
     typer.echo(f"{out}: {_counts(entries)}; {len(fetched.new)} fetched, {fetched.n_before} were there")
 
 

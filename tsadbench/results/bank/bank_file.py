@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tsadbench.errors import StoreError
 from tsadbench.execution.record import Record
 from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.parameters import JsonValue
 
 # Several times the largest file of the committed tables (docs/bank.md).
 MOST_FILE_BYTES = 2**24
 MOST_ROWS = 10**8
 ROLES = ("train", "calibration", "test")
+# Of a manifest, what the trial's identity and the judge are made of.
+_LASTING = ("versions", "adapted", "imported", "priors", "code_hash", "data_hash", "episodes_hash", "labels_hash")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +44,30 @@ class BankFile:
     def n_recordings(self) -> int:
         """Number of scored test recordings."""
         return sum(name.startswith("test/") for name in self.scores)
+
+
+def lasting(record: Record) -> Record:
+    """Return a trial's record without what another run of the same trial would have otherwise.
+
+    That is what the machine added (seconds, memory, platform, command, times), what was drawn for this run alone (the
+    order of its recordings, the rows of its replay audit), and how the user asked for it. Whether its box was sealed
+    stays, as does its trust: tables say so.
+    """
+    manifest: dict[str, JsonValue] = {name: record.manifest[name] for name in _LASTING if name in record.manifest}
+    if isinstance(versions := manifest.get("versions"), dict):
+        # Python's own is no part of the scoring identity.
+        manifest["versions"] = {name: version for name, version in versions.items() if name != "python"}
+    return replace(
+        record,
+        fit_seconds=None,
+        score_seconds=None,
+        fit_cpu_seconds=None,
+        score_cpu_seconds=None,
+        peak_memory_mib=None,
+        replay=None,
+        stands_for="",
+        manifest=manifest,
+    )
 
 
 def single_precision(scores: Mapping[str, FloatArray]) -> dict[str, Float32Array]:

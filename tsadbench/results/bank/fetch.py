@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,9 @@ from tsadbench.datasets.download import download
 from tsadbench.datasets.source import Source
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.stored_files import open_regular
-from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex
+from tsadbench.results.bank.index import FILES, INDEX, BankEntry, BankIndex
 from tsadbench.utils.atomic_files import require_own_folder, write_file
+from tsadbench.utils.digests import digest
 from tsadbench.utils.progress import progress
 
 # Holds the address, a folder or that of one on a server, for those who name none.
@@ -28,7 +28,9 @@ class Fetched:
     n_before: int
 
 
-def fetch_bank(index: BankIndex, entries: Sequence[BankEntry], out: Path, address: str | None = None) -> Fetched:
+def fetch_bank(
+    index: BankIndex, entries: Sequence[BankEntry], out: Path, address: str | None = None, *, beside: Path | None = None
+) -> Fetched:
     """Fetch files of the bank that are not in a folder yet, or differ from the index; the index is put beside them.
 
     Parameters
@@ -41,21 +43,25 @@ def fetch_bank(index: BankIndex, entries: Sequence[BankEntry], out: Path, addres
         The folder, a new one or one that holds a bank.
     address
         A folder, or the address of one on a server (http, https); None: that of the environment variable
-        `ADDRESS_VARIABLE`, otherwise the index's.
+        `ADDRESS_VARIABLE`, otherwise the folder `FILES` beside the index if it is there, otherwise the index's.
+    beside
+        The index's file, to look beside it.
 
     Raises
     ------
     UsageError
-        If no address is known, or the folder is one of other files.
+        If it is not known where the files lie, or the folder is one of other files.
     DataError
         If a file cannot be downloaded, or is not the one of the index; those before it are kept.
     StoreError
         The same, of a file in a folder.
     """
-    where = address or os.environ.get(ADDRESS_VARIABLE) or index.address
+    folder = "" if beside is None or not (beside.parent / FILES).is_dir() else str(beside.parent / FILES)
+    where = address or os.environ.get(ADDRESS_VARIABLE) or folder or index.address
     if not where:
         raise UsageError(
-            "the index names no address: say where the files lie with --from (a folder, or http://...) or "
+            f"no folder {FILES!r} lies beside the index, and the index names no address: say where the files lie with "
+            f"--from (leaderboards/{FILES} of a clone of the repository, any other folder, or http://...) or with "
             f"{ADDRESS_VARIABLE}"
         )
     require_own_folder(out, INDEX, "that of a bank")
@@ -80,7 +86,7 @@ def _source(where: str, entries: Sequence[BankEntry]) -> Source:
 def _copy(folder: Path, source: Source, out: Path) -> list[str]:
     """Copy the files that are not there yet; return their names."""
     new = []
-    for done, (file, digest) in enumerate(source.sha256.items()):
+    for done, (file, expected) in enumerate(source.sha256.items()):
         progress(done, len(source.sha256))
         if source.state(out, file) == "as published":
             continue
@@ -89,7 +95,7 @@ def _copy(folder: Path, source: Source, out: Path) -> list[str]:
                 content = stream.read()
         except OSError as error:
             raise StoreError(f"{folder / file}: cannot be read ({error.strerror or error})") from error
-        if hashlib.sha256(content).hexdigest() != digest:
+        if digest(content) != expected:
             raise StoreError(f"{folder / file}: its SHA-256 is another than that of the index")
         write_file(out / file, content)
         new.append(file)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from tsadbench.errors import BrokenTrialError
+from tsadbench.errors import BrokenTrialError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.stored_files import Shapes, open_regular
 from tsadbench.results.bank.bank_file import BankFile
-from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex
+from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex, index_for
 from tsadbench.results.bank.parquet_form import read_bank_file
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.digests import digest
 
 
 class BankFolder:
-    """What `tsadbench bank fetch` or `build` has written: an index, and those of its files that are here.
+    """What `tsadbench bank fetch` or `build` has written: an index (`index_for`), and those of its files that are here.
 
     Parameters
     ----------
@@ -27,15 +27,20 @@ class BankFolder:
     Raises
     ------
     UsageError
-        If it has no index.
+        If it has no index, or none of the index's files is here.
     StoreError
         If the index is none.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.index = BankIndex.read(path / INDEX)
+        self.index = BankIndex.read(index_for(path) or path / INDEX)
         self._last: tuple[str, BankFile] | None = None
+        if not self.entries:
+            raise UsageError(
+                f"{path}: it has an index of the score bank, and none of the {len(self.index.entries)} files that this "
+                "lists; `tsadbench bank fetch --out FOLDER` gets them, and `tsadbench judge FOLDER` takes that folder"
+            )
 
     @cached_property
     def entries(self) -> Mapping[str, BankEntry]:
@@ -78,7 +83,7 @@ class BankFolder:
                 content = stream.read()
         except OSError as error:
             raise BrokenTrialError(f"{file}: cannot be read ({error.strerror or error}); fetch it again") from error
-        if hashlib.sha256(content).hexdigest() != entry.sha256:
+        if digest(content) != entry.sha256:
             raise BrokenTrialError(f"{file}: its SHA-256 is another than that of the index; fetch it again")
         found = read_bank_file(content, str(file))
         if faults := "; ".join(entry.faults(found)):

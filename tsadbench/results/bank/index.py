@@ -22,6 +22,8 @@ from tsadbench.utils.parameters import nearest, parse_label
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 INDEX = "bank.json"
+# The folder of the files where the index lies beside it, as in the repository.
+FILES = "bank"
 # 1: the first.
 SCHEMA = 1
 # The index of the committed tables has a third of that.
@@ -29,6 +31,8 @@ MOST_INDEX_BYTES = 10**6
 # A release of GitHub holds a thousand files; the index is one of them.
 MOST_FILES = 999
 ENDING = ".parquet"
+# A longer list of names than this in a message helps nobody.
+_LONGEST_HINT = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = re.compile(r"[0-9a-f]{8,64}")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\]{1,500}")
@@ -147,7 +151,10 @@ class BankIndex:
             known = {name for one in names for name in one[place]}
             for name in asked:
                 if name not in known:
-                    raise UsageError(f"the bank has no {what} {name!r}{nearest(name, tuple(sorted(known)))}")
+                    hint = nearest(name, tuple(sorted(known)))
+                    if len(hint) > _LONGEST_HINT:
+                        hint = "; `tsadbench bank list` shows what it has"
+                    raise UsageError(f"the bank has no {what} {name!r}{hint}")
         asked_for = (datasets, detectors, protocols)
         found = tuple(
             entry
@@ -191,12 +198,20 @@ class BankIndex:
         return index
 
 
-def read_index(file: Path | None) -> BankIndex:
-    """Return an index, that of the committed tables if no file is named; errors as for `BankIndex.read`."""
+def shipped_index() -> Path:
+    """Return the index that lies beside the committed tables; a UsageError if there is none."""
     shipped = LEADERBOARDS / INDEX
-    if file is None and not shipped.is_file():
+    if not shipped.is_file():
         raise UsageError("no index of a score bank ships with this version: name one with --index FILE")
-    return BankIndex.read(file or shipped)
+    return shipped
+
+
+def index_for(folder: Path) -> Path | None:
+    """Return the index of a folder of the bank: in it, or beside it if it is called ``bank``; None if it has none."""
+    places = [folder / INDEX]
+    if folder.is_dir() and folder.resolve().name == FILES:
+        places.append(folder.resolve().parent / INDEX)
+    return next((place for place in places if place.is_file()), None)
 
 
 def index_of(entries: Iterable[BankEntry], address: str = "") -> BankIndex:

@@ -20,8 +20,8 @@ from tsadbench.results.submissions.form import (
     RECORDS,
     SCORES,
     STATEMENT,
-    digest,
 )
+from tsadbench.utils.digests import digest
 from tsadbench.utils.text import one_line
 
 _AT_THE_TOP = frozenset({DESCRIPTION, STATEMENT, RECORDS, CHECKS})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from tsadbench.errors import StoreError
+from tsadbench.utils.digests import digest
 from tsadbench.utils.names import corpora_fault, label_fault
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.text import one_line
@@ -121,11 +121,6 @@ class Description:
         for detector in self.detectors:
             if fault := submitted_label_fault(detector.label) or corpora_fault(detector.pretrained_on):
                 yield f"{detector.label:.80}: {fault}"
-
-
-def digest(content: bytes) -> str:
-    """Return the SHA-256 of a file's content, 64 hex digits."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def submission_name_fault(name: str) -> str:

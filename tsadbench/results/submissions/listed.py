@@ -15,8 +15,9 @@ from tsadbench.execution.check_reports import CheckReport
 from tsadbench.execution.record import Record
 from tsadbench.execution.stored_files import open_regular
 from tsadbench.results.submissions.folder import Files
-from tsadbench.results.submissions.form import CHECKS, DESCRIPTION, RECORDS, Description, digest
+from tsadbench.results.submissions.form import CHECKS, DESCRIPTION, RECORDS, Description
 from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.digests import digest
 
 # Below the folder of the tables.
 SUBMISSIONS = "submissions"

@@ -33,13 +33,13 @@ from tsadbench.results.submissions.form import (
     STATEMENT,
     Description,
     SubmittedDetector,
-    digest,
     signer_fault,
     statement,
     submission_name_fault,
     submitted_label_fault,
 )
 from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.digests import digest
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import corpora_fault
 from tsadbench.utils.parameters import stored_label

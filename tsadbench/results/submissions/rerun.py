@@ -18,11 +18,12 @@ from tsadbench.registry import locate
 from tsadbench.results.repetition import TOLERANCE, Repeated, repeat
 from tsadbench.results.submissions.code import SHIPPED, foreign_code_fault, importable, label_here
 from tsadbench.results.submissions.folder import Fault
-from tsadbench.results.submissions.form import DESCRIPTION, SubmittedDetector, digest
+from tsadbench.results.submissions.form import DESCRIPTION, SubmittedDetector
 from tsadbench.results.submissions.listed import VerifiedRow, VerifiedSubmission
 from tsadbench.results.submissions.verification import Verification
 from tsadbench.sandbox.describing import describe
 from tsadbench.testing import check_named
+from tsadbench.utils.digests import digest
 from tsadbench.utils.parameters import parse_label
 
 
