@@ -218,7 +218,7 @@ freeze: $(STAMP)
 checks: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py
 
-# The leaderboards as static pages, from the committed tables alone (docs/site.md).
+# The leaderboards as static pages, from the committed tables and the scores in leaderboards/bank (docs/site.md).
 site: $(STAMP)
 	$(BIN)/tsadbench site --out build/site --tables leaderboards --docs docs/index.html
 

@@ -188,10 +188,11 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
     by_episode = grouped(recordings, lambda scored: scored.episode)
-    return [_fit_rows(episode, recordings) for episode, recordings in by_episode.items()]
+    return [rows_of(episode, recordings) for episode, recordings in by_episode.items()]
 
 
-def _fit_rows(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
+def rows_of(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
+    """Return the evaluated rows of some recordings that one fit has scored."""
     threshold = recordings[0].threshold
     scores = np.concatenate([scored.scores[scored.evaluated] for scored in recordings])
     anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings])

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.lib import format as npy
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.names import label_fault
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class StoredScores(Protocol):
 
     def scores(self, trial: str, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; a BrokenTrialError if they cannot be read."""
+
+    def contributions(self, trial: str, shapes: Shapes | None = None) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if there are none. As for `scores`."""
 
 
 def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:

@@ -17,6 +17,7 @@ from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import contribution_name, contribution_shapes, score_shapes, scored_episodes
+from tsadbench.execution.stored_files import StoredScores
 from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
@@ -70,7 +71,7 @@ class TrialResult:
     record
         The trial's record.
     store
-        The store that holds it.
+        The run store, or the folder of the score bank, that holds it.
     data
         The data set it was made on.
     episodes
@@ -91,7 +92,7 @@ class TrialResult:
     """
 
     def __init__(
-        self, record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
+        self, record: Record, store: StoredScores, data: LabelledDataset, episodes: Sequence[Episode] | None = None
     ) -> None:
         if record.status != "ok":
             raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")

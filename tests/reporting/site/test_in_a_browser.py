@@ -302,6 +302,68 @@ def test_on_paper_everything_is_light_and_unfolded_and_choices_are_gone(opened):
     one.page.wait_for_function("() => document.documentElement.dataset.theme === 'dark'")
 
 
+def test_scores_of_a_recording_are_drawn_for_the_chosen_detectors_and_a_link_restores_them(opened, scored_site):
+    def lanes(one) -> list[str]:
+        return one.page.locator("#lanes .figure .named").all_text_contents()
+
+    one = opened(folder=scored_site)
+    see(one, "heat")
+    expect(one.page.locator("#heat-table tbody tr").first).to_be_visible()
+    one.see("recording")
+    expect(one.page.locator("#lanes svg")).to_have_count(3)
+    usual = lanes(one)
+    assert set(usual) < {"t2", "pca", "max-z", "all-positive"}
+    ids = one.page.locator("#recording-choice option").all_inner_texts()
+    faulty = one.page.evaluate("() => board().recordings.findLastIndex((each) => each.n_anomalous > 0)")
+    one.page.locator("#recording-choice").select_option(str(faulty))
+    expect(one.page.locator("#series-lead")).to_contain_text(f"{ids[faulty]}: ")
+    expect(one.page.locator("#lanes .truth").first).to_be_visible()
+    for mark in ("score", "threshold", "uncounted"):
+        assert one.page.locator(f"#lanes .{mark}").count() >= 3, mark
+    expect(one.page.locator("#precision-recall .curve")).to_have_count(3)
+    # Only what is looked at is loaded.
+    assert len([address for address in one.requests if "/scores/" in address]) == 2
+
+    one.page.locator("#series-choice summary").focus()
+    one.page.keyboard.press("Enter")
+    one.page.keyboard.press("Tab")
+    assert one.page.evaluate("document.activeElement.closest('#scored') !== null")
+    first = one.page.evaluate("document.activeElement.parentElement.title")
+    one.page.keyboard.press("Space")
+    expect(one.page.locator("#lanes svg")).to_have_count(2)
+    assert lanes(one) == [label for label in usual if label != first]
+    assert one.page.evaluate("document.activeElement.parentElement.title") == first
+    one.page.get_by_role("checkbox", name="all-positive").check()
+    expect(one.page.locator("#lanes svg")).to_have_count(3)
+    one.page.locator("#series-axis").select_option("close")
+    shown = lanes(one)
+
+    again = opened(folder=scored_site, state=one.page.url.partition("#")[2])
+    see(again, "recording")
+    expect(again.page.locator("#lanes svg")).to_have_count(3)
+    assert lanes(again) == shown != usual
+    assert again.page.locator("#recording-choice").input_value() == str(faulty)
+    assert again.page.locator("#series-axis").input_value() == "close"
+    again.page.locator("#lanes").focus()
+    again.page.keyboard.press("End")
+    last = again.page.evaluate("() => drawnSeries.found.n_rows - 1")
+    expect(again.page.locator("#series-at")).to_contain_text(f"row {last}: {shown[0]} ")
+    one.page.go_back()
+    expect(one.page.locator("#series-axis")).to_have_value("wide")
+    assert one.complaints == again.complaints == []
+
+
+def test_scores_fit_a_phone_and_paper(opened, scored_site):
+    one = opened(folder=scored_site, viewport={"width": 390, "height": 800})
+    see(one, "recording")
+    expect(one.page.locator("#lanes svg")).to_have_count(3)
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert one.page.evaluate(_WIDE) == []
+    one.page.emulate_media(media="print")
+    one.page.wait_for_function("() => document.querySelector('#lanes svg').getBoundingClientRect().width > 900")
+    assert not one.page.locator("#series-choice").is_visible()
+
+
 def test_hostile_names_are_shown_and_not_obeyed(opened, hostile_site):
     one = opened(folder=hostile_site)
     for section in ("speed", "seeds", "heat", "recording"):

@@ -81,9 +81,13 @@ class Buckets:
 
     def runs(self, rows: BoolArray) -> list[list[int]]:
         """Return the runs of buckets in which a row is True, as rows: [first, end), the last one excluded."""
-        any_in = np.logical_or.reduceat(rows, self.starts)
         ends = np.append(self.starts, self.n_rows)
-        return [[int(ends[first]), int(ends[end])] for first, end in mask_runs(any_in)]
+        return [[int(ends[first]), int(ends[end])] for first, end in mask_runs(self.any(rows))]
+
+    def any(self, rows: BoolArray) -> BoolArray:
+        """Return whether a row of each bucket is True, [n_buckets]."""
+        found: BoolArray = np.logical_or.reduceat(rows, self.starts)
+        return found
 
 
 def packed(values: ArrayLike) -> str:
@@ -95,6 +99,11 @@ def packed(values: ArrayLike) -> str:
 def packed_shares(shares: FloatArray) -> str:
     """Return shares, 0 to 1, as base64 of one byte each."""
     return base64.b64encode(np.round(np.clip(shares, 0, 1) * 255).astype(np.uint8).tobytes()).decode()
+
+
+def packed_flags(flags: BoolArray) -> str:
+    """Return flags as base64 of one bit each, the first one the highest of its byte."""
+    return base64.b64encode(np.packbits(flags).tobytes()).decode()
 
 
 def thinned(x: FloatArray, y: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -35,23 +36,29 @@ def ranking_curves(result: TrialResult, split: str) -> dict[str, JsonValue] | No
     dict or None
         None if no fit has rows of both classes.
     """
-    fits = fits_of(result, split)
+    return curves_of_fits(fits_of(result, split), n_entities=len(result.record.splits[split].entities))
+
+
+def curves_of_fits(
+    fits: Sequence[FitRows], *, n_entities: int = 0, n_points: int = _CURVE_POINTS
+) -> dict[str, JsonValue] | None:
+    """Return the same for the rows of some fits, of as many entities, as curves of at most ``n_points`` points."""
     both = [fit for fit in fits if fit.both_classes]
     if not both:
         return None
     return {
-        "roc": _points(both, "roc"),
-        "precision_recall": _points(both, "precision_recall"),
-        "point": asdict(operating_point(fits, of_entities=bool(result.record.splits[split].entities))),
+        "roc": _points(both, "roc", n_points),
+        "precision_recall": _points(both, "precision_recall", n_points),
+        "point": asdict(operating_point(fits, of_entities=bool(n_entities))),
         "chance": chance_level(fits),
         "averaged": len(fits) > 1,
-        "entities": len(result.record.splits[split].entities),
+        "entities": n_entities,
     }
 
 
-def _points(fits: list[FitRows], kind: CurveKind) -> list[JsonValue]:
+def _points(fits: Sequence[FitRows], kind: CurveKind, n_points: int) -> list[JsonValue]:
     curve = mean_curve([curve_of(fit, kind) for fit in fits])
-    return [packed(axis) for axis in thinned(curve.x, curve.y, _CURVE_POINTS)]
+    return [packed(axis) for axis in thinned(curve.x, curve.y, n_points)]
 
 
 def densities(result: TrialResult, split: str) -> dict[str, JsonValue] | None:

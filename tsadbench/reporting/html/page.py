@@ -19,6 +19,7 @@ TABLE_SCRIPTS = (
     "columns.js",
     "table.js",
     "heatmap.js",
+    "moments.js",
     "statistics.js",
     "address.js",
     "sections.js",

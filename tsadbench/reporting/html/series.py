@@ -85,8 +85,7 @@ class _OneRecording:
             "n_rows": recording.n_rows,
             "thinned": not buckets.whole,
             "splits": [split for split, members in data.dataset.splits.items() if recording.id in members],
-            "timed": recording.time is not None,
-            "clock": None if recording.time is None or recording.time[0] < _CLOCK else float(recording.time[0]),
+            **time_axis(recording),
             "rows": None if buckets.whole else packed(buckets.rows()),
             "time": packed(elapsed(recording)[buckets.rows()]),
             "anomalous": _spans(recording, buckets.runs(data.labels.rows[recording.id])),
@@ -97,6 +96,12 @@ class _OneRecording:
             "detectors": self._detectors,
             "maps": self._maps,
         }
+
+
+def time_axis(recording: Recording) -> dict[str, JsonValue]:
+    """Return whether a recording has times, and the seconds of its first row if they are those of a clock."""
+    clock = None if recording.time is None or recording.time[0] < _CLOCK else float(recording.time[0])
+    return {"timed": recording.time is not None, "clock": clock}
 
 
 def _detector(scored: ScoredRecording, buckets: Buckets, look_ahead: int) -> JsonValue:

@@ -12,9 +12,10 @@ from tsadbench.reporting.html.page import embedded
 from tsadbench.reporting.site import content, detector_pages, table_pages
 from tsadbench.reporting.site.names import file_names
 from tsadbench.reporting.site.render import Pages, assets
+from tsadbench.reporting.site.scores import Bank, scores_of
 from tsadbench.reporting.site.source import Table, read_suites, read_tables
 from tsadbench.reporting.site.suites import suite_content, suite_entry
-from tsadbench.results.bank.index import INDEX, BankIndex
+from tsadbench.results.bank.index import FILES, INDEX, BankIndex
 from tsadbench.utils.atomic_files import require_own_folder, write_file
 from tsadbench.utils.parameters import JsonValue
 
@@ -41,7 +42,7 @@ class _Names:
     protocols: Mapping[str, str]
 
 
-def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
+def write_site(tables: Path, out: Path, *, documentation: str = "", bank: Path | None = None) -> Site:
     """Write the site of a folder of tables; files of an earlier site there are replaced.
 
     Parameters
@@ -52,6 +53,8 @@ def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
         The folder to write into.
     documentation
         The address of the documentation from the site's top, for the menu; empty for none.
+    bank
+        A folder of the score bank, whose scores are shown; None: the folder ``bank`` of the tables, if there is one.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
         If the folder holds no tables, lies inside the one to be written, the one to be written holds other files, or a
         file cannot be written.
     StoreError
-        If a table cannot be read.
+        If a table, or a file of the bank, cannot be read.
     """
     if tables.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"{out}: it contains the tables that are read; choose another folder")
@@ -68,12 +71,14 @@ def write_site(tables: Path, out: Path, *, documentation: str = "") -> Site:
     menu += [("protocols/index.html", "Protocols"), *([(documentation, "Documentation")] if documentation else [])]
     pages = Pages(tuple(menu))
     found = read_tables(tables)
-    written = [write_file(out / name, text) for name, text in _files(pages, found, tables)]
+    beside = tables / FILES
+    scores = Bank.open(bank or beside) if bank or beside.is_dir() else None
+    written = [write_file(out / name, text) for name, text in _files(pages, found, tables, scores)]
     html = tuple(file for file in written if file.suffix == ".html")
     return Site(out, html, sum(file.stat().st_size for file in written))
 
 
-def _files(pages: Pages, tables: Sequence[Table], folder: Path) -> Iterator[tuple[str, str]]:
+def _files(pages: Pages, tables: Sequence[Table], folder: Path, bank: Bank | None) -> Iterator[tuple[str, str]]:
     """Yield each file's path from the site's top, and its text."""
     suites = list(read_suites(folder))
     names = _names(tables)
@@ -91,8 +96,7 @@ def _files(pages: Pages, tables: Sequence[Table], folder: Path) -> Iterator[tupl
     for table in tables:
         splits, folder_of = splits_of[table.name], files[table.name]
         yield _data(folder_of, "table", content.board_content(table))
-        if by_recording := content.recordings_content(table):
-            yield _data(folder_of, "recordings", by_recording)
+        yield from _recordings(folder_of, table, bank)
         for *_, split in table.board.tables():
             yield _data(folder_of, splits[split], content.split_content(table, split, names.detectors))
     for name, text in assets().items():
@@ -101,6 +105,17 @@ def _files(pages: Pages, tables: Sequence[Table], folder: Path) -> Iterator[tupl
     yield from detector_pages.files(pages, tables, suites, names.detectors, _bank(folder))
     yield from table_pages.dataset_files(pages, tables, names.datasets)
     yield from table_pages.protocol_files(pages, tables, names.protocols)
+
+
+def _recordings(folder: str, table: Table, bank: Bank | None) -> Iterator[tuple[str, str]]:
+    """Yield the metrics of a table's recordings, and the scores of each."""
+    scores = None if bank is None else scores_of(table, bank)
+    files = file_names(scores.recordings if scores is not None else ())
+    if by_recording := content.recordings_content(table, scores, files):
+        yield _data(folder, "recordings", by_recording)
+    if scores is not None:
+        for name, found in scores.recordings.items():
+            yield _data(f"{folder}/scores", files[name], found)
 
 
 def _data(folder: str, name: str, found: Mapping[str, JsonValue]) -> tuple[str, str]:

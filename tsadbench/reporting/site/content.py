@@ -17,6 +17,7 @@ from tsadbench.reporting.html import tables as report_tables
 from tsadbench.reporting.html.compact import packed
 from tsadbench.reporting.html.extent import Extent
 from tsadbench.reporting.html.page import embedded
+from tsadbench.reporting.site.scores import Scores
 from tsadbench.reporting.site.source import Table, by_recording, recordings, split_members
 from tsadbench.utils.parameters import JsonValue, parse_label
 
@@ -84,8 +85,18 @@ def metrics(table: Table) -> list[JsonValue]:
     return report_tables.metrics(table.board)
 
 
-def recordings_content(table: Table) -> dict[str, JsonValue]:
-    """Return the metrics of each recording by itself, in the form in which a report holds them; empty without any."""
+def recordings_content(table: Table, scores: Scores | None, files: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Return the metrics of each recording by itself, in the form in which a report holds them; empty without any.
+
+    Parameters
+    ----------
+    table
+        The data set and protocol.
+    scores
+        Its scores in the bank, of which the content says whose there are.
+    files
+        The file with the scores of each recording that has some.
+    """
     found = by_recording(table)
     if not found or table.values is None:
         return {}
@@ -98,6 +109,7 @@ def recordings_content(table: Table) -> dict[str, JsonValue]:
                 "n_rows": table.values.units[name,][0],
                 "n_anomalous": table.values.units[name,][1],
                 "splits": [*(split for split, ids in members.items() if name in ids), *everywhere],
+                "scores": files.get(name),
             }
             for name in recordings(table.values)
         ],
@@ -114,6 +126,14 @@ def recordings_content(table: Table) -> dict[str, JsonValue]:
             for row in table.main
             if row.label in found
         ],
+        "scores": None
+        if scores is None
+        else {
+            "seeds": dict(scores.seeds),
+            "usual": list(scores.usual),
+            "unlabelled": scores.unlabelled,
+            "others": list(scores.others),
+        },
     }
 
 

@@ -16,7 +16,7 @@ with extra("a site", "report"):
     from markupsafe import Markup, escape
 
 _PACKAGE = files("tsadbench.reporting.site")
-_SCRIPTS = ("load.js", "svg.js", "filters.js", "own-columns.js", "own-figures.js", "site.js")
+_SCRIPTS = ("load.js", "svg.js", "filters.js", "own-columns.js", "own-figures.js", "series.js", "site.js")
 _CODE = re.compile(r"``([^`]+)``|`([^`]+)`")
 _BLANK = re.compile(r"\n\s*\n")
 

@@ -12,7 +12,7 @@ from tsadbench.execution.stored_files import Shapes, open_regular
 from tsadbench.results.bank.bank_file import BankFile
 from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex, index_for
 from tsadbench.results.bank.parquet_form import read_bank_file
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.digests import digest
 
 
@@ -69,6 +69,10 @@ class BankFolder:
         """
         found = self._content(trial).scores
         return {name: found[name] for name in (found if shapes is None else shapes) if name in found}
+
+    def contributions(self, trial: str, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
+        """Return nothing: the bank has no contributions."""
+        return {}
 
     def _content(self, trial: str) -> BankFile:
         """Return what a trial's file holds; the last one is kept, as record and scores are read one after the other."""

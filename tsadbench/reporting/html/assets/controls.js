@@ -19,6 +19,14 @@ function checks(id, names, chosenNames, changed, mark, text = (name) => name) {
   }));
 }
 
+// Fill a place anew; the control that had the focus has it again.
+function keepingFocus(id, refill) {
+  const controls = () => [...byId(id).querySelectorAll("input, select")];
+  const held = controls().indexOf(document.activeElement);
+  refill();
+  if (held >= 0) controls()[held]?.focus();
+}
+
 function swatchOf(color) {
   const mark = element("span", { class: "swatch", "aria-hidden": "true" });
   mark.style.borderTopColor = color;

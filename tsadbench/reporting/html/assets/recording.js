@@ -61,9 +61,6 @@ function laneTraces(lane, recording, time, axis) {
   }];
 }
 
-// What the axis of time counts.
-const timeTitle = (recording) => (recording.clock !== null ? `seconds since ${isoTime(recording.clock)}` : recording.timed ? "seconds since the recording's first row" : "row");
-
 function drawRecording() {
   const recording = (board().recordings || [])[shown.recording];
   if (!recording) return;

@@ -55,7 +55,5 @@ function drawFilters(changed) {
   const reset = element("button", { type: "button", id: "no-filters", on: { click: () => { Object.assign(chosenFilters, usual); changed(); byId("filters").focus(); } } }, "Remove filters");
   reset.hidden = !filters.active();
   const boxes = kinds().map((kind) => checkbox(content.kinds[kind], chosenFilters.kinds.has(kind), (on) => { if (on) chosenFilters.kinds.add(kind); else chosenFilters.kinds.delete(kind); changed(); }));
-  const held = [...byId("filters").querySelectorAll("input, select")].indexOf(document.activeElement);
-  fill("filters", ...places, ...Object.entries(FILTERS).map(([key, one]) => select(key, one.title, one.choices)), ...(board().kind === "detector" ? [] : [element("fieldset", {}, element("legend", {}, "Kinds"), ...boxes)]), reset);
-  if (held >= 0) byId("filters").querySelectorAll("input, select")[held].focus();
+  keepingFocus("filters", () => fill("filters", ...places, ...Object.entries(FILTERS).map(([key, one]) => select(key, one.title, one.choices)), ...(board().kind === "detector" ? [] : [element("fieldset", {}, element("legend", {}, "Kinds"), ...boxes)]), reset));
 }

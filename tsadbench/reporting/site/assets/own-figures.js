@@ -78,6 +78,7 @@ async function drawOneRecording() {
     .filter((one) => !Number.isNaN(one.value)).sort((a, b) => sign * (a.value - b.value));
   byId("recording-lead").textContent = `${id}: ${rows.toLocaleString("en")} evaluated rows, ${percent(rows ? anomalous / rows : null)} anomalous. ${metric.title} of each row, the mean over seeds.`;
   drawLines(byId("recording-chart"), lines.map((one) => ({ ...one, about: `${one.label}: ${metric.title} ${number(one.value)} on ${id}` })), { xTitle: metric.title });
+  await drawSeries();
 }
 
 function openRecording(place) {

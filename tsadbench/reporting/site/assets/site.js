@@ -52,7 +52,7 @@ async function showBoard(i, { split = "", choose = () => {} } = {}) {
 function defaults() {
   Object.assign(sorting, usualSorting());
   Object.assign(views, VIEWED);
-  Object.assign(shown, { query: "", hidden: usuallyHidden(), metric: usualMetric(), speedMetric: usualMetric(), heat: usualMetric(), recording: 0 });
+  Object.assign(shown, { query: "", hidden: usuallyHidden(), metric: usualMetric(), speedMetric: usualMetric(), heat: usualMetric(), recording: 0, scored: null, axis: "wide" });
 }
 
 function draw() {
@@ -108,6 +108,8 @@ function addressParts() {
     ["speed", shown.speedMetric, usualMetric()],
     ["heat", shown.heat, usualMetric()],
     ...(recordings.length ? [["recording", recordings[shown.recording].id, (recordings[listed()[0]] || {}).id]] : []),
+    ...(board().scores ? [["scores", scoredLabels(), new Set(board().scores.usual)]] : []),
+    ["axis", shown.axis, "wide"],
     ["at", shown.section, ""],
   ];
 }
@@ -115,7 +117,7 @@ function addressParts() {
 async function restore() {
   const asked = askedFor();
   if (!asked) return shown.ready ? null : showBoard(0);
-  const { wanted, one, restoreTable } = asked;
+  const { wanted, one, some, restoreTable } = asked;
   const named = (key) => (each) => !wanted.has(key) || each[key === "data" ? "dataset" : key] === wanted.get(key);
   const usual = content.boards.findIndex((each) => each.dataset === (wanted.get("data") || content.boards[0].dataset) && named("protocol")(each));
   const place = usual >= 0 ? usual : Math.max(0, content.boards.findIndex(named("data")));
@@ -129,9 +131,12 @@ async function restore() {
       shown.metric = one("metric", metrics, shown.metric);
       shown.speedMetric = one("speed", metrics, shown.speedMetric);
       shown.heat = one("heat", metrics, shown.heat);
+      shown.axis = one("axis", Object.keys(AXES), "wide");
     } });
-    if (wanted.has("recording") && board().by_recording && await withRecordings()) {
-      shown.recording = Math.max(0, board().recordings.findIndex((each) => each.id === wanted.get("recording")));
+    if ((wanted.has("recording") || wanted.has("scores")) && board().by_recording && await withRecordings()) {
+      const place = board().recordings.findIndex((each) => each.id === wanted.get("recording"));
+      shown.recording = place >= 0 ? place : listed()[0] || 0;
+      shown.scored = some("scores", Object.keys((board().scores || { seeds: {} }).seeds), null);
       refresh("recording");
     }
     const section = one("at", sections().map((each) => each.id), "");
@@ -156,6 +161,7 @@ function start() {
   byId("search").oninput = () => search(byId("search").value);
   byId("csv").onclick = download;
   byId("heat-table").onclick = heatClick;
+  followMoments();
   followSections();
   reserveBar();
   if (new URLSearchParams(location.hash.slice(1)).has("at")) history.scrollRestoration = "manual";

@@ -1,5 +1,5 @@
 "use strict";
-// Two kinds of figures, drawn as SVG: points over two axes, and lines of labels with a value and its interval.
+// Figures drawn as SVG: points over two axes, lines of labels with a value and its interval, curves in a square of shares.
 // Colours come from the style sheet, so that they follow the theme and the paper.
 
 function svg(tag, attributes = {}, ...children) {
@@ -23,7 +23,8 @@ function linear(low, high, from, to) {
   const step = 10 ** Math.floor(Math.log10(span / 2));
   const by = [1, 2, 5, 10].map((many) => many * step).find((one) => span / one <= 6);
   const ticks = [];
-  for (let k = Math.ceil(low / by - 1e-9); k * by <= high + by * 1e-9; k += 1) ticks.push([scale(k * by), amount(k * by)]);
+  // Without the sum the first one may be -0, and be shown so.
+  for (let k = Math.ceil(low / by - 1e-9) + 0; k * by <= high + by * 1e-9; k += 1) ticks.push([scale(k * by), amount(k * by)]);
   return { scale, ticks };
 }
 
@@ -102,4 +103,38 @@ function drawLines(place, lines, { xTitle, line = null }) {
     if (!unknown(one.value)) shapes.append(one.dots ? svg("line", { class: "mean", x1: scale(one.value), x2: scale(one.value), y1: y - 7, y2: y + 7 }) : svg("circle", { class: kind, cx: scale(one.value), cy: y, r: 5 }));
     made.append(marked(shapes, one.about, one.page));
   });
+}
+
+// One of the report's colours, of which the style sheet takes that of the theme, with dashes from the second round on.
+function toned(shape, i) {
+  const place = i % COLOURS.light.length;
+  shape.classList.add("toned");
+  for (const theme of ["light", "dark"]) shape.style.setProperty(`--${theme}`, COLOURS[theme][place]);
+  return shape;
+}
+
+const dashOf = (i) => [null, "7 4", "2 3", "8 3 2 3"][Math.floor(i / COLOURS.light.length) % 4];
+
+// Curves {label, tone, xs, ys, at, about} over shares; `steps`: a height holds from the previous point's x up to its own.
+function drawShares(place, curves, { title, xTitle, yTitle, steps, chance }) {
+  const height = 360;
+  const [made, width] = frame(place, height, `${title}: ${curves.map((one) => one.about).join(", ")}`);
+  const [left, right, top, bottom] = [48, Math.min(width - 14, 460), 26, height - 44];
+  const x = linear(0, 1, left, right);
+  const y = linear(0, 1, bottom, top);
+  made.append(text(left, 14, title, { class: "named" }));
+  for (const [at, words] of x.ticks) made.append(svg("line", { class: "grid-line", x1: at, x2: at, y1: top, y2: bottom }), text(at, bottom + 16, words, { "text-anchor": "middle" }));
+  for (const [at, words] of y.ticks) made.append(svg("line", { class: "grid-line", x1: left, x2: right, y1: at, y2: at }), text(left - 6, at + 4, words, { "text-anchor": "end" }));
+  made.append(text((left + right) / 2, height - 8, xTitle, { "text-anchor": "middle" }), text(12, (top + bottom) / 2, yTitle, { "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})` }));
+  made.append(svg("line", { class: "best-floor", x1: x.scale(0), x2: x.scale(1), y1: y.scale(chance[0]), y2: y.scale(chance[1]) }));
+  for (const one of curves) {
+    const points = Array.from(one.xs, (value, i) => [x.scale(value).toFixed(1), y.scale(one.ys[i]).toFixed(1)]);
+    const path = points.map(([px, py], i) => (i === 0 ? `M${px} ${py}` : steps ? `V${py}H${px}` : `L${px} ${py}`)).join("");
+    const shapes = svg("g", {}, svg("path", { class: "curve", d: path, "stroke-dasharray": dashOf(one.tone) }));
+    if (one.at.every((value) => !unknown(value))) {
+      const [cx, cy] = [x.scale(one.at[0]), y.scale(one.at[1])];
+      shapes.append(svg("path", { class: "cross", d: `M${cx - 5} ${cy - 5}l10 10m0 -10l-10 10` }));
+    }
+    made.append(toned(marked(shapes, one.about), one.tone));
+  }
 }

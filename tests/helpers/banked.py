@@ -1,0 +1,40 @@
+"""A score bank of committed trials, fitted here again without a box: a second for what a run takes half a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Scored
+from tsadbench.execution.record import Record
+from tsadbench.execution.records_file import read_records
+from tsadbench.execution.score_arrays import named_scores
+from tsadbench.registry import load_detector
+from tsadbench.results.bank.index import INDEX, BankEntry, index_of
+from tsadbench.results.bank.parquet_form import bank_bytes, read_bank_file
+from tsadbench.results.trial_result import protocol_of
+from tsadbench.utils.digests import digest
+
+
+def bank_of(folder: Path, records: Path, data: LabelledDataset, labels: Sequence[str]) -> Path:
+    """Write the bank of the committed trials of some labels, names without parameters, of the lowest seed."""
+    folder.mkdir(parents=True)
+    entries = []
+    for record in read_records(records):
+        if record.label in labels and record.seed == 0:
+            content = bank_bytes(record, named_scores(_scored(record, data)))
+            found = read_bank_file(content, record.trial)
+            entries.append(BankEntry.of(found, len(content), digest(content)))
+            (folder / entries[-1].file).write_bytes(content)
+    index_of(entries).write(folder / INDEX)
+    return folder
+
+
+def _scored(record: Record, data: LabelledDataset) -> list[Scored]:
+    scored = []
+    for episode in protocol_of(record).episodes(data.dataset):
+        detector = load_detector(record.detector)().fit(episode.train)
+        of_roles = [tuple(map(detector.score, part)) for part in (episode.train, episode.test, episode.calibration)]
+        scored.append(Scored(episode, of_roles[0], of_roles[1], calibration=of_roles[2]))
+    return scored
