@@ -198,12 +198,13 @@ suites: $(STAMP)
 tables: $(STAMP)
 	$(BIN)/python leaderboards/emit.py
 
-# The scores of the committed tables' trials, from the run stores that hold them: STORES="runs/a runs/b". The files are
-# attached to a release, whose download folder is ADDRESS. Trials without scores in these stores are named, and left out.
+# The score bank of the repository: the scores of committed trials, as far as the run stores have them (STORES="runs/a
+# runs/b") and PART asks for them. Trials without scores in these stores are named, and left out.
+PART = --dataset skab --protocol strict --one-seed
 bank: $(STAMP)
-	$(BIN)/tsadbench bank build $(STORES) --tables leaderboards --out build/bank --address '$(ADDRESS)' || test -f build/bank/bank.json
-	cp build/bank/bank.json leaderboards/bank.json
-	$(BIN)/tsadbench judge build/bank > docs/bank.txt
+	$(BIN)/tsadbench bank build $(STORES) --tables leaderboards $(PART) --out leaderboards/bank || test -f leaderboards/bank/bank.json
+	mv leaderboards/bank/bank.json leaderboards/bank.json
+	$(BIN)/tsadbench judge leaderboards/bank > docs/bank.txt
 
 # What has changed in the tables since the newest frozen version, into leaderboards/CHANGELOG.md: a person adds why.
 changes: $(STAMP)

@@ -56,7 +56,7 @@ def test_the_committed_index_of_the_bank_is_of_committed_trials():
     for file in LEADERBOARDS.glob(f"*/*/{RECORDS}"):
         known |= {one.trial: (one.dataset, one.protocol, one.label, one.seed) for one in read_records(file)}
     entries = BankIndex.read(LEADERBOARDS / "bank.json").entries
-    assert len(entries) > 600
+    assert len(entries) > 40
     for entry in entries:
         assert known[entry.trial] == (entry.dataset, entry.protocol, entry.label, entry.seed)
 

@@ -23,7 +23,7 @@ from tsadbench.results.bank.bank_file import lasting, single_precision
 from tsadbench.results.bank.build import Choice, build_bank
 from tsadbench.results.bank.fetch import ADDRESS_VARIABLE, fetch_bank
 from tsadbench.results.bank.folder import BankFolder
-from tsadbench.results.bank.index import INDEX, MOST_INDEX_BYTES, BankIndex
+from tsadbench.results.bank.index import INDEX, MOST_INDEX_BYTES, BankIndex, index_of
 from tsadbench.results.bank.parquet_form import bank_bytes, read_bank_file
 
 
@@ -227,6 +227,14 @@ def test_an_address_that_is_none_is_refused(built, tmp_path):
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     with pytest.raises(UsageError, match="--out"):
         fetch_bank(index, index.entries, tmp_path / "full", str(built))
+
+
+def test_names_that_no_file_has_together_are_an_error(built):
+    first, second, *_ = BankIndex.read(built / INDEX).entries
+    index = index_of([first, replace(second, dataset="tep")])
+    assert index.chosen(datasets=["tep"], detectors=[second.label])
+    with pytest.raises(UsageError, match="no file has all of them"):
+        index.chosen(datasets=["tep"], detectors=[first.label])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.run_store import Store
 from tsadbench.results.bank.bank_file import BankFile
 from tsadbench.results.bank.folder import BankFolder
-from tsadbench.results.bank.index import INDEX, BankEntry, BankIndex, index_of
+from tsadbench.results.bank.index import FILES, INDEX, BankEntry, BankIndex, index_of, shipped_index
 from tsadbench.results.bank.parquet_form import bank_bytes
 
 WARM_UP = 30
@@ -195,6 +195,23 @@ def test_a_folder_beside_its_index_is_a_bank_as_in_the_repository(built, tmp_pat
         assert judged.out.splitlines()[-1] == "4 trials: 4 as recorded up to 0.001, 0 changed, 0 cannot be judged"
 
 
+def test_the_bank_in_the_repository_is_fetched_and_judged_offline(skab_directory, tmp_path, tsadbench):
+    """What a clone has is enough: no address, no network."""
+    fetched = tsadbench("bank", "fetch", "--detector", "all-positive", "--out", tmp_path / "mine")
+    assert (fetched.code, "1 fetched" in fetched.out) == (0, True), fetched.err
+    judged = tsadbench("judge", tmp_path / "mine", "--data", skab_directory)
+    assert judged.out.splitlines()[-1] == "1 trials: 1 as recorded up to 0.001, 0 changed, 0 cannot be judged"
+
+
+def test_the_repository_holds_the_files_that_its_index_lists():
+    index = BankIndex.read(shipped_index())
+    folder = shipped_index().parent / FILES
+    assert digests(folder) == {entry.file: entry.sha256 for entry in index.entries}
+    assert [entry.size for entry in index.entries] == [(folder / entry.file).stat().st_size for entry in index.entries]
+    said = f"{len(index.entries)} files, {index.size / 1e6:.1f} MB"
+    assert said in (Path(__file__).parents[2] / "docs/bank.md").read_text(encoding="utf-8")
+
+
 def test_an_edited_file_is_named(built, tmp_path, tsadbench):
     shutil.copytree(built, tmp_path / "bank")
     entry = BankIndex.read(built / INDEX).entries[0]
@@ -221,7 +238,7 @@ def test_wrong_options_end_with_one_line(store, built, tmp_path, tsadbench):
         (("bank", "build", store.path, "--out", index), "found a file"),
         (("bank", "list", "--index", tmp_path / "none.json"), "there is no index"),
         (("bank", "list", "--index", no_json), "the file: Invalid JSON"),
-        (("bank", "list", "--dataset", "tep", "--protocol", "skab"), "no file has all of them"),
+        (("bank", "list", "--detector", "nope"), "no detector 'nope'; `tsadbench bank list` shows"),
         (("bank", "list", "--index", index, "--detector", "t3"), "did you mean 't2'?"),
         (("bank", "fetch", "--index", index, "--out", tmp_path / "mine"), "--from"),
         (("bank", "fetch", "--index", index, "--out", index, "--from", built), "--out"),
