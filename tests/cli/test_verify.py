@@ -317,3 +317,10 @@ def test_a_folder_that_is_neither_a_store_nor_a_submission_is_called_neither(tsa
         done = tsadbench("verify", folder, *options)
         assert (done.code, done.out) == (2, "")
         assert f"{folder} holds neither a run store nor a submission" in done.err
+
+
+@pytest.mark.parametrize("wrong", [("--timeout", "nan"), ("--memory", "0"), ("--timeout", "inf")])
+def test_a_wrong_limit_is_a_wrong_option_and_no_trial_that_differs(made, tsadbench, wrong):
+    done = tsadbench("verify", made.path, "--redo", "1", *wrong)
+    assert (done.code, done.out) == (2, "")
+    assert f"{wrong[0]} must be positive, found {wrong[1]}" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -12,6 +13,19 @@ from tsadbench.errors import UsageError
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
 _RUNS = "A run store: a folder that `tsadbench run --out` has written."
+
+
+def _at_least_one(parameter: typer.CallbackParam, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise UsageError(f"{parameter.opts[0]} must be at least 1, found {value}")
+    return value
+
+
+def _positive(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    if value is not None and not 0.0 < value < math.inf:
+        raise UsageError(f"{parameter.opts[0]} must be positive, found {value:g}")
+    return value
+
 
 # What is run
 detector_argument = typer.Argument(help=f"{_DETECTOR}.", autocompletion=complete.detectors)
@@ -24,18 +38,24 @@ SettingsOption: TypeAlias = Annotated[
     typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol; may be repeated."),
 ]
 JobsOption: TypeAlias = Annotated[
-    int, typer.Option("--jobs", help="Trials to run at the same time; results do not depend on it.")
+    int,
+    typer.Option("--jobs", callback=_at_least_one, help="Trials to run at the same time; results do not depend on it."),
 ]
 ThreadsOption: TypeAlias = Annotated[
-    int, typer.Option("--threads", help="Threads of a detector's numerical libraries.")
+    int, typer.Option("--threads", callback=_at_least_one, help="Threads of a detector's numerical libraries.")
 ]
 SeedsOption: TypeAlias = Annotated[
-    int, typer.Option("--seeds", help="Seeds 0 to N-1 for stochastic detectors; the others run once.")
+    int,
+    typer.Option(
+        "--seeds", callback=_at_least_one, help="Seeds 0 to N-1 for stochastic detectors; the others run once."
+    ),
 ]
-TimeoutOption: TypeAlias = Annotated[float | None, typer.Option("--timeout", help="Time limit per trial, in seconds.")]
+TimeoutOption: TypeAlias = Annotated[
+    float | None, typer.Option("--timeout", callback=_positive, help="Time limit per trial, in seconds.")
+]
 MemoryOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--memory", help="Memory limit of a trial's process and its children, in MiB."),
+    typer.Option("--memory", callback=_positive, help="Memory limit of a trial's process and its children, in MiB."),
 ]
 RequireSealOption: TypeAlias = Annotated[
     bool, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")

@@ -89,9 +89,12 @@ def verify(
 
     if is_submission(runs):
         from tsadbench.cli.actions.submission import print_submission
+        from tsadbench.utils.atomic_files import require_writable
 
         if redo is not None or table is not None or dataset or trust_code:
             raise UsageError(f"{runs} is a submission: leave out --redo, --table, --dataset and --trust-code")
+        if comment is not None:
+            require_writable(comment)
         if not print_submission(
             runs,
             loader([], data),

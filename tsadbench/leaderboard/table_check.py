@@ -52,7 +52,8 @@ def check_table(file: Path, board: Leaderboard) -> TableCheck:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--table {file}: cannot be read ({error})") from error
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise UsageError(f"--table {file}: cannot be read ({reason})") from error
     form = format_of(file, text)
     try:
         tables = read_tables(text, form)

@@ -14,6 +14,8 @@ import typer
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.cli.actions.skipped import Skipped
+from tsadbench.datasets.reading.arrays import ARRAYS
+from tsadbench.datasets.reading.parquet import PARQUET
 from tsadbench.errors import UsageError
 from tsadbench.serving import Model
 from tsadbench.serving.follow import follow_file, follow_input
@@ -41,11 +43,13 @@ def checked_format(
     chosen = form or ("parquet" if out is not None and out.suffix == ".parquet" else "csv")
     if streamed and len(files) != 1:
         raise UsageError(f"--follow and - take one input, found {len(files)}: {', '.join(files)}")
+    if streamed and Path(files[0]).suffix.lower() in (*PARQUET, *ARRAYS):
+        raise UsageError(f"{files[0]}: only lines of text can be followed; score the whole file, without --follow")
     if streamed and chosen == "parquet":
         raise UsageError("a Parquet file can only be written whole: use csv for rows that are scored as they arrive")
     if chosen == "parquet" and out is None:
         raise UsageError("--format parquet needs --out FILE: it is not text for standard output")
-    if idle is not None and (not streamed or idle <= 0):
+    if idle is not None and (not streamed or not idle > 0):
         raise UsageError(f"--idle is for --follow and -, in seconds above 0, found {idle}")
     return chosen
 

@@ -17,7 +17,7 @@ from tsadbench.results.submissions.rerun import Rerun, outcome_of, rerun
 from tsadbench.results.submissions.verification import Verification, verified
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.shipped_tables import LEADERBOARDS
-from tsadbench.utils.text import one_line
+from tsadbench.utils.text import counted, one_line
 
 
 def print_submission(
@@ -41,7 +41,8 @@ def print_submission(
         typer.echo(f"refused: {fault.file}: {fault.reason}")
     name = one_line(folder.resolve().name, 80)
     if found.refused:
-        typer.echo(f"{name}: refused, {len(found.faults)} reasons in {len({one.file for one in found.faults})} files")
+        files = counted(len({one.file for one in found.faults}), "file")
+        typer.echo(f"{name}: refused, {counted(len(found.faults), 'reason')} in {files}")
         text = refusal_comment(name, found.faults)
     else:
         text = _accepted(folder, found, reruns, tables, write)
@@ -69,7 +70,8 @@ def _accepted(folder: Path, found: Verification, reruns: list[Rerun], tables: Pa
         typer.echo(f"{row.trust}: {row.label}, {row.dataset}, {row.protocol}")
     for remark in remarks:
         typer.echo(f"note: {one_line(remark)}")
-    typer.echo(f"{folder.resolve().name}: verified, {len(records)} trials in {len(outcome.rows)} rows")
+    trials = counted(len(records), "trial")
+    typer.echo(f"{folder.resolve().name}: verified, {trials} in {counted(len(outcome.rows), 'row')}")
     if write:
         typer.echo(keep_verified(folder, outcome), err=True)
     return acceptance_comment(

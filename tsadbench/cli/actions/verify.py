@@ -20,7 +20,7 @@ from tsadbench.leaderboard.table_check import check_table
 from tsadbench.results.judging import judge_outdated
 from tsadbench.results.repetition import repeat
 from tsadbench.results.verification import verify
-from tsadbench.utils.text import one_line
+from tsadbench.utils.text import counted, one_line
 
 # Of one trial.
 _MOST_FAULTS = 20
@@ -87,7 +87,7 @@ def print_redone(
                 typer.echo(f"  possible cause: {one_line(remark)}")
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
     typer.echo(
-        f"{len(chosen)} trials run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "
+        f"{counted(len(chosen), 'trial')} run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "
         f"{counts['within tolerance']} within the tolerance of {tolerance:g}, {counts['differs']} differ, "
         f"{counts['cannot be repeated']} cannot be repeated"
     )
