@@ -359,6 +359,11 @@ def test_scores_fit_a_phone_and_paper(opened, scored_site):
     expect(one.page.locator("#lanes svg")).to_have_count(3)
     assert one.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert one.page.evaluate(_WIDE) == []
+    # What a site that was made without the data set has.
+    without = "{ anomalous: null, evaluated: null, timed: false, clock: null }"
+    one.page.evaluate(f"() => {{ Object.assign(drawnSeries.found, {without}); drawSeries(); }}")
+    expect(one.page.locator("#series-note")).to_contain_text("Labels and times are neither in the tables nor in")
+    expect(one.page.locator("#lanes .truth")).to_have_count(0)
     one.page.emulate_media(media="print")
     one.page.wait_for_function("() => document.querySelector('#lanes svg').getBoundingClientRect().width > 900")
     assert not one.page.locator("#series-choice").is_visible()

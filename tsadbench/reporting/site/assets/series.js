@@ -1,7 +1,7 @@
 "use strict";
 // The scores of one recording, a lane a detector over one axis of rows or time, and the curves over its rows.
 
-const LANE = { title: 18, plot: 76, strip: 9, gap: 8, axis: 38, left: 52, right: 12 };
+const LANE = { title: 18, plot: 76, strip: 9, gap: 8, axis: 38, left: 60, right: 12 };
 const AXES = { wide: "with the threshold, logarithmic beyond it", close: "close to the scores" };
 // What is drawn, for the pointer and the arrow keys: null before anything is.
 let drawnSeries = null;
@@ -88,7 +88,7 @@ function drawLanes(found, recording) {
   const lanes = labels.map((label, i) => {
     const one = found.detectors[label];
     const last = i === labels.length - 1;
-    const about = `${label}: ${one.n_flagged.toLocaleString("en")} of ${found.n_rows.toLocaleString("en")} rows flagged`;
+    const about = `${label}: ${one.n_flagged.toLocaleString("en")} of ${found.n_rows.toLocaleString("en")} rows flagged, threshold ${amount(one.threshold)}`;
     return drawLane(places[i], { label, one, tone: i, about, page: pages.get(label), values: numbers(one.scores), flagged: span(runsOf(one.flagged, n)) }, { x, bands, xTitle: last ? timeTitle(found) : null });
   });
   drawnSeries = { found, x, labels, lanes, recording };
@@ -136,7 +136,7 @@ function drawLane(place, lane, { x, bands, xTitle }) {
     ...lane.flagged.map((one) => toned(box("flagged", one, bottom, LANE.strip), lane.tone)),
     moving,
   );
-  const words = `${lane.one.n_flagged.toLocaleString("en")} rows flagged`;
+  const words = `${width > 520 ? `threshold ${amount(lane.one.threshold)}, ` : ""}${lane.one.n_flagged.toLocaleString("en")} rows flagged`;
   const fits = Math.max(8, Math.floor((right - left - 6.6 * words.length - 12) / 7));
   made.append(marked(toned(text(left, 13, short(lane.label, fits), { class: "named" }), lane.tone), lane.about, lane.page), text(right, 13, words, { "text-anchor": "end" }));
   if (xTitle !== null) {
@@ -183,7 +183,7 @@ function drawCurves(found) {
   const all = inLanes().map((label, tone) => ({ label, tone, curves: (found.detectors[label] || {}).curves })).filter((one) => one.curves);
   byId("curves").hidden = !all.length;
   if (!all.length) return;
-  fill("curve-keys", "Over the rows that count; a cross is where the threshold lies. ", ...all.flatMap(({ label, tone }) => [tonedSwatch(tone), ` ${label}   `]));
+  fill("curve-keys", "Over the rows that count; a cross is where the threshold lies. ", ...all.flatMap(({ label, tone }) => [element("span", { class: "key" }, tonedSwatch(tone), ` ${label}`), " "]));
   const lines = (name, at) => all.map(({ label, tone, curves }) => ({ label, tone, xs: numbers(curves[name][0]), ys: numbers(curves[name][1]), at: at(curves.point), about: `${label}: precision ${number(curves.point.precision, 3)}, recall ${number(curves.point.recall, 3)}, ${percent(curves.point.false_alarm_rate)} of normal rows flagged` }));
   const { chance } = all[0].curves;
   drawShares(byId("precision-recall"), lines("precision_recall", (at) => [at.recall, at.precision]), { title: "Precision and recall", xTitle: "recall", yTitle: "precision", steps: true, chance: [chance, chance] });
