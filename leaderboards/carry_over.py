@@ -13,6 +13,7 @@ another result.
 
     python leaderboards/carry_over.py                          # what would be written
     python leaderboards/carry_over.py --check runs/* --write   # check against stores, then write
+    python leaderboards/carry_over.py --only t2 --check runs/t2 --write    # these labels alone
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     parser.add_argument("--check", type=Path, nargs="*", default=[], metavar="STORE", help="stores of refitted trials")
+    parser.add_argument("--only", default="", help="labels that begin like this; all other records stay as they are")
     parser.add_argument("--write", action="store_true", help="write the files (default: only report)")
     parser.add_argument(
         "--before",
@@ -62,8 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     n_refused = 0
     for file in sorted(options.tables.rglob(RECORDS)):
         table = str(file.parent.relative_to(options.tables))
-        lines, refusals = [], []
+        lines, refusals, n_carried = [], [], 0
         for line, record, trial, plan in planned(file):
+            if not record.label.startswith(options.only):
+                lines.append(line)
+                continue
             reason = trial if isinstance(trial, str) else refused(record, trial, plan)
             names = None if isinstance(trial, str) else identity(trial, plan)
             code = "" if isinstance(trial, str) else trial.contender.description.code_hash
@@ -73,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 refusals.append(f"{table}, {record.label}, seed {record.seed}: refused: {reason}")
                 continue
             lines.append(carried(line, record, names, code, rows_of(plan)))
-        print(f"{table}: {len(lines)} records carried over, {len(refusals)} refused", *refusals, sep="\n  ")
+            n_carried += 1
+        print(f"{table}: {n_carried} records carried over, {len(refusals)} refused", *refusals, sep="\n  ")
         n_refused += len(refusals)
         if options.write and not refusals:
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -79,6 +79,15 @@ def test_hashes_become_todays_rows_are_counted_and_nothing_else_changes(made, ta
     assert "pumploop/strict: 4 records carried over, 0 refused" in printed
 
 
+def test_with_only_the_records_of_other_labels_stay_as_they_are(made, tables, tmp_path, carry_over, capsys):
+    store, lines = made
+    chosen = [line if '"label":"max-z"' in line else old(line) for line in lines]
+    assert chosen != lines
+    assert carry_over("--tables", tmp_path, "--only", "max", "--check", store, "--write") == 0
+    assert tables.read_text() == "".join(f"{line}\n" for line in chosen)
+    assert "pumploop/strict: 1 records carried over, 0 refused" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("pattern", "replacement", "reason"),
     [
