@@ -111,10 +111,8 @@ class _Inside:
         if kind == "imported":
             return self._imports.report(), []
         if kind == "learned":
-            before = set(sys.modules)
-            learned = _learned(detector, estimators=header["estimators"])
-            self._imports.leave_out(before)  # what writes model files is the benchmark's
-            return learned
+            with self._imports.leaving_out():  # what writes model files is the benchmark's
+                return _learned(detector, estimators=header["estimators"])
         if kind == "restore":
             self._detector = _restored(detector, dict(zip(header["parts"], arrays, strict=True)))
             return {}, []

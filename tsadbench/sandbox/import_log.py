@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from tsadbench.utils.loaded_modules import LoadedModules
+
 _LONGEST_NAME = 200
+
+
+class _Held:
+    """The packages that this process holds; a box inherits what its server has noted."""
+
+    def __init__(self) -> None:
+        self._modules = LoadedModules()
+        self.packages: set[str] = set()
+
+    def note(self) -> list[str]:
+        """Note what is new, and return its modules."""
+        new = self._modules.newer()
+        self.packages.update(loaded_packages(new))
+        return new
+
+
+_held = _Held()
+
+
+def note_loaded() -> None:
+    """Note what is loaded by now, in the server, so that no box needs to."""
+    _held.note()
 
 
 class ImportLog(MetaPathFinder):
     """Notes what this process loads from now on; it finds nothing itself."""
 
     def __init__(self) -> None:
-        # Modules that do not show what the detector imported.
-        self._others = set(sys.modules)
+        _held.note()
+        # Modules that show what the detector imported.
+        self._since: list[str] = []
         self._importers: dict[str, set[str]] = {}
         sys.meta_path.insert(0, self)
 
@@ -32,20 +58,23 @@ class ImportLog(MetaPathFinder):
             self._importers.setdefault(fullname, set()).add(_importer())
         return None
 
-    def leave_out(self, before: set[str]) -> None:
-        """Leave out what was loaded since ``before``, a copy of the names of `sys.modules`: it was the benchmark's."""
-        self._others |= set(sys.modules) - before
+    @contextmanager
+    def leaving_out(self) -> Iterator[None]:
+        """Leave out what is loaded inside a block: it is the benchmark's."""
+        self._since += _held.note()
+        yield
+        _held.note()
 
     def report(self) -> dict[str, object]:
-        """Return all packages that are loaded, and for those that were loaded since the start who imported them."""
-        held = set(sys.modules)
-        since = {package: set[str]() for package in loaded_packages(held - self._others)}
+        """Return all packages that were loaded, and for those that were since the start who imported them."""
+        self._since += _held.note()
+        since = {package: set[str]() for package in loaded_packages(self._since)}
         for module, importers in self._importers.items():
             for package in loaded_packages([module]):
                 if package in since:
                     since[package].update(name for one in importers for name in loaded_packages([one]))
         return {
-            "held": loaded_packages(held),
+            "held": sorted(_held.packages),
             "since": {package: sorted(importers - {package}) for package, importers in since.items()},
         }
 

@@ -9,13 +9,15 @@ from functools import lru_cache
 from importlib.machinery import ExtensionFileLoader
 from typing import TYPE_CHECKING, Any
 
+from tsadbench.utils.loaded_modules import LoadedModules
+
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 
 def limit_threads(threads: int) -> None:
     """Set the number of threads of every loaded library; environment variables come too late for these."""
-    _loaded_libraries(len(sys.modules)).limit(limits=threads)
+    _libraries.found().limit(limits=threads)
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)
@@ -24,28 +26,33 @@ def limit_threads(threads: int) -> None:
 @lru_cache(maxsize=1)
 def loaded_blas() -> tuple[str, ...]:
     """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
-    libraries = _loaded_libraries(len(sys.modules)).info()
+    libraries = _libraries.found().info()
     loaded = [library for library in libraries if library.get("user_api") == "blas"]
     keys = ("internal_api", "version", "architecture")
     return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
 
 
-@lru_cache(maxsize=1)
-def _loaded_libraries(n_modules: int) -> ThreadpoolController:  # noqa: ARG001 - see `_libraries_of`
-    """Return the numeric libraries of this process, as of when it had imported so many modules."""
-    loaders = (getattr(getattr(module, "__spec__", None), "loader", None) for module in tuple(sys.modules.values()))
-    return _libraries_of(sum(isinstance(loader, ExtensionFileLoader) for loader in loaders))
+class _Libraries:
+    """The numeric libraries of this process. To find them takes milliseconds; a box inherits what its server found."""
+
+    def __init__(self) -> None:
+        self._modules = LoadedModules()
+        self._found: ThreadpoolController | None = None
+
+    def found(self) -> ThreadpoolController:
+        """Find them, again only after a compiled module came in."""
+        if any(map(_is_compiled, self._modules.newer())) or self._found is None:
+            from threadpoolctl import ThreadpoolController
+
+            self._found = ThreadpoolController()
+        return self._found
 
 
-@lru_cache(maxsize=1)
-def _libraries_of(n_compiled_modules: int) -> ThreadpoolController:  # noqa: ARG001 - only to look again
-    """Find the numeric libraries; that takes milliseconds, so it is done again only after a compiled module came in.
+def _is_compiled(module: str) -> bool:
+    return isinstance(getattr(getattr(sys.modules.get(module), "__spec__", None), "loader", None), ExtensionFileLoader)
 
-    A box inherits what the server that it is forked from has found.
-    """
-    from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+_libraries = _Libraries()
 
 
 @contextmanager
