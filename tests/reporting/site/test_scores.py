@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.data import make_data
+from tests.helpers.few_tables import few_tables
 from tests.reporting.site.conftest import BANKED
 from tests.reporting.site.test_files import read
 from tsadbench.base.recording import Recording
@@ -134,6 +135,17 @@ def test_without_the_data_set_scores_stand_without_labels_and_it_is_said(scored_
         assert np.array_equal(numbers(one["scores"]), rows.astype(np.float32), equal_nan=True)
 
 
+def test_of_several_seeds_the_lowest_that_the_bank_has_is_shown(tmp_path):
+    (table,) = read_tables(few_tables(tmp_path / "tables", ("skab/strict",), ("vanilla-ae",)))
+    (row,) = table.main
+    assert len(row.records) == 5
+    trials = {("skab", "strict 2", "vanilla-ae", seed): f"trial-{seed}" for seed in (4, 2, 3)}
+    trials["skab", "strict 1", "vanilla-ae", 0] = "of-other-rules"
+    found = scores._lowest(row, Bank(None, trials, missing))
+    assert found is not None
+    assert (found[0].seed, found[1]) == (2, "trial-2")
+
+
 def test_a_data_set_is_never_downloaded_for_labels(scored_tables, tmp_path, monkeypatch):
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
     monkeypatch.setattr(location.pooch, "os_cache", lambda name: tmp_path / name)
@@ -159,13 +171,16 @@ def test_files_of_other_trials_than_the_table_s_are_left_out_and_named(scored_ta
     tables = Path(shutil.copytree(scored_tables, tmp_path / "tables"))
     file = tables / "pumploop" / "strict" / "records.jsonl"
     records = [json.loads(line) for line in file.read_text().splitlines()]
-    for one in records:
-        if one["label"] == "pca":
-            one["thresholds"][0]["threshold"]["value"] *= 2
-    file.write_text("".join(json.dumps(one) + "\n" for one in records))
-    found = of(tables, replace(Bank.open(tables / "bank"), load=missing))
-    assert found.others == ("pca",)
-    assert set(found.seeds) == {"t2", "max-z", "all-positive"}
+    bank = replace(Bank.open(tables / "bank"), load=missing)
+    for labels in (("pca",), BANKED):
+        for one in records:
+            if one["label"] in labels:
+                one["thresholds"][0]["threshold"]["value"] += 1
+        file.write_text("".join(json.dumps(one) + "\n" for one in records))
+        found = of(tables, bank)
+        assert set(found.others) == set(labels)
+        assert set(found.seeds) == set(BANKED) - set(labels)
+        assert bool(found.recordings) == (labels != BANKED)
 
 
 def test_a_recording_s_file_stays_small_with_fifty_rows():

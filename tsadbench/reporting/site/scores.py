@@ -14,7 +14,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode
 from tsadbench.datasets.by_name import loader
 from tsadbench.datasets.location import place
-from tsadbench.errors import TsadbenchError
+from tsadbench.errors import BrokenTrialError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.stored_files import StoredScores
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranked_means
@@ -119,27 +119,29 @@ def scores_of(table: Table, bank: Bank) -> Scores | None:
     for done, (row, (record, trial)) in enumerate(chosen):
         progress(done, len(chosen), f"{table.name}: scores of {row.label}")
         kept = bank.store.record(trial)
-        if any(judged_faults(kept, record)):
+        if any(judged_faults(kept, record)) or kept.manifest.get("data_hash") != record.manifest.get("data_hash"):
             others.append(row.label)
             continue
         at_hand = at_hand or _AtHand.of(kept, bank)
         seeds[row.label] = kept.seed
         for one in at_hand.recordings(kept, bank.store, recordings(table.values)):
             of_recordings.setdefault(one.name, _OneRecording(one)).add(row.label, one)
-    if not chosen or at_hand is None:
+    if not chosen:
         return None
     return Scores(
         recordings={name: one.content() for name, one in of_recordings.items()},
         seeds=seeds,
         usual=_best([row for row, _ in chosen if row.label in seeds]),
-        unlabelled=at_hand.missing,
+        unlabelled="" if at_hand is None else at_hand.missing,
         others=tuple(others),
     )
 
 
 def _best(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the best of the detectors that are compared, and the best floor, by AUPRC if the protocol has it."""
-    metrics = [metric for metric in metrics_of(rows) if metric.better is not None]
+    metrics = [metric for metric in metrics_of(rows) if metric.better is not None] if rows else []
+    if not metrics:
+        return ()
     metric = next((metric for metric in metrics if metric.name == "auprc"), metrics[0])
     means = ranked_means(rows, metric)
     ranked = sorted(means, key=means.__getitem__, reverse=metric.better == "higher")
@@ -215,6 +217,11 @@ class _OneRecording:
         self._detectors: dict[str, JsonValue] = {}
 
     def add(self, label: str, one: _Scored) -> None:
+        if len(one.scores) != self._buckets.n_rows:
+            raise BrokenTrialError(
+                f"scores of {label}, {one.name}: expected {self._buckets.n_rows} rows as other files of the bank have, "
+                f"found {len(one.scores)}; fetch it again"
+            )
         curves = None if one.truth is None else curves_of_fits([rows_of("", [one.truth])], n_points=_CURVE_POINTS)
         self._detectors[label] = {
             "scores": packed(self._buckets.envelope(one.scores)),

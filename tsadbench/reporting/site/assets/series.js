@@ -28,12 +28,16 @@ function runsOf(packed, n) {
 async function drawSeries() {
   const here = board();
   const recording = here.recordings[shown.recording];
-  const there = Boolean(here.scores && recording.scores);
-  byId("series").hidden = !there;
-  if (!there) return;
-  const found = await fetched(`${here.id}/scores/${recording.scores}`);
+  byId("series").hidden = !here.scores;
+  if (!here.scores) return;
+  const found = recording.scores && await fetched(`${here.id}/scores/${recording.scores}`);
   if (here !== board() || recording !== here.recordings[shown.recording]) return;
-  if (!found) { byId("series-lead").textContent = "The scores of this recording could not be loaded: is the folder data/ beside the pages?"; return; }
+  byId("series-drawn").hidden = !found;
+  if (!found) {
+    byId("series-lead").textContent = recording.scores ? "The scores of this recording could not be loaded: is the folder data/ beside the pages?" : "The score bank has no scores of this recording.";
+    byId("series-note").textContent = aboutOthers();
+    return;
+  }
   drawScoredChoice();
   options("series-axis", Object.entries(AXES), shown.axis, (axis) => { shown.axis = axis; drawSeries(); remember(); });
   drawSeriesWords(found, recording);
@@ -59,8 +63,13 @@ function drawScoredChoice() {
   keepingFocus("scored", () => checks("scored", labels, shown.scored, changed, swatch));
 }
 
+function aboutOthers() {
+  const { others } = board().scores;
+  return others.length ? `The bank's files of ${others.join(", ")} are of other trials than the table's, and are left out.` : "";
+}
+
 function drawSeriesWords(found, recording) {
-  const { seeds, unlabelled, others } = board().scores;
+  const { seeds, unlabelled } = board().scores;
   const labelled = found.anomalous !== null;
   const used = [...new Set(Object.values(seeds))].sort((a, b) => a - b);
   byId("series-lead").textContent = [
@@ -71,7 +80,7 @@ function drawSeriesWords(found, recording) {
   ].filter((one) => one).join(" ");
   byId("series-note").textContent = [
     labelled ? "" : `Labels and times are neither in the tables nor in the bank, and ${unlabelled}: true anomalies are not shaded, there are no curves, and flags are marked on rows that do not count as well.`,
-    others.length ? `The bank's files of ${others.join(", ")} are of other trials than the table's, and are left out.` : "",
+    aboutOthers(),
   ].filter((one) => one).join(" ");
 }
 
