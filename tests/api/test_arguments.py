@@ -58,6 +58,8 @@ WRONG = [
     ({"seeds": True}, "seeds", "expected an integer", "True"),
     ({"seeds": []}, "seeds", "expected a list of at least one integer", "[]"),
     ({"seeds": [0, -3]}, "seeds", "of at least 0", "-3"),
+    ({"seeds": 10**20}, "seeds", "expected a number less than or equal to 100000", "100000000000000000000"),
+    ({"seeds": [2**32]}, "seeds", "expected a list of integers below 4294967296", "[4294967296]"),
     ({"seeds": [3, 3]}, "seeds", "different seeds", "[3, 3]"),
     ({"seeds": "5"}, "seeds", "expected an integer", "'5'"),
     ({"threads": "two"}, "threads", "expected an integer", "'two'"),

@@ -66,6 +66,14 @@ def test_folders_of_something_else_and_files_are_refused(tmp_path, outcome):
         Store.open(tmp_path)
 
 
+def test_a_store_inside_of_another_is_no_trial_of_it(tmp_path, outcome):
+    store = Store.create(tmp_path)
+    store.add(outcome)
+    Store.create(tmp_path / "published").add(outcome)
+    (tmp_path / "notes").mkdir()
+    assert sorted(store.trials()) == sorted([outcome.record.trial, "notes"])
+
+
 def test_a_store_of_another_schema_is_refused_with_the_reason(tmp_path):
     Store.create(tmp_path)
     (tmp_path / "store.json").write_text('{"schema": 99}')

@@ -52,6 +52,8 @@ class TestPerturbed:
             ({"reverse": -0.1}, "--reverse must be a share"),
             ({"add": 9.0}, "at most 22 more edges"),
             ({"add": -1.0}, "must not be negative"),
+            ({"add": float("nan")}, "--add must be a finite number"),
+            ({"drop": 0.1, "seed": -1}, "--seed must not be negative, found -1"),
         ],
     )
     def test_wrong_shares(self, shares, message):

@@ -34,6 +34,7 @@ def folder(tmp_path_factory) -> Path:
     good.iloc[::-1].to_csv(new / "backwards.csv", index=False)
     good.assign(flow=good["flow"].where(good.index != 2)).to_csv(new / "gap.csv", index=False)
     good.rename(columns={"head": "t\xe9te"}).to_csv(new / "latin.csv", index=False, encoding="latin-1")
+    good.to_csv(new / "headless.csv", index=False, header=False)
     (new / "binary.csv").write_bytes(bytes(range(256)) * 20)
     (new / "empty.csv").write_bytes(b"")
     (new / "zeros.csv").write_bytes(b"\x00" * 4096)
@@ -116,6 +117,7 @@ WRONG = (
     (("score", "t2.model", "test/a.csv", "--threads", "0"), "--threads must be at least 1", "found 0"),
     (("score", "t2.model", "test/a.csv", "-f", "--idle", "nan"), "--idle is for --follow", "seconds above 0"),
     (("score", "t2.model", "new/a.parquet", "-f"), "new/a.parquet: only lines of text", "without --follow"),
+    (("score", "t2.model", "new/headless.csv"), "expected a line that names the columns", "above the rows"),
     (("score", "t2.model", "new/gap.csv"), "new/gap.csv, line 4: column 'flow': a value is missing", "; fill it in\n"),
     (("score", "t2.model", "new/latin.csv"), "new/latin.csv, line 1: not utf-8", "0xe9; convert the file\n"),
     (("score", "t2.model", "new/backwards.csv"), "new/backwards.csv, line 3: the time lies before", "sort the rows"),

@@ -17,7 +17,7 @@ def reproduce(
     tables: Annotated[Path, typer.Option(help="Folder of the tables as CSV and Markdown.")] = Path(
         "leaderboards/paper"
     ),
-    out: RunStoreOption = Path("runs/published"),
+    out: RunStoreOption = Path("runs-published"),
     jobs: JobsOption = 2,
     require_seal: RequireSealOption = False,
     data: DataOption = None,

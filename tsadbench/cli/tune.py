@@ -160,7 +160,7 @@ def report(
     jobs: _Jobs = 1,
     data: DataOption = None,
     out: _Out = Path("tuning"),
-    runs: Annotated[Path, typer.Option(help="Run store of the runs on the test recordings.")] = Path("runs/tuning"),
+    runs: Annotated[Path, typer.Option(help="Run store of the runs on the test recordings.")] = Path("tuning-runs"),
     write: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page to this file instead of standard output.")
     ] = None,

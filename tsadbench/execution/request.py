@@ -62,6 +62,10 @@ def _checked_dataset(value: object) -> object:
     )
 
 
+# NumPy's, scikit-learn's and torch's generators all take seeds below the first; nobody runs as many as the second.
+SEEDS_BELOW, MOST_SEEDS = 2**32, 100_000
+
+
 def _checked_seeds(value: object) -> int | list[int]:
     """Return a number of seeds, or a list of different seeds."""
     if isinstance(value, np.ndarray):
@@ -72,6 +76,8 @@ def _checked_seeds(value: object) -> int | list[int]:
             raise PydanticCustomError("seeds", "Input should be a valid integer, or a list of integers")
         if number < 1:
             raise PydanticCustomError("seeds", "Input should be greater than or equal to 1")
+        if number > MOST_SEEDS:
+            raise PydanticCustomError("seeds", f"Input should be less than or equal to {MOST_SEEDS}")
         return number
     numbers = map(_plain_integer, value)
     seeds = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
@@ -79,6 +85,8 @@ def _checked_seeds(value: object) -> int | list[int]:
         raise PydanticCustomError("seeds", "Expected a list of at least one integer")
     if min(seeds) < 0:
         raise PydanticCustomError("seeds", "Expected a list of integers of at least 0")
+    if max(seeds) >= SEEDS_BELOW:
+        raise PydanticCustomError("seeds", f"Expected a list of integers below {SEEDS_BELOW}")
     if len(set(seeds)) < len(seeds):
         raise PydanticCustomError("seeds", "Expected a list of different seeds")
     return seeds

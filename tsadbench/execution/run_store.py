@@ -37,6 +37,8 @@ _Read = TypeVar("_Read")
 
 _MARKER = "store.json"
 _RECORD = "record.json"
+# A trial's name. Other folders cost a look at what they hold.
+_TRIAL = re.compile(r"[0-9a-f]{24}")
 _SCORES = "scores.npz"
 _CONTRIBUTIONS = "contributions.npz"
 _LOG = "log.txt"
@@ -391,7 +393,7 @@ class Store:
                 before = found
 
     def _names(self) -> Iterator[str]:
-        """Yield the names of trials' folders; links are among them, to be reported."""
+        """Yield the names of trials' folders; links are among them, to be reported, stores are not."""
         with os.scandir(self.path) as entries:
             yield from (
                 entry.name
@@ -399,6 +401,7 @@ class Store:
                 if not entry.name.startswith(".")
                 and entry.name != CHECKS
                 and (entry.is_dir(follow_symlinks=False) or entry.is_symlink())
+                and (_TRIAL.fullmatch(entry.name) or not is_store(Path(entry.path)))
             )
 
     @contextlib.contextmanager

@@ -31,13 +31,15 @@ def perturbed(
     Raises
     ------
     UsageError
-        If a share is out of range, no edge would be left, or there are not enough pairs for new edges.
+        If a share or the seed is out of range, no edge would be left, or there are not enough pairs for new edges.
     """
     for name, share in (("drop", drop), ("reverse", reverse)):
         if not 0 <= share <= 1:
             raise UsageError(f"--{name} must be a share from 0 to 1, found {share}")
-    if add < 0:
-        raise UsageError(f"--add must not be negative, found {add}")
+    if not 0 <= add < np.inf:
+        raise UsageError(f"--add must be a finite number and must not be negative, found {add}")
+    if seed < 0:
+        raise UsageError(f"--seed must not be negative, found {seed}")
     prior.check(tuple(sensors))
     rng = np.random.default_rng(seed)
     n = len(prior.edges)

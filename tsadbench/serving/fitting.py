@@ -15,7 +15,7 @@ from tsadbench.base.serialization.parts import require_packages
 from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
-from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
+from tsadbench.execution.request import SEEDS_BELOW, DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import DEFAULT_DETECTOR
 from tsadbench.sandbox import Box, Limits
 from tsadbench.sandbox.describing import configure
@@ -83,8 +83,8 @@ def fit_model(
             f"fit_model: expected {missing}, found none; write fit_model(dataset=..., out=...) for the detector "
             f"{DEFAULT_DETECTOR!r}, or fit_model(detector, dataset, out)"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"seed: expected an integer of at least 0, found {seed!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS_BELOW:
+        raise UsageError(f"seed: expected an integer of at least 0 and below {SEEDS_BELOW}, found {seed!r}")
     require_packages()
     require_writable(Path(out))
     _require_new_or_model(Path(out))

@@ -90,7 +90,9 @@ def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Itera
         yield "found NUL characters where the columns' names should be; if it is a table in UTF-16, save it as UTF-8"
         return
     missing = [name for name in needed if name not in counts]
-    if missing and all(as_number(name.replace(",", ".")) is not None for name in names if name):
+    numbers = [as_number(name.replace(",", ".")) is not None for name in names if name]
+    # A row of values may hold texts as well: its time, a state.
+    if missing and (all(numbers) or (len(missing) == len(needed) and 2 * sum(numbers) > len(numbers))):
         yield "expected a line that names the columns, found numbers; put the columns' names above the rows"
         return
     # The first column of each name without its unit.
