@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tsadbench.base import FloatArray
-from tsadbench_detectors.multiview.detector import MultiView
+from tsadbench_detectors.multiview import MultiView
 
 
 def plant(n_rows: int, n_sensors: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,7 @@ from tsadbench.execution.plan import make_protocol
 from tsadbench.serving import fit_model, load_model
 from tsadbench.serving.stream import Stream
 from tsadbench_detectors.max_z import MaxZ
-from tsadbench_detectors.multiview.detector import MultiView
-from tsadbench_detectors.multiview.graph_detector import MultiViewGraph
+from tsadbench_detectors.multiview import MultiView, MultiViewGraph
 from tsadbench_detectors.multiview.views import VIEWS
 
 CARD = """
@@ -91,8 +91,10 @@ def test_all_at_once_in_blocks_and_row_by_row_are_equal_to_the_bit(adaptive: boo
     detector = MultiView(adaptive=adaptive).fit(process(1_000, 0))
     rows = process(8_300, 1)  # more than the 8,192 rows that are scored at once
     scores = detector.score(rows)
+    contributions = detector.contributions(rows)
     for end in (1, 2, 17, 59, 60, 61, 513, 8_192, 8_193):
         np.testing.assert_array_equal(detector.score(rows[:end]), scores[:end])
+        np.testing.assert_array_equal(detector.contributions(rows[:end]), contributions[:end])
     reach = detector.declared_traits().memory
     if adaptive:
         assert reach is None
@@ -100,6 +102,17 @@ def test_all_at_once_in_blocks_and_row_by_row_are_equal_to_the_bit(adaptive: boo
     assert reach == 16 + 3
     for row in (reach, 100, 511, 512, 8_191, 8_192, 8_193, 8_200, 8_299):
         assert detector.score(rows[row - reach : row + 1])[-1] == scores[row]
+
+
+def test_contributions_take_little_more_memory_than_they_have_themselves(detector: MultiView) -> None:
+    rows = process(60_000, 1)
+    tracemalloc.start()
+    try:
+        contributions = detector.contributions(rows)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * contributions.nbytes
 
 
 @pytest.mark.parametrize(

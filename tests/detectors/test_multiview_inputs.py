@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.planted import autoregressive as process
 from tsadbench.errors import DataError, UsageError
-from tsadbench_detectors.multiview.detector import MultiView
+from tsadbench_detectors.multiview import MultiView
 
 
 def test_the_adaptive_variant_takes_a_recordings_beginning_for_normal() -> None:
@@ -43,6 +43,13 @@ def test_few_rows_give_finite_scores(n_rows: int, n_sensors: int, adaptive: bool
     for found in (training, detector.score(rows), detector.score(rows[:1]), detector.score(10 * rows)):
         assert np.isfinite(found).all()
         assert found.min() >= 0
+
+
+def test_as_many_blocks_as_rows_are_possible() -> None:
+    rows = process(100, 0)
+    detector = MultiView(blocks=100).fit(rows)
+    assert len(detector.judges_) == 100
+    assert np.isfinite([*detector.training_scores(rows), detector.score(rows)]).all()
 
 
 def test_a_single_row_is_refused_in_one_line() -> None:
@@ -113,17 +120,24 @@ def test_recordings_of_two_rows_are_enough_as_the_message_says(n_recordings: int
         ({"views": "level+level"}, "views must be different ones of"),
         ({"views": ""}, "views must be different ones of"),
         ({"views": "level+graph"}, "views must be different ones of"),
-        ({"truncation": 0.0}, "truncation must be above 0 and at most 1, found 0.0"),
-        ({"truncation": 1.5}, "truncation must be above 0 and at most 1, found 1.5"),
-        ({"truncation": float("nan")}, "truncation must be above 0 and at most 1, found nan"),
+        ({"views": ["level"]}, "views must be different ones of"),
+        ({"truncation": 0.0}, "truncation must be a number above 0 and at most 1, found 0.0"),
+        ({"truncation": -0.1}, "truncation must be a number above 0 and at most 1, found -0.1"),
+        ({"truncation": 1.5}, "truncation must be a number above 0 and at most 1, found 1.5"),
+        ({"truncation": float("nan")}, "truncation must be a number above 0 and at most 1, found nan"),
+        ({"truncation": "a"}, "truncation must be a number above 0 and at most 1, found 'a'"),
         ({"accumulation": 3}, "accumulation must be a power of two from 1 to 1024, found 3"),
         ({"accumulation": 0}, "accumulation must be a power of two from 1 to 1024, found 0"),
         ({"accumulation": 2048}, "accumulation must be a power of two from 1 to 1024, found 2048"),
         ({"accumulation": 4.0}, "accumulation must be a power of two from 1 to 1024, found 4.0"),
-        ({"least_shape": 1.0}, "least_shape must be at least 0 and below 1, found 1.0"),
-        ({"least_shape": -0.1}, "least_shape must be at least 0 and below 1, found -0.1"),
-        ({"blocks": 0}, "blocks must be an integer of at least 1, found 0"),
-        ({"blocks": 2.5}, "blocks must be an integer of at least 1, found 2.5"),
+        ({"accumulation": "a"}, "accumulation must be a power of two from 1 to 1024, found 'a'"),
+        ({"least_shape": 1.0}, "least_shape must be a number from 0 to below 1, found 1.0"),
+        ({"least_shape": -0.1}, "least_shape must be a number from 0 to below 1, found -0.1"),
+        ({"least_shape": float("nan")}, "least_shape must be a number from 0 to below 1, found nan"),
+        ({"blocks": 0}, "blocks must be an integer from 1 to 100, found 0"),
+        ({"blocks": 2.5}, "blocks must be an integer from 1 to 100, found 2.5"),
+        ({"blocks": 10**9}, "blocks must be an integer from 1 to 100, found 1000000000"),
+        ({"adaptive": "no"}, "adaptive must be True or False, found 'no'"),
     ],
 )
 def test_wrong_parameters_are_named_in_one_line(wrong: dict[str, object], expected: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
-from tsadbench_detectors.multiview.detector import MultiView
+from tsadbench_detectors.multiview import MultiView
 from tsadbench_detectors.multiview.panel import Panel, blocks_of, others, pieces
 
 lengths_of_recordings = st.lists(st.integers(1, 400), min_size=1, max_size=8)

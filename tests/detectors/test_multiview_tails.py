@@ -136,6 +136,7 @@ def test_evidence_is_finite_not_negative_and_never_falls_with_the_value(
     sample: FloatArray, values: FloatArray, least: float
 ) -> None:
     tails = Tails.of(_column(sample), least)
+    assert least <= tails.shape[0] <= 1.0
     values = np.sort(np.concatenate([values, sample, [sample.max() * 2, 1e100]]))
     evidence = tails.evidence_of(_column(values))[:, 0]
     assert np.isfinite(evidence).all()

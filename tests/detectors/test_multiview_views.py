@@ -12,9 +12,9 @@ from sklearn.covariance import ledoit_wolf
 from tests.helpers.planted import series
 from tsadbench import Recording
 from tsadbench.base import FloatArray
+from tsadbench_detectors.multiview import MultiView
 from tsadbench_detectors.multiview.accumulation import mean_of_last
 from tsadbench_detectors.multiview.beginning import without_beginning
-from tsadbench_detectors.multiview.detector import MultiView
 from tsadbench_detectors.multiview.panel import z_scores
 from tsadbench_detectors.multiview.views import VIEWS, Forecast, Graph, Level, Movement, Range, Relation, View
 from tsadbench_detectors.standardise import Standardiser

@@ -18,8 +18,6 @@ from tsadbench_detectors.multiview.panel import Learner, Panel, Piece, blocks_of
 from tsadbench_detectors.multiview.tails import Tails
 from tsadbench_detectors.multiview.views import VIEWS, View
 
-# The view that needs a prior: MultiViewGraph has it.
-_FROM_PRIOR = "graph"
 # Neighbours in time resemble each other: a panel does not see these rows around the block that it judges.
 _GAP = 30
 # With fewer training rows, what a block leaves says nothing: the one panel judges the rows that it was fitted on.
@@ -30,8 +28,10 @@ _ROWS_AT_ONCE = 8_192
 _MOST_ROWS = 100_000
 # Of tails, in standard deviations or nats.
 _LEAST_SCALE = 0.01
-# In nats. Views of which every row has some are added; among equal sums the untruncated one decides.
+# What truncation takes away counts by this factor, so that rows of which no view has a say keep an order.
 _TIE = 1e-3
+_MOST_BLOCKS = 100
+_MOST_ACCUMULATED = 1_024
 
 
 class MultiView(Detector):
@@ -59,11 +59,11 @@ class MultiView(Detector):
     truncation
         A view with a larger tail probability has no say; above 0 and at most 1 (= Fisher's method).
     accumulation
-        Rows over which evidence is averaged beside the row's own, a power of two, at least 1 (= the row alone).
+        Rows over which evidence is averaged beside the row's own, a power of two up to 1024; 1: the row alone.
     least_shape
-        The tails' gamma is at least this; at least 0 and below 1.
+        The tails' gamma is at least this, but for the last one, of the score; at least 0 and below 1.
     blocks
-        Held-out blocks of the training rows, at least 2; or 1: the views judge the rows that they were fitted on.
+        Held-out blocks of the training rows, 2 to 100; or 1: the views judge the rows that they were fitted on.
     adaptive
         Whether what the first 60 rows of a recording have as mean is taken for normal there. It is for plants whose
         operating point moves between recordings, and assumes that recordings begin normal.
@@ -73,9 +73,10 @@ class MultiView(Detector):
     Equations
         With ``e = -ln p`` the evidence of a statistic: over the sensors of a view ``ln mean exp e`` (to first order the
         Cauchy combination of Liu and Xie), again as a tail probability; over the views
-        ``sum max(0, e - ln(1 / truncation))`` (the soft truncation of Zhang et al.); then ``E(t) + E_m(t) / 2``, E the
-        evidence of that sum and E_m that of its mean over the last rows; then the tail probability of this. Tails are
-        empirical up to the .98 quantile and generalised Pareto beyond.
+        ``sum max(0, e - ln(1 / truncation)) + e / 1000`` (the soft truncation of Zhang et al., and what orders the rows
+        that it leaves at 0); then ``E(t) + E_m(t) / 2``, E the evidence of that sum and E_m that of its mean over the
+        last rows; then the tail probability of this. Tails are empirical up to the .98 quantile (with few rows, down to
+        the .90 one) and generalised Pareto beyond.
     Differences
         The method is this project's; `docs/studies/own-detector.md` tells how it was chosen, without labels.
     Defaults
@@ -124,27 +125,27 @@ class MultiView(Detector):
         return {"truncation": Choice((0.01, 0.1, 1.0)), "accumulation": Choice((1, 4, 16))}
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        names, known = self._names, [name for name in VIEWS if name != _FROM_PRIOR or self.traits.needs_prior]
-        self._require(
-            len(set(names)) == len(names) and set(names) <= set(known),
-            "views",
-            f"different ones of {', '.join(known)}, joined by +",
-        )
-        self._require(0 < self.truncation <= 1, "truncation", "above 0 and at most 1")
-        power = isinstance(self.accumulation, Integral) and 1 <= self.accumulation <= 1024
+        known = [name for name, view in VIEWS.items() if self.traits.needs_prior or not view.needs_prior]
+        names = self._names if isinstance(self.views, str) else ("",)
+        different = len(set(names)) == len(names) and set(names) <= set(known)
+        self._require(different, "views", f"different ones of {', '.join(known)}, joined by +")
+        share, shape = self.truncation, self.least_shape
+        self._require(isinstance(share, Real) and 0 < share <= 1, "truncation", "a number above 0 and at most 1")
+        power = isinstance(self.accumulation, Integral) and 1 <= self.accumulation <= _MOST_ACCUMULATED
         power = power and int(self.accumulation).bit_count() == 1
-        self._require(power, "accumulation", "a power of two from 1 to 1024")
-        self._require(
-            isinstance(self.least_shape, Real) and 0 <= self.least_shape < 1, "least_shape", "at least 0 and below 1"
-        )
-        self._require(isinstance(self.blocks, Integral) and self.blocks >= 1, "blocks", "an integer of at least 1")
+        self._require(power, "accumulation", f"a power of two from 1 to {_MOST_ACCUMULATED}")
+        self._require(isinstance(shape, Real) and 0 <= shape < 1, "least_shape", "a number from 0 to below 1")
+        possible = isinstance(self.blocks, Integral) and 1 <= self.blocks <= _MOST_BLOCKS
+        self._require(possible, "blocks", f"an integer from 1 to {_MOST_BLOCKS}")
+        self._require(isinstance(self.adaptive, bool), "adaptive", "True or False")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        series = self._prepared(recordings)
+        series = self._series(recordings)
         lengths = [len(values) for values in series]
+        name = type(self).__name__
         if max(lengths) < 2:
-            raise DataError("MultiView: expected a training recording of at least 2 rows, found 1; train on more rows")
-        standardiser_of(series).require_variation("MultiView")
+            raise DataError(f"{name}: expected a training recording of at least 2 rows, found 1; train on more rows")
+        standardiser_of(series).require_variation(name)
         self.lengths_ = lengths
         learners = self._learners(recordings[0].sensors)
         self.panel_ = Panel.of(learners, series)
@@ -171,7 +172,7 @@ class MultiView(Detector):
             view = Tails.of(whole[:, None], self.least_shape, _LEAST_SCALE)
             self.tails_.append((single, view))
             evidence.append(view.evidence_of(whole[:, None]))
-        total = self._over_views(np.concatenate(evidence, axis=1))
+        total = self._over_views(evidence)
         # Pieces of one recording may follow one another; where they do not, a mean begins anew.
         parts = np.split(total, np.cumsum([piece.stop - piece.start for piece in judged])[:-1])
         smooth = np.concatenate([mean_of_last(part, int(self.accumulation)) for part in _joined(parts, judged)])
@@ -180,16 +181,15 @@ class MultiView(Detector):
         self.tail_ = Tails.of(self._accumulated(self.sum_tails_.evidence_of(both))[:, None])
 
     def _score(self, recording: Recording) -> FloatArray:
-        (values,) = self._prepared((recording,), whole=True)
-        return self._from_total(self._totals(self.panel_, values, 0))
+        return self._from_total(self._totals(self.panel_, self._values(recording), 0))
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
-        series = self._prepared(recordings)
+        series = self._series(recordings)
         lengths = [len(values) for values in series]
         if lengths != self.lengths_:
             raise DataError(
-                f"MultiView.training_scores: expected the recordings that fit was given, {sum(self.lengths_)} rows, "
-                f"found {sum(lengths)}"
+                f"{type(self).__name__}.training_scores: expected the recordings that fit was given, "
+                f"{sum(self.lengths_)} rows, found {sum(lengths)}"
             )
         totals: list[list[FloatArray]] = [[] for _ in series]
         for piece in pieces(lengths, len(self.judges_), self._memory):
@@ -199,19 +199,27 @@ class MultiView(Detector):
         return np.split(scores, np.cumsum([recording.n_rows for recording in recordings])[:-1])
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        (values,) = self._prepared((recording,), whole=True)
+        shares, totals = [], []
+        for block, context in self._blocks(self._values(recording), 0):
+            evidence = list(self._evidence(self.panel_, block, context))
+            shares.append(self._shares(block[context:], evidence))
+            totals.append(self._over_views([of_view for _, of_view in evidence]))
+        contributions = np.concatenate(shares)
+        contributions *= self._from_total(np.concatenate(totals))[:, None]
+        return contributions
+
+    def _shares(self, values: FloatArray, evidence: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+        """Return each sensor's share [n_rows, n_sensors] in the score of rows, given the evidence of the views."""
+        weights: FloatArray = np.zeros(values.shape)
         varies = self.panel_.standardiser.varies
-        weights: FloatArray = np.zeros(recording.values.shape)
-        statistics = self.panel_.statistics(values)
-        for rows, (view, z), (single, whole) in zip(statistics, self.panel_.seen(values), self.tails_, strict=True):
-            evidence = single.evidence_of(rows)
-            added = self._added(whole.evidence_of(_over_sensors(evidence)[:, None]))
+        for (view, z), (of_statistics, of_view) in zip(self.panel_.seen(values), evidence, strict=True):
             shares = view.shares(z)
-            # A sensor that is constant over the training rows has no part in most views, but has columns.
-            weights += added * (shares if shares is not None else _shares(evidence, len(varies)) * varies)
+            if shares is None:
+                # A sensor that is constant over the training rows has no part in most views, but has columns.
+                shares = _shares_in_mean(of_statistics, len(varies)) * varies
+            weights += self._added(of_view) * shares
         total = weights.sum(axis=1, keepdims=True)
-        shares = np.divide(weights, total, out=np.full_like(weights, 1 / weights.shape[1]), where=total > 0)
-        return np.asarray(shares * self._score(recording)[:, None])
+        return np.asarray(np.divide(weights, total, out=np.full_like(weights, 1 / weights.shape[1]), where=total > 0))
 
     def _held_out(self, series: Sequence[FloatArray], piece: Piece) -> Iterator[FloatArray]:
         """Yield each view's statistics of a piece of the training rows, by the panel that has not seen them."""
@@ -220,26 +228,33 @@ class MultiView(Detector):
             yield statistics[piece.start - piece.first :]
 
     def _totals(self, panel: Panel, values: FloatArray, context: int) -> FloatArray:
-        """Return the sum over views of the rows after the first ``context``, a block of rows at a time."""
-        reach = self._memory
-        totals = []
-        for start in range(context, len(values), _ROWS_AT_ONCE):
-            first = max(0, start - reach)
-            statistics = panel.statistics(values[first : start + _ROWS_AT_ONCE])
-            evidence = [
-                whole.evidence_of(_over_sensors(single.evidence_of(rows[start - first :]))[:, None])
-                for rows, (single, whole) in zip(statistics, self.tails_, strict=True)
+        """Return the sum over views [n_rows] of the rows after the first ``context``."""
+        return np.concatenate(
+            [
+                self._over_views([of_view for _, of_view in self._evidence(panel, block, before)])
+                for block, before in self._blocks(values, context)
             ]
-            totals.append(self._over_views(np.concatenate(evidence, axis=1)))
-        return np.concatenate(totals)
+        )
+
+    def _blocks(self, values: FloatArray, context: int) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of the rows after the first ``context``: each behind its context, and how many rows that has."""
+        for start in range(context, len(values), _ROWS_AT_ONCE):
+            first = max(0, start - self._memory)
+            yield values[first : start + _ROWS_AT_ONCE], start - first
+
+    def _evidence(self, panel: Panel, values: FloatArray, context: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield the evidence of each view's statistics [n_rows, n_statistics], and of the view itself [n_rows, 1]."""
+        for rows, (single, whole) in zip(panel.statistics(values), self.tails_, strict=True):
+            evidence = single.evidence_of(rows[context:])
+            yield evidence, whole.evidence_of(_over_sensors(evidence)[:, None])
 
     def _added(self, evidence: FloatArray) -> FloatArray:
         """Return what views add to the sum, of the same shape."""
         return np.asarray(np.maximum(evidence + np.log(self.truncation), 0.0) + _TIE * evidence)
 
-    def _over_views(self, evidence: FloatArray) -> FloatArray:
-        """Return the sum over views [n_rows] of their evidence [n_rows, n_views]."""
-        return np.asarray(self._added(evidence).sum(axis=1))
+    def _over_views(self, evidence: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum over views [n_rows] of the evidence of each [n_rows, 1]."""
+        return np.asarray(self._added(np.concatenate(evidence, axis=1)).sum(axis=1))
 
     def _from_total(self, total: FloatArray) -> FloatArray:
         """Return scores [n_rows] for the sums of a whole recording."""
@@ -251,16 +266,18 @@ class MultiView(Detector):
         """Return the row's own evidence and half of what was accumulated, [n_rows]; without accumulation its own."""
         return evidence[:, 0] if self.accumulation == 1 else evidence[:, 0] + evidence[:, 1] / 2
 
-    def _prepared(self, recordings: Sequence[Recording], *, whole: bool = False) -> list[FloatArray]:
-        """Return raw values, of the adaptive variant without what the beginning differs by.
+    def _values(self, recording: Recording) -> FloatArray:
+        """Return the values to score [n_rows, n_sensors]; the adaptive variant takes away the beginning's mean."""
+        return without_beginning(recording.values) if self.adaptive else recording.values
+
+    def _series(self, recordings: Sequence[Recording]) -> list[FloatArray]:
+        """Return the values to learn from, [n_rows, n_sensors] each.
 
         The adaptive variant learns from stretches of training recordings as if each were a recording, so that it
         knows how far normal rows drift away from a beginning.
         """
         if not self.adaptive:
             return [recording.values for recording in recordings]
-        if whole:
-            return [without_beginning(recording.values) for recording in recordings]
         return [
             without_beginning(recording.values[start : start + STRETCH])
             for recording in recordings
@@ -274,7 +291,9 @@ class MultiView(Detector):
     @property
     def _memory(self) -> int:
         """Rows before a row that its score depends on, if the beginning of its recording has no part in it."""
-        return max(VIEWS[name].memory for name in self._names if name in VIEWS) + int(self.accumulation) - 1
+        # Asked for traits, it may not have been checked: an unknown view adds nothing.
+        longest = max((VIEWS[name].memory for name in self._names if name in VIEWS), default=0)
+        return longest + int(self.accumulation) - 1
 
 
 def _learner(view: type[View]) -> Learner:
@@ -293,7 +312,7 @@ def _over_sensors(evidence: FloatArray) -> FloatArray:
     return np.asarray(logsumexp(evidence, axis=1) - np.log(evidence.shape[1]))
 
 
-def _shares(evidence: FloatArray, n_sensors: int) -> FloatArray:
+def _shares_in_mean(evidence: FloatArray, n_sensors: int) -> FloatArray:
     """Return what each sensor has of ``mean exp`` of the evidence [n_rows, n_statistics], [n_rows, n_sensors]."""
     likelihood = np.exp(evidence - evidence.max(axis=1, keepdims=True))
     of_sensor: FloatArray = likelihood.reshape(len(evidence), -1, n_sensors).sum(axis=1)

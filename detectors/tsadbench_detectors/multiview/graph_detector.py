@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tsadbench import UsageError
 from tsadbench.base import Prior, Traits
 from tsadbench_detectors.multiview.detector import MultiView
 from tsadbench_detectors.multiview.panel import Learner
@@ -65,13 +66,19 @@ class MultiViewGraph(MultiView):
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require(isinstance(self.prior, Prior), "prior", "a Prior (docs/priors.md says how to get one)")
-        if isinstance(self.prior, Prior):
-            self.prior.check(sensors)
+        self._known_prior().check(sensors)
+
+    def _known_prior(self) -> Prior:
+        if not isinstance(self.prior, Prior):
+            raise UsageError(
+                f"{type(self).__name__}: prior must be a Prior (docs/priors.md says how to get one), "
+                f"found {self.prior!r}"
+            )
+        return self.prior
 
     def _learners(self, sensors: tuple[str, ...]) -> dict[str, Learner]:
         learners = super()._learners(sensors)
-        if "graph" in learners and isinstance(self.prior, Prior):
-            drives = self.prior.matrix(sensors) > 0
+        if "graph" in learners:
+            drives = self._known_prior().matrix(sensors) > 0
             learners["graph"] = lambda series, varies: Graph.over((drives | drives.T)[varies][:, varies], series)
         return learners

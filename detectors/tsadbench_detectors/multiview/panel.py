@@ -132,7 +132,7 @@ def pieces(lengths: Sequence[int], n_blocks: int, memory: int, at_most: int | No
     """
     borders = blocks_of(lengths, n_blocks)
     first_rows = np.cumsum([0, *lengths]).tolist()
-    n_stretches = 1 if at_most is None else max(1, -(-first_rows[-1] // _STRETCH))
+    n_stretches = -(-first_rows[-1] // _STRETCH)
     n_kept = n_stretches if at_most is None else max(1, at_most // _STRETCH)
     thinned = n_kept < n_stretches
     kept = {number * n_stretches // n_kept for number in range(n_kept)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,7 +14,6 @@ _LEVEL = 0.98
 _LOWEST_LEVEL = 0.90
 _ENOUGH_EXCESSES = 30
 _FEWEST_EXCESSES = 5
-_LARGEST_SHAPE = 1.0
 _KNOTS = 501
 
 
@@ -63,7 +61,7 @@ class Tails:
         values
             Not negative, finite.
         least_shape
-            The tails' gamma is at least this, at least 0 and at most 1: the heavier the tail, the slower its evidence
+            The tails' gamma is at least this, at least 0 and below 1: the heavier the tail, the slower its evidence
             grows far beyond all that was seen.
         least_scale
             The tails' sigma is at least this: values that differ by less are equal but for rounding.
@@ -111,10 +109,9 @@ def _tail(ordered: FloatArray, least_shape: float) -> tuple[float, float, float]
         return share, max(0.5, least_shape), max(1.0, float(excesses.mean()) if k else 1.0)
     mean = float(excesses.mean())
     weighted = float(((1.0 - (np.arange(1, k + 1) - 0.35) / k) * excesses).mean())
+    # The excesses rise, and their weights, below 1/2 on average, fall: 0 < 2 weighted < mean, and the shape is below 1.
     difference = mean - 2.0 * weighted
-    shape = 2.0 - mean / difference if difference > 0 else -math.inf
-    if shape > _LARGEST_SHAPE:
-        return share, _LARGEST_SHAPE, float(np.median(excesses))  # the moments of such a tail say nothing
+    shape = 2.0 - mean / difference
     if shape >= least_shape:
         return share, shape, 2.0 * mean * weighted / difference
-    return share, least_shape, mean * (1.0 - least_shape) if least_shape < 1 else float(np.median(excesses))
+    return share, least_shape, mean * (1.0 - least_shape)  # of the same mean excess

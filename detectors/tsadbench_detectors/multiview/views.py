@@ -33,11 +33,11 @@ class View(ABC):
     memory: ClassVar[int]
     """Number of rows before a row that its statistics depend on."""
 
-    meaning: ClassVar[str]
-    """What makes a row stand out, in a few words."""
-
     looks_at_constant_sensors: ClassVar[bool] = False
     """Whether it is given the sensors, too, that are constant over the rows that it is fitted to."""
+
+    needs_prior: ClassVar[bool] = False
+    """Whether it is learned over a prior's graph: of the detectors, only `MultiViewGraph` has it."""
 
     per_sensor: ClassVar[int] = 1
     """How many statistics a sensor has; 0: the view has one in all."""
@@ -64,7 +64,6 @@ class Level(View):
     """How far each sensor is from its mean: ``|z|``."""
 
     memory: ClassVar[int] = 0
-    meaning: ClassVar[str] = "a sensor is far from its mean"
 
     @classmethod
     def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: ARG003, D102
@@ -85,7 +84,6 @@ class Range(View):
     """
 
     memory: ClassVar[int] = 0
-    meaning: ClassVar[str] = "a sensor leaves its range"
     looks_at_constant_sensors: ClassVar[bool] = True
     per_sensor: ClassVar[int] = 0
 
@@ -161,7 +159,6 @@ class Relation(Residual):
     """
 
     memory: ClassVar[int] = _RELATED_ROWS - 1
-    meaning: ClassVar[str] = "a sensor disagrees with the others"
     length: ClassVar[int] = _RELATED_ROWS
 
     @classmethod
@@ -180,7 +177,7 @@ class Relation(Residual):
 class Graph(Relation):
     """*relation* with each sensor's neighbours in a graph in place of all others; a sensor without neighbours has 0."""
 
-    meaning: ClassVar[str] = "a sensor disagrees with its neighbours in the graph"
+    needs_prior: ClassVar[bool] = True
 
     @classmethod
     def over(cls, neighbours: BoolArray, series: Sequence[FloatArray]) -> Self:
@@ -205,7 +202,6 @@ class Forecast(Residual):
     """
 
     memory: ClassVar[int] = _FORECAST_LAGS
-    meaning: ClassVar[str] = "a sensor does not go on as it did"
     length: ClassVar[int] = _FORECAST_LAGS + 1
 
     @classmethod
@@ -231,7 +227,6 @@ class Movement(View):
     """
 
     memory: ClassVar[int] = _MOVEMENT_ROWS
-    meaning: ClassVar[str] = "a sensor moves too much, or stands still"
     per_sensor: ClassVar[int] = 2
 
     mean: FloatArray
