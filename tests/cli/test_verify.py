@@ -319,8 +319,19 @@ def test_a_folder_that_is_neither_a_store_nor_a_submission_is_called_neither(tsa
         assert f"{folder} holds neither a run store nor a submission" in done.err
 
 
-@pytest.mark.parametrize("wrong", [("--timeout", "nan"), ("--memory", "0"), ("--timeout", "inf")])
+@pytest.mark.parametrize("wrong", [("--timeout", "nan"), ("--memory", "0")])
 def test_a_wrong_limit_is_a_wrong_option_and_no_trial_that_differs(made, tsadbench, wrong):
     done = tsadbench("verify", made.path, "--redo", "1", *wrong)
     assert (done.code, done.out) == (2, "")
-    assert f"{wrong[0]} must be positive, found {wrong[1]}" in done.err
+    assert f"{wrong[0][2:]}: expected a number greater than 0, found {wrong[1]}" in done.err
+
+
+@pytest.mark.parametrize("place", [".", "tables"])
+def test_tables_are_not_written_into_a_store(runs, tsadbench, place):
+    before = sorted(runs.rglob("*"))
+    done = tsadbench("leaderboard", runs, "--write", runs / place)
+    assert (done.code, done.out) == (2, "")
+    assert f"{runs} is a run store; choose a folder of its own" in done.err
+    done = tsadbench("run", "-d", "max-z", "--dataset", DATASET, "--no-floors", "--out", runs, "--write", runs / place)
+    assert (done.code, done.out) == (2, "")
+    assert sorted(runs.rglob("*")) == before

@@ -114,7 +114,11 @@ WRONG = (
         "test/a.csv, line 2: expected a time written as seconds",
         "correct it, or give its format with --time-format",
     ),
-    (("score", "t2.model", "test/a.csv", "--threads", "0"), "--threads must be at least 1", "found 0"),
+    (
+        ("score", "t2.model", "test/a.csv", "--threads", "0"),
+        "threads: expected a number greater than or equal to 1",
+        "found 0",
+    ),
     (("score", "t2.model", "test/a.csv", "-f", "--idle", "nan"), "--idle is for --follow", "seconds above 0"),
     (("score", "t2.model", "new/a.parquet", "-f"), "new/a.parquet: only lines of text", "without --follow"),
     (("score", "t2.model", "new/headless.csv"), "expected a line that names the columns", "above the rows"),

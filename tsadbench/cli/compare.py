@@ -71,8 +71,11 @@ def compare(
     from rich.text import Text
 
     from tsadbench.analysis.significance.compare import compare as compare_stored
+    from tsadbench.cli.actions.ranks import require_figure
     from tsadbench.leaderboard.presentation import Presentation
 
+    if figure is not None:
+        require_figure(figure)
     comparison = compare_stored(
         runs,
         detectors,

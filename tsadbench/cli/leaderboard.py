@@ -89,7 +89,7 @@ def leaderboard(
     from tsadbench.cli.actions.calibration import check_options, show_calibration
     from tsadbench.cli.actions.origins import of_submission, wanted
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.run_store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.results.submissions.listed import is_submission
@@ -125,6 +125,8 @@ def leaderboard(
         show(of_submission(runs, split or (), trust, without_pretrained).presented(presentation), form, rows, ())
         return
     store = Store.open(runs)
+    if write is not None:
+        require_outside_stores(write)
     load = loader(dataset or [], data)
     with collector_paused():
         records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)

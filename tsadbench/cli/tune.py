@@ -183,8 +183,6 @@ def report(
     from tsadbench.tuning.task import Settings
     from tsadbench.utils.atomic_files import require_not_read, require_writable, write_file
 
-    if seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, found {seeds}")
     if write is not None:
         require_not_read(write, map(Path, dataset or ()))
         require_writable(write)

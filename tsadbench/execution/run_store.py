@@ -473,6 +473,13 @@ def is_store(path: Path) -> bool:
     return (path / _MARKER).is_file()
 
 
+def require_outside_stores(folder: Path) -> None:
+    """Raise a UsageError if tables would be written into a run store, whose files and trials they would mix with."""
+    found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
+    if found is not None:
+        raise UsageError(f"--write {folder}: {found} is a run store; choose a folder of its own for tables")
+
+
 def _marker() -> str:
     return json.dumps({"schema": SCHEMA}) + "\n"
 

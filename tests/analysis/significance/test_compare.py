@@ -414,6 +414,7 @@ class TestCommandLine:
         for arguments, message in (
             ((SECOND,), "expected two detectors or more"),
             ((SECOND, f"{FIRST}s"), f"did you mean '{FIRST}'"),
+            ((SECOND, FIRST, "--figure", runs), "expected a name that ends in .svg"),
             ((SECOND, FIRST, "--dataset", "skab"), "no trial of the data set 'skab'"),
         ):
             found = tsadbench("compare", runs, *arguments)

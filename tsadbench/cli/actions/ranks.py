@@ -34,11 +34,16 @@ def check_outputs(suites: Sequence[str], write: Path | None, figure: Path | None
     if write is not None and not suites:
         raise UsageError("--write expects --suite: below DIR each suite has a folder")
     files = [write / suite_named(name).name / MARKDOWN for name in suites] if write is not None else []
-    if figure is not None:
-        check_ending(figure)
-        files.append(figure)
     for file in files:
         require_writable(file)
+    if figure is not None:
+        require_figure(figure)
+
+
+def require_figure(file: Path) -> None:
+    """Raise a UsageError before long work if a figure cannot be written to a file."""
+    check_ending(file)
+    require_writable(file)
 
 
 def _write_suite(ranks: Ranks, ranking: SuiteRanking, folder: Path) -> None:

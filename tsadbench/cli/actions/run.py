@@ -17,7 +17,7 @@ from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
 from tsadbench.execution.request import FAST, FAST_STEPS, RunRequest, is_fast
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.run_store import Store, require_outside_stores
 from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.presentation import Presentation
@@ -52,6 +52,8 @@ def run_request(
     labels = tuple(dict.fromkeys([*trials, *(record.label for of_plan in stored for record in of_plan)]))
     presentation.check(labels)
     store = Store.create(request.out)
+    if request.write is not None:
+        require_outside_stores(request.write)
     records, n_earlier = run_watched(
         plans,
         store,
