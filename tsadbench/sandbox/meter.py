@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from tsadbench.sandbox.process_tree import process_tree
+from tsadbench.sandbox.process_tree import descendants
 
 _LINUX = sys.platform == "linux"
 
@@ -30,13 +30,15 @@ class Meter:
     def __init__(self, pid: int, keeper: int = 0) -> None:
         self._pid = pid
         self._keeper = keeper
+        self._process: psutil.Process | None = None
         self._cpu_seconds = 0.0
         self._peak_memory_mib = 0.0
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds so far, of all threads, and of descendants whether they have ended or not."""
         with contextlib.suppress(OSError, psutil.Error):
-            of_process = psutil.Process(self._pid).cpu_times()
+            self._process = self._process or psutil.Process(self._pid)
+            of_process = self._process.cpu_times()
             own = of_process.user + of_process.system
             if _LINUX:
                 # A process's CPU clock counts nanoseconds; the times in /proc count hundredths of a second.
@@ -53,7 +55,7 @@ class Meter:
 
     def _of_living_descendants(self) -> float:
         total = 0.0
-        for process in process_tree(self._pid, self._keeper)[1:]:
+        for process in descendants(self._pid, self._keeper):
             with contextlib.suppress(psutil.Error):
                 total += sum(process.cpu_times()[:4])  # user, system, and those of its children that have ended
         return total

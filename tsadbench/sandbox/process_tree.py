@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection
-from pathlib import Path
 
 import psutil
 
@@ -21,11 +20,19 @@ def process_tree(pid: int, keeper: int = 0) -> list[psutil.Process]:
         The first process of the namespace in which it lives, if it has one of its own: descendants whose parents have
         ended are that one's children.
     """
+    with contextlib.suppress(psutil.Error):
+        return [psutil.Process(pid), *descendants(pid, keeper)]
+    return descendants(0, keeper)
+
+
+def descendants(pid: int, keeper: int = 0) -> list[psutil.Process]:
+    """Return the descendants of a process that are alive; parameters as for `process_tree`."""
     found = []
-    with contextlib.suppress(psutil.Error):
-        found += [psutil.Process(pid), *_descendants(pid)]
-    with contextlib.suppress(psutil.Error):
-        found += _descendants(keeper)
+    for ancestor in (pid, keeper):
+        with contextlib.suppress(psutil.Error):
+            # To find them, every process of the machine is visited.
+            if ancestor and _has_children(ancestor):
+                found += psutil.Process(ancestor).children(recursive=True)
     return found
 
 
@@ -51,13 +58,13 @@ def resident_mib(pid: int, keeper: int = 0, without: Collection[int] = ()) -> fl
     return total / 2**20
 
 
-def _descendants(pid: int) -> list[psutil.Process]:
-    # To find them, every process of the machine is visited.
-    return psutil.Process(pid).children(recursive=True) if pid and _has_children(pid) else []
-
-
 def _has_children(pid: int) -> bool:
     try:
-        return any(Path(f"/proc/{pid}/task/{task}/children").read_bytes() for task in os.listdir(f"/proc/{pid}/task"))
+        return any(_children(pid, task) for task in os.listdir(f"/proc/{pid}/task"))
     except OSError:  # a kernel without these files, another system, or a thread that has just ended
         return True
+
+
+def _children(pid: int, task: str) -> bytes:
+    with open(f"/proc/{pid}/task/{task}/children", "rb", buffering=0) as file:
+        return file.read(1)
