@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import tsadbench
+from tests.helpers import tiny
+from tests.helpers.data import make_data
+from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
@@ -22,13 +25,23 @@ from tsadbench.results.shipped import stored_beside, stored_records
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 
+@pytest.fixture(scope="module")
+def leaderboard(tmp_path_factory) -> Path:
+    """The folder of a leaderboard of the small data, with floors; the plugin's name is known while it is made."""
+    folder = tmp_path_factory.mktemp("shipped")
+    with pytest.MonkeyPatch.context() as patch:
+        write_package(folder / "plugin", "tiny_plugin", tiny.ENTRY_POINTS, "")
+        patch.syspath_prepend(folder / "plugin")
+        records = run_plan(make_plan(["distance"], dataset=make_data(), seeds=2), None)
+    Leaderboard.from_records(records).write(folder / "tables")
+    return folder / "tables"
+
+
 @pytest.fixture
-def shipped(small_data, tmp_path, monkeypatch) -> Path:
-    """Let a leaderboard of the small data ship with the package."""
-    board = Leaderboard.from_records(run_plan(make_plan(["distance"], dataset=small_data, seeds=2), None))
-    board.write(tmp_path / "shipped")
-    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", tmp_path / "shipped")
-    return tmp_path / "shipped"
+def shipped(leaderboard, monkeypatch) -> Path:
+    """Let that leaderboard ship with the package."""
+    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", leaderboard)
+    return leaderboard
 
 
 def test_a_new_detector_stands_among_rows_that_nobody_runs_again(small_data, shipped):
