@@ -121,9 +121,10 @@ def test_a_build_keeps_to_its_budget_and_to_its_own_folder(store, built, tmp_pat
     only = build_bank([store], tmp_path / "bank", choice=Choice(["pumploop"], ["strict"])).index
     assert only.size == size
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "notes.txt").write_text("mine")
+    (tmp_path / "other" / "plant.parquet").write_text("mine")
     with pytest.raises(UsageError, match="found a folder of other files"):
         build_bank([store], tmp_path / "other")
+    assert (tmp_path / "other" / "plant.parquet").read_text() == "mine"
     with pytest.raises(UsageError, match="expected http"):
         build_bank([store], tmp_path / "third", address="ftp://somewhere")
 

@@ -12,7 +12,7 @@ from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import arrays_hash
 from tsadbench.results.bank.bank_file import MOST_FILE_BYTES, lasting
-from tsadbench.results.bank.index import INDEX, MOST_FILES, BankEntry, BankIndex, index_of
+from tsadbench.results.bank.index import INDEX, MOST_FILES, BankEntry, BankIndex, index_of, is_bank_file
 from tsadbench.results.bank.parquet_form import bank_bytes, read_bank_file
 from tsadbench.results.verification import judged_faults
 from tsadbench.utils.atomic_files import write_file
@@ -143,8 +143,8 @@ def build_bank(
         entries.append(entry)
     index = index_of(entries, address)
     kept = {entry.file for entry in entries}
-    for file in out.glob("*.parquet"):
-        if file.name not in kept:
+    for file in out.iterdir():
+        if is_bank_file(file.name) and file.name not in kept:
             file.unlink()
     index.write(out / INDEX)
     return Built(index, left_out)
@@ -159,7 +159,7 @@ def _require_own_folder(out: Path) -> None:
     """Raise a UsageError if a folder holds anything but a bank."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out}: expected a new folder or that of a bank, found a file")
-    if out.is_dir() and any(one.name != INDEX and one.suffix != ".parquet" for one in out.iterdir()):
+    if out.is_dir() and not all(one.name == INDEX or is_bank_file(one.name) for one in out.iterdir()):
         raise UsageError(f"--out {out}: expected a new folder or that of a bank, found a folder of other files")
 
 

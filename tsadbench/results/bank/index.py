@@ -228,6 +228,11 @@ def index_of(entries: Iterable[BankEntry], address: str = "") -> BankIndex:
     return BankIndex(tuple(ordered), address)
 
 
+def is_bank_file(name: str) -> bool:
+    """Whether a file is named as those of a bank are: by a SHA-256."""
+    return name.endswith(ENDING) and _DIGEST.fullmatch(name.removesuffix(ENDING)) is not None
+
+
 def _names(entry: BankEntry) -> tuple[set[str], set[str], set[str]]:
     detector, protocol = parse_label(entry.label).target, parse_label(entry.protocol).target
     return {entry.dataset}, {entry.label, detector}, {entry.protocol, protocol}
