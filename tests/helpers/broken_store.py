@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,10 +35,10 @@ class BrokenStore:
     arrays: dict[str, str]
 
 
-def sound_store(folder: Path, dataset: str = DATASET) -> Store:
-    """Return a store of three sound trials on a data set."""
+def sound_store(folder: Path, dataset: str = DATASET, detectors: Sequence[str] = SOUND) -> Store:
+    """Return a store of sound trials on a data set, by default three."""
     store = Store.create(folder)
-    records = run_plan(make_plan(list(SOUND), dataset=dataset, floors=False, seeds=1), store)
+    records = run_plan(make_plan(list(detectors), dataset=dataset, floors=False, seeds=1), store)
     assert {record.status for record in records} == {"ok"}
     return store
 
