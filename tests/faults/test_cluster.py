@@ -97,14 +97,14 @@ def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Clu
     cluster.start_scheduler()
     victim, _ = cluster.start_worker(), cluster.start_worker()
     plan = ["Steady[seconds=0.3]", "Steady[power=2.0]"]
-    run = small.start(*plan, seeds=8, more=("--cluster", cluster.address))
+    run = small.start(*plan, seeds=5, more=("--cluster", cluster.address))
     wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 3)
     victim.kill()
     out, told = run.communicate(timeout=240)
     assert run.returncode == 0, told
-    assert len(trials(small.runs)) == 16
+    assert len(trials(small.runs)) == 10
     small.runs.rename(small.folder / "runs-of-the-cluster")
-    here = tsadbench(*small.arguments(*plan, seeds=8))
+    here = tsadbench(*small.arguments(*plan, seeds=5))
     assert table(out) == table(here.out)
     # One identity wherever it ran, so that either store goes on where the other stopped.
     assert trials(small.runs) == trials(small.folder / "runs-of-the-cluster")
@@ -113,7 +113,7 @@ def test_a_worker_killed_during_a_run_changes_nothing(small: Plant, cluster: Clu
 def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cluster: Cluster, tsadbench):
     scheduler = cluster.start_scheduler()
     cluster.start_worker()
-    run = small.start("Steady[seconds=0.5]", seeds=12, more=("--cluster", cluster.address))
+    run = small.start("Steady[seconds=0.5]", seeds=8, more=("--cluster", cluster.address))
     wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= 2)
     scheduler.kill()
     _, told = run.communicate(timeout=240)
@@ -122,9 +122,9 @@ def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cl
     assert "Traceback" not in told
     kept = len(trials(small.runs))
     assert kept >= 2
-    resumed = tsadbench(*small.arguments("Steady[seconds=0.5]", seeds=12, more=("--jobs", "2")))
+    resumed = tsadbench(*small.arguments("Steady[seconds=0.5]", seeds=8, more=("--jobs", "2")))
     assert resumed.code == 0
-    assert f"12 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.err
+    assert f"8 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.err
 
 
 def test_an_interrupt_ends_the_trials_of_the_cluster_too(small: Plant, cluster: Cluster):
@@ -171,7 +171,8 @@ def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
     hurried = (
-        "import tsadbench.execution.dask_backend as c; c.RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
+        "import tsadbench.execution.dask_backend as c; c.RETURN_SECONDS, c.MAX_LOST = 0.05, 1\n"
+        "from tsadbench.cli import main; main()"
     )
     python, _, _, *arguments = small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
     done = run_without_mercy([python, "-c", hurried, *arguments])
@@ -191,12 +192,12 @@ def test_the_scheduler_knows_of_a_part_of_the_plan_at_a_time(small: Plant):
     assert all(ended <= following for (_, ended), (following, _) in itertools.pairwise(spans)), spans
 
 
-def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant):
+def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant, tsadbench):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
-    done = small.run("OnGpu[device=cuda]", seeds=1, more=("--cluster", "local:1"))
-    assert done.returncode == 2
-    assert "asks for a GPU, and no worker offers one" in done.stderr
+    done = tsadbench(*small.arguments("OnGpu[device=cuda]", seeds=1, more=("--cluster", "local:1")))
+    assert done.code == 2
+    assert "asks for a GPU, and no worker offers one" in done.err
 
 
 def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, cluster: Cluster, tsadbench):
@@ -225,11 +226,12 @@ def test_wrong_addresses(small: Plant, address: str, tsadbench):
     assert "Traceback" not in done.err
 
 
-def test_an_address_at_which_no_scheduler_answers(small: Plant):
-    done = small.run("Steady", seeds=1, more=("--cluster", "tcp://127.0.0.1:1"))
-    assert done.returncode == 2
-    assert "no scheduler answers there" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_an_address_at_which_no_scheduler_answers(small: Plant, tsadbench, monkeypatch):
+    monkeypatch.setattr("tsadbench.execution.dask_backend._CONNECT_SECONDS", 1)
+    done = tsadbench(*small.arguments("Steady", seeds=1, more=("--cluster", "tcp://127.0.0.1:1")))
+    assert done.code == 2
+    assert "no scheduler answers there" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_data_given_in_python_are_refused(small_data):
