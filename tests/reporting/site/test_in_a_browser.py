@@ -10,6 +10,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.helpers.plant import wait_until
 from tests.reporting.site.conftest import DATASET, QUOTES, SCRIPT
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
@@ -187,6 +188,17 @@ def test_recordings_by_detectors_lead_to_a_recording(opened):
     again = opened(state=one.page.url.partition("#")[2])
     expect(again.page.locator("#recording-lead")).to_contain_text("valve2/1")
     assert one.complaints == again.complaints == []
+
+
+@pytest.mark.parametrize("section", ["speed", "seeds", "heat", "recording"])
+def test_an_address_leads_to_its_section_though_figures_above_it_load_their_data_first(opened, section):
+    one = opened(state=f"{SKAB}&protocol=strict&at={section}")
+    if section in ("heat", "recording"):
+        expect(one.page.locator("#heat-table tbody tr")).to_have_count(34)
+    below = f"document.querySelector('#{section} h2').getBoundingClientRect().top - byId('bar').offsetHeight"
+    at_the_end = "scrollY + innerHeight > document.documentElement.scrollHeight - 2"
+    wait_until(lambda: 0 <= one.page.evaluate(below) < (400 if one.page.evaluate(at_the_end) else 40), 20)
+    assert one.complaints == []
 
 
 def test_seeds_are_dots(opened):

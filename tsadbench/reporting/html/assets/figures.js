@@ -15,11 +15,11 @@ function refresh(...names) {
   }
 }
 
-// Draw figures that are out of sight too.
+// Draw figures that are out of sight too. Those that load their data first say when they are done.
 function drawNow(names) {
   for (const name of names) {
     stale.delete(name);
-    if (!byId(name).hidden) FIGURES[name]();
+    if (!byId(name).hidden) drawn.push(FIGURES[name]());
   }
 }
 

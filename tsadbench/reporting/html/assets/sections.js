@@ -19,7 +19,7 @@ function goTo(name) {
   const target = byId(name);
   const above = (one) => Boolean(byId(one).compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING);
   drawNow(Object.keys(FIGURES).filter((one) => one === name || above(one)));
-  const arrive = () => target.scrollIntoView({ behavior: "instant", block: "start" });
+  const arrive = () => { reserve(); target.scrollIntoView({ behavior: "instant", block: "start" }); };
   const title = target.querySelector("h2");
   title.setAttribute("tabindex", "-1");
   title.focus({ preventScroll: true });
@@ -47,8 +47,9 @@ function followSections() {
 const barHeight = () => (getComputedStyle(byId("bar")).position === "sticky" ? byId("bar").offsetHeight : 0);
 
 // Headings that a link leads to stand below the bar.
+const reserve = () => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`);
+
 function reserveBar() {
-  const reserve = () => document.documentElement.style.setProperty("--bar-height", `${barHeight()}px`);
   reserve();
   new ResizeObserver(reserve).observe(byId("bar"));
 }
