@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.helpers.packages import write_package
@@ -11,6 +13,12 @@ from tsadbench.cli import quickstart
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     monkeypatch.setattr(quickstart, "DETECTORS", ("t2", "t2-q"))
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory) -> Path:
+    """A run store for the simulated data: what one test has run there, the next one need not."""
+    return tmp_path_factory.mktemp("simulated") / "runs"
 
 
 @pytest.mark.training
@@ -27,11 +35,11 @@ def test_on_skab(skab_directory, monkeypatch, tsadbench, tmp_path):
 
 
 @pytest.mark.training
-def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypatch, tsadbench, tmp_path):
+def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypatch, tsadbench, tmp_path, simulated):
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TSADBENCH_SKAB_URL", "http://127.0.0.1:9")
-    done = tsadbench("quickstart", "--out", tmp_path / "runs")
+    done = tsadbench("quickstart", "--out", simulated)
     assert done.code == 0
     assert "pumploop, split overall" in done.out
     assert "skab" not in done.out
@@ -39,7 +47,7 @@ def test_without_skab_and_without_network_on_simulated_data_and_says_so(monkeypa
     assert "--dataset pumploop --against strict " in done.err
 
 
-def test_a_detector_whose_packages_are_missing_is_left_out_and_named(monkeypatch, tsadbench, tmp_path):
+def test_a_detector_whose_packages_are_missing_is_left_out_and_named(monkeypatch, tsadbench, tmp_path, simulated):
     code = "from tsadbench.base import extra\nwith extra('deep-one', 'deep'): import no_such_package\n"
     write_package(tmp_path / "site", "deep_plugin", "[tsadbench.detectors]\ndeep-one = deep_plugin:Deep\n", code)
     monkeypatch.syspath_prepend(tmp_path / "site")
@@ -47,7 +55,7 @@ def test_a_detector_whose_packages_are_missing_is_left_out_and_named(monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TSADBENCH_SKAB_URL", "http://127.0.0.1:9")
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
-    done = tsadbench("quickstart", "--out", tmp_path / "runs")
+    done = tsadbench("quickstart", "--out", simulated)
     assert done.code == 0
     assert " t2 " in done.out
     assert "deep-one" not in done.out

@@ -30,8 +30,14 @@ def skab(skab_directory, monkeypatch):
     return skab_directory / "skab"
 
 
-def test_json_goes_to_standard_output_alone_and_everything_else_to_standard_error(skab, tsadbench, tmp_path):
-    done = tsadbench("run", "-d", "t2", "--protocol", "published", "--out", tmp_path / "runs", "--format", "json")
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A run store: what one test has run there under the published protocol, the next one need not."""
+    return tmp_path_factory.mktemp("published") / "runs"
+
+
+def test_json_goes_to_standard_output_alone_and_everything_else_to_standard_error(skab, tsadbench, published):
+    done = tsadbench("run", "-d", "t2", "--protocol", "published", "--out", published, "--format", "json")
     assert done.code == 0
     content = json.loads(done.out)
     assert content["schema"] == 1
@@ -51,8 +57,8 @@ def test_the_strict_protocol_is_the_default_and_has_its_row_count(skab, tsadbenc
     assert (row["protocol"], row["n_rows"], row["below_floor"]) == ("strict", 36381, None)
 
 
-def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, tmp_path):
-    done = tsadbench("run", "-d", "t2", "--split", "overall", "--protocol", "published", "--out", tmp_path)
+def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, published):
+    done = tsadbench("run", "-d", "t2", "--split", "overall", "--protocol", "published", "--out", published)
     assert done.code == 0
     assert "37,362 rows, 35.0% anomalous" in done.out
     assert "the paper's: " in done.out
@@ -70,7 +76,7 @@ def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, tmp_path):
     # Of the floors, only the best in a metric is in sight.
     assert "of 12 floors the best in each metric" in done.out
     assert "nearest-neighbour" not in done.out
-    every = tsadbench("leaderboard", tmp_path, "--split", "overall", "--all-floors")
+    every = tsadbench("leaderboard", published, "--split", "overall", "--all-floors")
     assert [name for name in floor_labels() if name not in every.out] == []
 
 
