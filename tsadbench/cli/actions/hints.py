@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from tsadbench.errors import DataError
 
 # What the readers advise who has a card to change, and what `tsadbench score` offers in its place.
-_ADVICE = (
+ADVICE = (
     ("; set separator", "; give it with --separator"),
-    ("; another decimal mark? then set decimal", "; another decimal mark? then give it with --decimal"),
+    ("another decimal mark? then set decimal", "another decimal mark? then give it with --decimal"),
     ("; correct it, or set time_format", "; correct it, or give its format with --time-format"),
     ("; set encoding (often cp1252), or convert the file", "; convert the file"),
     ("; set header_line, or correct the names", "; correct the names"),
-    ('; fill it in, put the column under ignore, or set missing.policy = "forward-fill"', "; fill it in"),
+    ('fill it in, put the column under ignore, or set missing.policy = "forward-fill"', "fill it in"),
+    ("declare it under [states], ", ""),
+    ("correct the cell, name it in missing.values, or put the column under ignore", "correct the cell"),
     (" (missing.at_most); cut the recording there", "; fill them in, or cut the file there"),
     ("it has no value at all; put the column under ignore", "it has no value at all; the model needs some"),
     ("resample.every is ", "the model's grid is "),
@@ -32,7 +34,7 @@ def of_new_files(fault: str) -> str:
     >>> of_new_files("x.csv: expected columns separated by ',', but ';' seems to be used; set separator")
     "x.csv: expected columns separated by ',', but ';' seems to be used; give it with --separator"
     """
-    for of_card, of_score in _ADVICE:
+    for of_card, of_score in ADVICE:
         fault = fault.replace(of_card, of_score)
     return re.sub(r"; set every to \S+ s or more", "", fault)
 
