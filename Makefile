@@ -19,10 +19,10 @@ run: $(STAMP)
 shell: $(STAMP)
 	@. $(BIN)/activate && exec $${SHELL:-/bin/sh} -i
 
-# Two workers with one thread each: numeric libraries with more threads than cores wait for each other. tests/conftest.py
-# puts long files first.
+# Workers with one thread each: numeric libraries with more threads than cores wait for each other. Three for two cores, as
+# tests of processes and clusters spend a tenth of the time waiting. tests/conftest.py puts long files first.
 test: lint chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
 
 # What CI has no time for: all checks on each network that ships.
 test-long: $(STAMP)

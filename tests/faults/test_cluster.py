@@ -171,8 +171,7 @@ def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
     hurried = (
-        "import tsadbench.execution.dask_backend as c; c.RETURN_SECONDS, c.MAX_LOST = 0.05, 1\n"
-        "from tsadbench.cli import main; main()"
+        "import tsadbench.execution.dask_backend as c; c.RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
     )
     python, _, _, *arguments = small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
     done = run_without_mercy([python, "-c", hurried, *arguments])

@@ -118,7 +118,7 @@ def test_what_has_no_default_must_be_given(tsadbench, plant, tmp_path):
     told = tsadbench("fit", "--dataset", plant / "card.toml", "--out", tmp_path / "x.model", "--seed", "-1")
     assert told.code == 2
     assert "Invalid value for '--seed'" in told.err
-    with pytest.raises(UsageError, match="seed: expected an integer of at least 0, found -1"):
+    with pytest.raises(UsageError, match="seed: expected an integer of at least 0 and below 4294967296, found -1"):
         fit_model(dataset="pumploop", out=tmp_path / "x.model", seed=-1)
 
 
