@@ -37,12 +37,14 @@ ci-slow: ci-lowest ci-newest ci-walks test-long
 CORE = tests/analysis tests/api tests/base tests/cli tests/datasets tests/detectors tests/execution tests/leaderboard \
     tests/protocols tests/reporting tests/results tests/sandbox tests/serving tests/testing tests/tuning tests/utils
 NOT_QUICK = browser or cluster or processes or slow or long or training
+MATRIX = deep,models,parquet,pyod,r,report,stats,tune
 ci-lowest: CONSTRAINT = --constraint constraints-lowest.txt
 ci-lowest ci-newest: ci-%:
 	$(PYTHON) -m venv --clear build/$*
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt torch
-	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[all]' \
-	    hypothesis ipykernel nbclient nbformat playwright pytest pytest-benchmark pytest-xdist ruff tqdm
+	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(MATRIX)]' \
+	    anthropic dask distributed hypothesis ipykernel nbclient nbformat playwright pypdf pytest pytest-benchmark \
+	    pytest-xdist ruff tqdm
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m "not ($(NOT_QUICK))" $(CORE)
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m long tests/test_notebooks.py
 
