@@ -1,4 +1,4 @@
-"""leaderboards/replace.py: trials of a store in the place of committed ones."""
+"""leaderboards/replace.py: trials of a store replace committed ones."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_ids_with_slashes_and_missing_scores_survive(store):
 
 
 def test_two_runs_of_the_same_trials_give_the_same_files(small_data, tmp_path):
-    """Whoever repeats a trial gets the file that the index names: nothing of a machine or of a run is in it."""
+    """A repeated trial gives the file that the index names: nothing in it depends on the machine or the run."""
     folders = []
     for name in ("one", "two"):
         store = Store.create(tmp_path / name / "runs")

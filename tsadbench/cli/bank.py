@@ -52,7 +52,7 @@ def build(
 ) -> None:
     """Write the scores of run stores as files of a bank: float32 Parquet, named by their SHA-256, and an index.
 
-    The same scores of the same trial give the same file, whoever ran it.
+    The same scores of the same trial give the same file, no matter who ran it.
 
     Exit code 1 if a trial that was asked for could not be written.
     """

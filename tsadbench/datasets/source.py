@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
+from tsadbench.utils.digests import digest
 from tsadbench.utils.text import first_of
 
 # Holds one NAME.source.json for each data set whose files are published.
@@ -146,7 +146,7 @@ class Source:
         if not path.exists():
             return "missing"
         try:
-            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+            sha256 = digest(path.read_bytes())
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}); put the published file there") from error
         return "as published" if sha256 == self.sha256[file] else "differs"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -29,6 +28,7 @@ from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.bounded_files import read_bytes
 from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.digests import digest
 from tsadbench.utils.parameters import JsonValue, parameters_of
 from tsadbench.utils.threads import limited_threads
 from tsadbench.utils.toml import dotted, fault_text
@@ -179,7 +179,7 @@ def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:
 
 def checksums(parts: Mapping[str, bytes]) -> dict[str, str]:
     """Return the SHA-256 of each part."""
-    return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
+    return {name: digest(content) for name, content in parts.items()}
 
 
 def is_model(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What to do about a file with new rows: its faults are told as those of a card's files are, which has other means."""
+"""Advice on files with new rows. Their readers advise changes to a card, and `tsadbench score` has options instead."""
 
 from __future__ import annotations
 
