@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.helpers.page_tables import tables
-from tests.helpers.scripts import load_script
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
@@ -305,11 +304,6 @@ def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
 
 class TestPage:
     """docs/systems/pumploop.md."""
-
-    def test_its_tables_are_current(self):
-        script = load_script(ROOT / "docs/systems/pumploop.py")
-        text = (ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8")
-        assert script.filled(text) == text
 
     def test_its_first_sensors_are_the_causes(self):
         table = tables((ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8"))[-1]

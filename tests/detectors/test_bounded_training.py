@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,17 +242,6 @@ def test_facts_survive_a_restored_model() -> None:
     again = type(detector)(**detector.get_params()).restore(detector.learned())
     again.sensors_ = detector.sensors_
     assert again.training_facts() == detector.training_facts() != {}
-
-
-def test_the_script_for_plant_scale_says_what_a_fit_took() -> None:
-    script = Path(__file__).parents[2] / "docs/performance/large_training.py"
-    options = ["--rows", "1039", "--sensors", "3", "--max-steps", "2", "--threads", "1"]
-    done = subprocess.run([sys.executable, script, *options], capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    assert told["training"]["n_windows"] == 1000
-    assert told["training"]["share_seen"] == 0.512
-    assert 0.0 < told["seconds"]["cpu_to_last_step"] <= told["seconds"]["cpu"]
-    assert told["memory"]["data_mib"] == 1039 * 3 * 8 / 2**20
 
 
 def test_held_out_windows_are_thinned_out_evenly_if_steps_are_bounded() -> None:
