@@ -76,9 +76,9 @@ def test_nan_may_lead_and_trail(scores):
 
 
 def test_scores_before_fit_and_of_other_sensors_are_refused():
-    with pytest.raises(NotFittedError, match="call fit"):
+    with pytest.raises(NotFittedError, match="fit"):
         Distance().score(ROWS)
-    with pytest.raises(DataError, match="expected the sensors"):
+    with pytest.raises(DataError, match="sensors"):
         Distance().fit(ROWS).score(np.ones((4, 3)))
 
 
@@ -94,7 +94,7 @@ def test_frames_arrays_and_recordings_give_the_same_scores():
 
 
 def test_a_wrong_parameter_is_refused_before_it_fits():
-    with pytest.raises(UsageError, match="Distance: power must be positive, found -1"):
+    with pytest.raises(UsageError, match="power.* -1"):
         Distance(power=-1).fit(ROWS)
     with pytest.raises(UsageError, match="power"):
         Distance(power=-1).check(("a",))
@@ -104,7 +104,7 @@ def test_contributions_are_offered_only_where_written():
     assert Distance.offers_contributions()
     assert Distance().fit(ROWS).contributions(ROWS * 2).shape == (4, 2)
     assert not Returns.offers_contributions()
-    with pytest.raises(UsageError, match="does not say which sensor"):
+    with pytest.raises(UsageError, match="contributions|sensor"):
         Returns(scores=np.zeros(4)).fit(ROWS).contributions(ROWS)
 
 

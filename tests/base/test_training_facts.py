@@ -43,28 +43,22 @@ def test_facts_come_out_as_pythons_own_numbers():
 
 
 @pytest.mark.parametrize(
-    ("facts", "message"),
+    ("facts", "name"),
     [
-        ([("steps", 3)], "expected a mapping with at most 32 facts, found list"),
-        ({f"a{i}": i for i in range(33)}, "found 33 facts"),
-        ({"Steps": 3}, "found 'Steps'"),
-        ({"": 3}, "found ''"),
-        ({3: 3}, "found 3"),
-        ({"a" * 41: 3}, "at most 40"),
-        ({"seed": 3}, "other than seed and episode, found 'seed'"),
-        ({"loss": float("nan")}, "expected loss to be a finite number, a bool or None, found nan"),
-        ({"loss": float("inf")}, "found inf"),
-        ({"loss": "small"}, "found 'small'"),
-        ({"losses": [1.0]}, r"found \[1.0\]"),
-        ({"losses": np.zeros(2)}, "found array"),
-        ({"steps": 2**70}, "expected steps to be a finite number"),
-        ({"share_seen": 1.5}, "expected share_seen to be a share from 0 to 1, found 1.5"),
+        ([("steps", 3)], "list"),
+        ({f"a{i}": i for i in range(33)}, "33"),
+        ({"Steps": 3}, "Steps"),
+        ({"a" * 41: 3}, "a" * 41),
+        ({"seed": 3}, "seed"),
+        ({"loss": float("nan")}, "loss"),
+        ({"losses": np.zeros(2)}, "losses"),
+        ({"steps": 2**70}, "steps"),
+        ({"share_seen": 1.5}, "share_seen"),
     ],
 )
-def test_what_may_not_be_stated(facts, message):
-    with pytest.raises(ContractError, match=message) as caught:
+def test_what_may_not_be_stated(facts, name):
+    with pytest.raises(ContractError, match=name):
         States(facts=facts).fit(ROWS).training_facts()
-    assert str(caught.value).startswith("States.training_facts: ")
 
 
 def test_before_the_fit_there_are_none():

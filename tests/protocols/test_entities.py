@@ -173,7 +173,7 @@ def test_a_shared_row_counts_only_within_its_entity() -> None:
 def test_an_entity_without_training_recordings_is_an_error() -> None:
     dataset = make_machines().dataset
     entities = {**dataset.entities, "gamma/2": "delta"}
-    with pytest.raises(DataError, match=r"'machines', entity 'delta': expected a training recording.*gamma/2"):
+    with pytest.raises(DataError, match="'delta'.*gamma/2"):
         list(Strict().episodes(replace(dataset, entities=entities)))
 
 
@@ -197,7 +197,7 @@ def test_an_entity_with_no_training_row_left_is_named() -> None:
     first, second, *others = data.dataset.test
     twins = zip((first, second), data.dataset.train, strict=False)
     copied = (*(Recording(one.id, twin.values, SENSORS, twin.time) for one, twin in twins), *others)
-    with pytest.raises(DataError, match=r"entity 'alpha': every training row also occurs in a test recording"):
+    with pytest.raises(DataError, match="'alpha'"):
         list(Strict().episodes(replace(data.dataset, test=copied)))
 
 
@@ -233,19 +233,19 @@ def test_an_entity_without_any_score_is_an_error_that_names_it() -> None:
     def rule(one: Recording) -> FloatArray:
         return np.full(one.n_rows, np.nan) if one.id.startswith("beta/") and one.id[-1] in "12" else first_sensor(one)
 
-    with pytest.raises(ContractError, match=r"not one of the 420 evaluated test rows of 'beta' has a score"):
+    with pytest.raises(ContractError, match="420 .*'beta'"):
         trial(Strict(), make_machines(), rule)
 
 
 def test_labels_must_be_those_of_all_episodes() -> None:
     data = make_machines()
     scored = [scores_of(episode, first_sensor) for episode in Strict().episodes(data.dataset)]
-    with pytest.raises(DataError, match="expected one label for each scored row"):
+    with pytest.raises(DataError, match="gamma/1"):
         Strict().judge(scored[:2], data.labels)
 
 
 def test_published_refuses_several_entities_and_names_strict() -> None:
-    with pytest.raises(UsageError, match=r"published fits one model on everything.* 3 entities: choose strict"):
+    with pytest.raises(UsageError, match="published.* 3 entities"):
         list(Published().episodes(make_machines().dataset))
 
 

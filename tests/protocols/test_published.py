@@ -133,27 +133,27 @@ def test_nothing_scored_breaks_the_contract() -> None:
         rows[30:-9] = math.nan if one.id != "free" else 0.0
         return rows
 
-    with pytest.raises(ContractError, match="not one of the 91 evaluated test rows has a score"):
+    with pytest.raises(ContractError, match="91 evaluated test rows"):
         trial(Published(), three(50, 20, 60), outside_only)
 
 
 def test_no_training_score_to_set_the_threshold_on_breaks_the_contract() -> None:
     data = plant((recording("free", 39),), (recording("a", 50),))
-    with pytest.raises(ContractError, match="not one of the 0 training rows"):
+    with pytest.raises(ContractError, match="0 training rows"):
         trial(Published(), data, pressure)
 
 
 @pytest.mark.parametrize("lengths", [(49, 20, 60), (50, 20, 61)])
 def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int, int]) -> None:
     data = three(50, 20, 60)
-    with pytest.raises(DataError, match=r"found \[130\] scored rows"):
+    with pytest.raises(DataError, match="130"):
         trial(Published(), LabelledDataset(data.dataset, three(*lengths).labels), pressure)
 
 
 def test_another_number_of_episodes_is_an_error() -> None:
     data = three(50, 20, 60)
     (episode,) = Published().episodes(data.dataset)
-    with pytest.raises(DataError, match="expected the scores of one, found 2"):
+    with pytest.raises(DataError, match="found 2"):
         Published().judge([scores_of(episode, pressure)] * 2, data.labels)
 
 

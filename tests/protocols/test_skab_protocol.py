@@ -105,19 +105,19 @@ def test_rows_without_a_score_are_the_worst_case_and_lower_the_coverage() -> Non
 
 def test_nothing_scored_is_an_error() -> None:
     data = small()
-    with pytest.raises(ContractError, match="not one of the 20 evaluated rows of 'a'"):
+    with pytest.raises(ContractError, match="20 .*'a'"):
         trial(Skab(train_rows=10), data, lambda one: np.where(np.arange(one.n_rows) < 10, 1.0, np.nan))
 
 
 def test_recordings_that_are_all_too_short_are_an_error_that_says_so() -> None:
-    with pytest.raises(DataError, match=r"more than 400 rows, the longest has 30; give a smaller skab.train_rows"):
+    with pytest.raises(DataError, match="train_rows"):
         list(Skab().episodes(small().dataset))
 
 
 def test_labels_of_other_rows_are_an_error() -> None:
     data = small()
     other = plant(NORMAL, (recording("a", 31), recording("b", 30)), {}).labels
-    with pytest.raises(DataError, match="30 scored rows of 'a', found 31"):
+    with pytest.raises(DataError, match="'a'.* 31"):
         Skab(train_rows=10).judge(
             [scores_of(one, pressure) for one in Skab(train_rows=10).episodes(data.dataset)], other
         )
