@@ -17,6 +17,7 @@ from tsadbench.sandbox.describing import configure, describe, with_files_read
 from tsadbench.sandbox.interpreter.environment import environment_of
 from tsadbench.testing import all_checks, synthetic
 from tsadbench.testing.check import CheckResult
+from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import one_line
 
@@ -44,7 +45,7 @@ def subject_of(detector: str, *, full: bool = False) -> CheckReport:
         changed = dict(sorted({**changed, PYTHON: environment.name}.items()))
     return CheckReport(
         schema=SCHEMA,
-        label=str(Label(label.target, changed)),
+        label=str(Label(without_folders(label.target), changed)),
         code_hash=description.code_hash,
         versions=version_texts(determining_versions(description, environment)),
         checks=CHECKS_VERSION,

@@ -31,6 +31,7 @@ from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
 from tsadbench.sandbox.description import Description
 from tsadbench.sandbox.interpreter.environment import Environment, environment_of
+from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
@@ -296,6 +297,7 @@ def _plans(
                         _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
                     ]
                     _refuse_false_floors(contenders)
+                    _refuse_one_label_for_two(contenders)
                     _refuse_interpreters(contenders, request)
                 if request.require_seal:
                     with about_setting("require_seal"):
@@ -548,6 +550,7 @@ def _contender(
     *,
     elsewhere: bool,
 ) -> Contender:
+    name = without_folders(name)  # a detector's file: records hold its name, not where it lies
     prior = dataset.prior if description.traits.needs_prior else None
     asked, construction = construction, _without_prior(construction, description, dataset, interview)
     replaced = construction is not asked
@@ -629,6 +632,17 @@ def _refuse_false_floors(contenders: Iterable[Contender]) -> None:
                 f"{contender.name}: only a detector that an installed package registers may be a floor; leave "
                 "traits.floor and traits.fixed_threshold out, or register it (entry points tsadbench.floors)"
             )
+
+
+def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
+    """Refuse two detectors or priors that would have one label: a label names a file without its folder."""
+    found: dict[str, object] = {}
+    for contender in contenders:
+        arguments = contender.construction.arguments.values()
+        priors = [value.content_hash for value in arguments if isinstance(value, Prior)]
+        what = contender.construction.source.reference, priors
+        if found.setdefault(contender.label, what) != what:
+            raise UsageError(f"two detectors or priors would both be called {contender.label}: rename a file")
 
 
 def _refuse_interpreters(contenders: Iterable[Contender], request: RunRequest) -> None:

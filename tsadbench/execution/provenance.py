@@ -22,7 +22,8 @@ from tsadbench.sandbox.description import Description
 from tsadbench.sandbox.interpreter.environment import Environment
 from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
 from tsadbench.utils.distributions import distributions_of, installed_version, normalised, requirements, versions_of
-from tsadbench.utils.parameters import JsonValue, as_json
+from tsadbench.utils.names import command_without_folders
+from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.threads import loaded_blas
 
 # Another release of one of these may change a score's last digits, or more.
@@ -178,7 +179,7 @@ def manifest(
         "seed": trial.seed,
         "threads": trial.threads,
         "device": contender.device,
-        "command": [as_json(word) for word in sys.argv],
+        "command": list[JsonValue](command_without_folders(sys.argv)),
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),

@@ -23,6 +23,7 @@ from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits, LoadedPa
 from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
 from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 
@@ -314,7 +315,7 @@ def _record(
         seed=trial.seed,
         threads=trial.threads,
         status=failure.status if failure else "ok",
-        reason=failure.reason if failure else None,
+        reason=without_folders(failure.reason) if failure else None,
         splits=judgement.splits if judgement else {},
         thresholds=judgement.thresholds if judgement else (),
         **asdict(progress.costs),

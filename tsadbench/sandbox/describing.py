@@ -28,6 +28,7 @@ from tsadbench.sandbox.learned_weights import TRAINED, LearnedWeights, learned_w
 from tsadbench.sandbox.questions import Interview
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Parameter, as_json, parse_value
 
 _Answer = TypeVar("_Answer")
@@ -168,10 +169,10 @@ def with_files_read(construction: Construction, description: Description) -> Con
     """Return a construction with the priors that its texts name, which a box cannot read; errors as `parse_value`'s."""
     names = {one.name for one in description.parameters if one.names == "prior"} & construction.texts.keys()
     annotation = Prior | None
-    priors = {
-        name: parse_value(Parameter(name, annotation, None, ""), construction.texts[name], construction.source.target)
-        for name in names
-    }
+    priors: dict[str, object] = {}
+    for name in names:
+        value = parse_value(Parameter(name, annotation, None, ""), construction.texts[name], construction.source.target)
+        priors[name] = replace(value, origin=without_folders(value.origin)) if isinstance(value, Prior) else value
     texts = {name: text for name, text in construction.texts.items() if name not in names}
     return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 
 from tsadbench.errors import StoreError
 
+_ABSOLUTE_START = r"(?<![\w./~])"
+_ABSOLUTE_FOLDERS = re.compile(_ABSOLUTE_START + r"/(?!/)(?:[^/\s,=\[\]'\"]+/)*(?=[^/\s])")
 _LONGEST = 200
 _LONGEST_LABEL = 20_000
 _LONGEST_CORPUS = 100
@@ -59,3 +63,22 @@ def inside(folder: Path, *names: str) -> Path:
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
     return path
+
+
+def without_folders(text: str, folder: Path | None = None) -> str:
+    """Return a text whose absolute paths are reduced to their last component.
+
+    Parameters
+    ----------
+    text
+        Any text: a path, a detector's name, a message.
+    folder
+        A path below this folder becomes relative to it; None: the working directory.
+    """
+    below = re.escape(str(folder or Path.cwd()).rstrip("/"))
+    return _ABSOLUTE_FOLDERS.sub("", re.sub(f"{_ABSOLUTE_START}{below}/(?=[^/])", "", text))
+
+
+def command_without_folders(words: Sequence[str], folder: Path | None = None) -> list[str]:
+    """Return a command line as records hold it: the program's base name and its arguments, without absolute paths."""
+    return [PurePath(words[0]).name, *(without_folders(word, folder) for word in words[1:])] if words else []
