@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: run shell test test-long ci-submission quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons bank changes freeze diagnostics root-cause calibration own-detector own-detector-look rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables checks suites site speed clean ci-slow ci-lowest ci-newest ci-walks
+.PHONY: run shell test test-long quick imports chromium lint bench bench-gpu bench-large performance reproduce leaderboards leaderboards-published leaderboards-strict leaderboards-skab leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd audits pumploop contents readme screenshots regress comparisons bank diagnostics root-cause calibration own-detector own-detector-look rules coverage smoothing sizes faithful peers tuning leaderboards-adapters leaderboards-quick tables checks site speed clean ci-slow ci-lowest ci-newest ci-walks
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
@@ -70,12 +70,6 @@ release-check:
 	build/release/bin/check-wheel-contents dist/*.whl
 	build/release/bin/cffconvert --validate
 	build/release/bin/python docs/release.py $(RELEASE)
-
-# What .github/workflows/submission.yml does, on this machine: a plugin in another folder is run and submitted by the
-# documented commands, its pull request is verified and answered, and one byte of its scores is edited; then each kind of
-# hostile submission. The comment lies in build/submission.
-ci-submission: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -v -p no:cacheprovider tests/test_submission_path.py tests/results/submissions
 
 # The inner loop: every unit, without browsers, clusters, farms of processes and training.
 quick: $(STAMP)
@@ -152,7 +146,9 @@ leaderboards-tep leaderboards-pumploop leaderboards-cranfield leaderboards-gecco
 	$(BIN)/tsadbench run $(OTHERS) $(if $(STEPS),$(BOUNDED:%=--set %.max_steps=$(STEPS))) --dataset $* --seeds $(SEEDS) $(filter-out --no-contributions,$(FITS)) --out runs/$* > /dev/null
 	$(BIN)/tsadbench run $(SLOW:%=--detector '%') --no-floors --dataset $* --seeds $(SLOW_SEEDS) $(FITS) --out runs/$* > /dev/null
 	$(BIN)/tsadbench run $(NAMED:%=--detector '%') $(if $(STEPS),$(NAMED:%=--set %.max_steps=$(STEPS))) --no-floors --dataset $* --seeds $(NAMED_SEEDS) $(FITS) --out runs/$* > /dev/null
-	$(BIN)/tsadbench leaderboard runs/$* --write leaderboards
+	$(BIN)/tsadbench leaderboard runs/$* --write leaderboards $(SPLITS:%=--split %)
+SPLITS = overall
+leaderboards-tep: SPLITS = overall detectable
 leaderboards-tep: SLOW = grelen mtad-gat mscred[max_steps=100]
 leaderboards-tep leaderboards-cranfield leaderboards-gecco2018 leaderboards-causrca leaderboards-asd leaderboards-smd: SLOW_SEEDS = 1
 leaderboards-tep: SEEDS = 2
@@ -181,48 +177,32 @@ leaderboards-adapters: $(STAMP)
 CHEAP = --dataset pumploop --protocol strict --seeds 2 --no-floors $(FITS) --out runs/quick
 leaderboards-quick: $(STAMP)
 	$(BIN)/tsadbench run $(NAMED:%=--detector '%[max_steps=20]') $(CLASSICS:%=--detector '%') $(CHEAP) > /dev/null
-	$(BIN)/tsadbench leaderboard runs/quick --write leaderboards/quick
+	$(BIN)/tsadbench leaderboard runs/quick --split overall --write leaderboards/quick
 
 # The example of quality against speed in docs/figures.md: a minute or two.
 speed: $(STAMP)
 	$(BIN)/tsadbench run -d dprgm -d gdn -d vanilla-ae -d lstm-vae $(STATISTICS:%=-d '%') --split overall --seeds 1 --no-contributions --out runs/speed > /dev/null
 	$(BIN)/tsadbench plot speed runs/speed --out docs/figures/speed.svg
 
-# The rankings over all data sets, over the plants and over the servers. Stores that are here give intervals over sessions
-# too; of data sets whose store is not here the committed rows count as they are.
-STORES = $(wildcard $(addprefix runs/,strict tep pumploop cranfield gecco2018 causrca asd smd))
-suites: $(STAMP)
-	$(BIN)/tsadbench rank $(STORES) leaderboards --suite all --suite plants --suite servers $(if $(STORES),--stability) \
-	    --write leaderboards/suites --format csv > /dev/null
-
-# The tables that lie beside committed records, from these alone: nothing is run.
+# The tables and rankings that lie beside committed records, from these alone: nothing is run. CI checks that they are
+# what is committed.
 tables: $(STAMP)
 	$(BIN)/python leaderboards/emit.py
+	$(BIN)/tsadbench rank leaderboards --suite all --suite plants --suite servers --write leaderboards/suites --format csv > /dev/null
 
-# The score bank of the repository: the scores of committed trials, as far as the run stores have them (STORES="runs/a
-# runs/b") and PART asks for them. Trials without scores in these stores are named, and left out.
-PART = --dataset skab --protocol strict --one-seed
+# The score bank: the scores of the trials of run stores that are here, a file each (STORES="runs/a runs/b").
+STORES = $(wildcard $(addprefix runs/,strict tep pumploop cranfield gecco2018 causrca asd smd))
 bank: $(STAMP)
-	$(BIN)/tsadbench bank build $(STORES) --tables leaderboards $(PART) --out leaderboards/bank || test -f leaderboards/bank/bank.json
-	mv leaderboards/bank/bank.json leaderboards/bank.json
-	$(BIN)/tsadbench judge leaderboards/bank > docs/bank.txt
-
-# What has changed in the tables since the newest frozen version, into leaderboards/CHANGELOG.md: a person adds why.
-changes: $(STAMP)
-	$(BIN)/python leaderboards/changes.py --write
-
-# The tables as a version that never changes, VERSION=1, 2, ...: leaderboards/v1, with a digest of each file.
-freeze: $(STAMP)
-	$(BIN)/python leaderboards/freeze.py --version $(VERSION)
+	$(BIN)/tsadbench bank build $(STORES) --out build/bank
 
 # Reports of all checks for the detectors of the committed tables, as far as they are missing: a quarter of an hour on one core.
 # `make tables` then marks the rows whose detectors fail, or have none.
 checks: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py
 
-# The leaderboards as static pages, from the committed tables and the scores in leaderboards/bank (docs/site.md).
+# The leaderboards as static pages, from the committed tables and the score bank if `make bank` has built it (docs/site.md).
 site: $(STAMP)
-	$(BIN)/tsadbench site --out build/site --tables leaderboards --docs docs/index.html
+	$(BIN)/tsadbench site --out build/site --tables leaderboards --docs docs/index.html $(if $(wildcard build/bank),--bank build/bank)
 
 # The picture of docs/architecture.md: who imports whom. Fails if an arrow points upwards.
 imports: $(STAMP)

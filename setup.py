@@ -17,15 +17,14 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 LEADERBOARDS = ROOT / "leaderboards"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# What installed commands read: rows for --against, metrics by recording for `compare --against`, names of splits for
-# the shell's completion. The JSON and Markdown of the same rows would double the wheel.
-OF_A_TABLE = ("records.jsonl", "recordings.jsonl", "*.csv")
-# Beside the tables: reports of checks, which mark rows, and indexes of files that are fetched on demand.
-BESIDE = ("*.jsonl", "*.json")
+# What installed commands read: rows for --against, metrics by recording for `compare --against`.
+OF_A_TABLE = ("records.jsonl", "recordings.jsonl")
+# Beside the tables: reports of checks, which mark rows.
+BESIDE = ("*.jsonl",)
 
 
 def shipped() -> Iterator[Path]:
-    """Yield the files that ship: those of registered data sets, thus neither frozen versions nor submissions."""
+    """Yield the files that ship: those of registered data sets, thus not those of adapters."""
     for pattern in BESIDE:
         yield from LEADERBOARDS.glob(pattern)
     for dataset in PROJECT["entry-points"]["tsadbench.datasets"]:

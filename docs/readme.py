@@ -30,6 +30,8 @@ from typer.main import get_command
 import tsadbench
 from tsadbench.analysis.audit.findings import shipped_findings
 from tsadbench.cli import app
+from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Summary
 from tsadbench.studies.reproduction.paper import reference_rows
 from tsadbench.studies.tuning.page import method
@@ -132,7 +134,9 @@ def line_of(lines: Iterable[Sequence[str]], *first: str) -> Sequence[str]:
 @cache
 def json_rows(table: str) -> Sequence[dict]:
     """Return a committed leaderboard's rows as JSON has them."""
-    return json.loads((ROOT / "leaderboards" / f"{table}.json").read_text(encoding="utf-8"))["rows"]
+    folder, _, split = table.rpartition("/")
+    board = Leaderboard.from_records(read_records(ROOT / "leaderboards" / folder / RECORDS), [split])
+    return [row.to_json() for row in board.rows]
 
 
 def listed(labels: Iterable[str], nothing: str = "none") -> str:
@@ -381,7 +385,7 @@ def findings(dataset: str) -> list[str]:
 def floors_of(dataset: str) -> list[str]:
     """Return the floors of a data set under `strict`, from its committed leaderboard."""
     table = f"{dataset}/strict/overall"
-    if not (ROOT / f"leaderboards/{table}.json").exists():
+    if not (ROOT / f"leaderboards/{table}.md").exists():
         return [f"No table is committed yet: `make leaderboards-{dataset}` makes it."]
     names = ("auroc", "auprc", "bf_f1", "mcc")
     lines, spread = [], False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -16,8 +15,6 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.helpers.cards import CARD, frame
-from tests.helpers.committed import commit, made
-from tsadbench.datasets.suites import SUITES, Suite
 from tsadbench.execution.plan import floor_labels
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import Baseline, compared_cells, read_baselines, to_junit, to_markdown
@@ -194,30 +191,3 @@ class TestTolerance:
         dear = tuple(replace(one, fit_cpu_seconds=100.0) if one.label == mine else one for one in baseline.records)
         labels = {one.label for one in replace(baseline, records=dear).quick().records}
         assert labels == {one.label for one in baseline.records} - {mine}
-
-
-def test_rankings_over_suites_are_computed_again(tmp_path, tsadbench, monkeypatch):
-    monkeypatch.setitem(SUITES, "pair", Suite("pair", 1, ("pumploop", "plant")))
-    tables = commit(tmp_path / "tables", made("plant", {"t2": 0.4, "max-z": 0.6}))
-    for arguments in (
-        ("run", "-d", "t2", "-d", "max-z", "--no-floors", "--dataset", "pumploop", "--no-contributions", "--out",
-         tmp_path / "runs", "--write", tables),
-        ("rank", tables, "--suite", "pair", "--write", tables / "suites"),
-    ):  # fmt: skip
-        done = tsadbench(*arguments)
-        assert done.code == 0, done.err
-    again = ("regress", "--baseline", tables, "--set", "full", "--dataset", "pumploop")
-    holds = tsadbench(*again)
-    assert holds.code == 0, holds.out + holds.err
-    assert "| suite pair | strict | 3 | 7 | 0 |" in holds.out
-    file = tables / "suites" / "pair" / "rank.json"
-    content = json.loads(file.read_text())
-    first = content["standings"][0]
-    first["mean_rank"]["value"] += 0.5
-    file.write_text(json.dumps(content))
-    junit = tmp_path / "junit.xml"
-    broken = tsadbench(*again, "--junit", junit)
-    assert broken.code == 1
-    assert f"| suite pair | strict | over all | {first['label']} | mean rank |" in broken.out
-    failing = [one.get("name") for one in ElementTree.parse(junit).getroot() if one.get("failures") != "0"]
-    assert failing == ["suite pair.strict"]

@@ -130,8 +130,8 @@ def test_written_tables_lie_by_data_set_protocol_and_split(tmp_path):
     board = Leaderboard.from_records([record("x"), record("x", dataset="e", split="s", notes=("one file differs",))])
     files = board.write(tmp_path)
     assert [str(file.relative_to(tmp_path)) for file in files] == [
-        "d/strict/overall.csv", "d/strict/overall.md", "d/strict/overall.json",
-        "e/strict/s.csv", "e/strict/s.md", "e/strict/s.json",
+        "d/strict/overall.csv", "d/strict/overall.md",
+        "e/strict/s.csv", "e/strict/s.md",
         "d/strict/records.jsonl", "e/strict/records.jsonl",
     ]  # fmt: skip
     assert "one file differs" in (tmp_path / "e/strict/s.md").read_text()
@@ -143,6 +143,17 @@ def test_written_records_come_back_one_a_line_by_label_and_seed(tmp_path):
     Leaderboard.from_records(given).write(tmp_path)
     lines = (tmp_path / "d/strict/records.jsonl").read_text().splitlines()
     assert [Record.from_json(line, "line") for line in lines] == [given[3], given[2], given[1], given[0]]
+
+
+def test_trials_join_committed_ones_by_label_and_seed(tmp_path):
+    committed = [record("x", 0, auprc=0.1), record("x", 1), record("y", auprc=0.2), record("z", dataset="e")]
+    Leaderboard.from_records(committed).write(tmp_path)
+    new = record("x", 0, auprc=0.9)
+    Leaderboard.from_records([new]).write(tmp_path)
+    lines = (tmp_path / "d/strict/records.jsonl").read_text().splitlines()
+    assert [Record.from_json(line, "line") for line in lines] == [new, committed[1], committed[2]]
+    with (tmp_path / "d/strict/overall.csv").open() as file:
+        assert {row["detector"]: row["auprc_mean"] for row in csv.DictReader(file)} == {"x": "0.7", "y": "0.2"}
 
 
 def test_a_note_on_a_protocol_stands_in_its_tables_only(tmp_path):

@@ -204,3 +204,14 @@ class TestAgainst:
         shipped.unlink()
         with pytest.raises(UsageError, match="no metrics by recording ship for data set 'pumploop'"):
             stored_values(pumploop, "strict", records)
+
+
+def test_values_join_committed_ones_by_label_and_seed():
+    whole = UnitValues.read(LEADERBOARDS / "pumploop" / "strict" / RECORDINGS)
+    (key, table), *others = whole.values.items()
+    own = replace(whole, values={key: table + 1})
+    joined = own.joined_with(whole)
+    assert joined.values[key] is own.values[key]
+    assert list(joined.lines())[2:] == list(replace(whole, values=dict(others)).lines())[1:]
+    with pytest.raises(UsageError, match="data_hash"):
+        own.joined_with(replace(whole, data_hash="other"))

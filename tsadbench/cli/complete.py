@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -66,4 +67,5 @@ def _splits(dataset: str) -> Iterable[str]:
     try:
         return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
     except (OSError, ValueError):
-        return sorted(table.stem for table in (LEADERBOARDS / dataset).glob("*/*.csv"))
+        lines = (file.open(encoding="utf-8").readline() for file in (LEADERBOARDS / dataset).glob("*/records.jsonl"))
+        return sorted({split for line in lines for split in json.loads(line)["splits"]})

@@ -58,9 +58,7 @@ def rank(
     figure: FigureOption = None,
     write: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Also write SUITE/rank.md, rank.csv, rank.json and rank.svg for each --suite below DIR."
-        ),
+        typer.Option(metavar="DIR", help="Also write SUITE/rank.md, rank.csv and rank.svg for each --suite below DIR."),
     ] = None,
     data: DataOption = None,
 ) -> None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from tsadbench.cli.options import DataOption, JobsOption
-
-if TYPE_CHECKING:
-    from tsadbench.execution.plan import Plan
-    from tsadbench.execution.record import Record
 
 
 def regress(
@@ -41,11 +36,7 @@ def regress(
 
     A deterministic detector's metrics may move by 1e-5. A stochastic one's mean may move by three standard errors of
     the difference between the two means, plus .001. A row that was sealed, and is guarded now, is a note.
-
-    Rankings over suites, DIR/suites/SUITE/rank.json, are computed again from the records of the tables, those of the
-    rows that were run again in place of the committed ones.
     """
-    from tsadbench.analysis.significance.suite_regression import suite_cells
     from tsadbench.cli.actions.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
@@ -55,16 +46,9 @@ def regress(
         if file is not None:
             require_writable(file)
     notes: list[str] = []
-    fresh: list[Record] = []
-
-    def run(plan: Plan) -> Sequence[Record]:
-        records = run_watched([plan], None, jobs=jobs)[0][0]
-        fresh.extend(records)
-        return records
-
     cells = run_again(
         baseline,
-        run=run,
+        run=lambda plan: run_watched([plan], None, jobs=jobs)[0][0],
         quick=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),
@@ -74,7 +58,6 @@ def regress(
         directory=data,
         tell=notes.append,
     )
-    cells += suite_cells(baseline, fresh)
     text = to_markdown(cells, notes)
     sys.stdout.write(text)
     if junit is not None:

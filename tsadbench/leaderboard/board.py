@@ -19,7 +19,7 @@ from tsadbench.execution.check_reports import (
     write_reports,
 )
 from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS
+from tsadbench.execution.records_file import RECORDS, committed_records
 from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex
@@ -182,25 +182,43 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
-        Reports of checks that do not ship with tsadbench are added to ``checks.jsonl``.
+        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. Reports of checks that do
+        not ship with tsadbench are added to ``checks.jsonl``.
 
         Raises
         ------
         UsageError
             If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
-        written = self.write_tables(folder) + [
+        board = self._joined_with(folder)
+        written = board.write_tables(folder) + [
             write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
-            for (dataset, protocol), lines in self.record_lines().items()
+            for (dataset, protocol), lines in board.record_lines().items()
         ]
         used = (report for row in self.rows for report in row.verdict.reports)
         own = [report for report in used if report not in shipped_reports()]
         return written + ([write_reports([*read_reports(folder / FILE), *own], folder / FILE)] if own else [])
 
-    def write_tables(self, folder: Path) -> list[Path]:
-        """Write ``<data set>/<protocol>/<split>.csv``, ``.md`` and ``.json`` below a folder; errors as for `write`."""
+    def _joined_with(self, folder: Path) -> Leaderboard:
+        """Return the leaderboard with the trials of a folder that it does not have."""
         if any(row.smoothing > 1 for row in self.rows):
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
+        own = {record.trial: record for row in self.rows for record in row.records}
+        known = {(*_row_key(record), record.seed) for record in own.values()}
+        committed = [
+            record
+            for dataset, protocol in dict.fromkeys((row.dataset, row.protocol) for row in self.rows)
+            for record in committed_records(folder, dataset, protocol)
+            if (*_row_key(record), record.seed) not in known
+        ]
+        if not committed:
+            return self
+        reports = [report for row in self.rows for report in row.verdict.reports]
+        splits = tuple(dict.fromkeys(row.split for row in self.rows))
+        return Leaderboard.from_records([*committed, *own.values()], splits, checked_in=folder, reports=reports)
+
+    def write_tables(self, folder: Path) -> list[Path]:
+        """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
         for (dataset, protocol), rows in grouped(self.rows, lambda row: (row.dataset, row.protocol)).items():
             if len({row.rules for row in rows}) > 1:
                 raise UsageError(
@@ -217,7 +235,7 @@ class Leaderboard:
         written = []
         for (dataset, _, split), table in self.alone().items():
             protocol = table.rows[0].protocol
-            texts = {"csv": table.to_csv(), "md": table.to_markdown(), "json": table.to_json()}
+            texts = {"csv": table.to_csv(), "md": table.to_markdown()}
             written += [
                 write_file(inside(folder, dataset, protocol, f"{split}.{end}"), text) for end, text in texts.items()
             ]

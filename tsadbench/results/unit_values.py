@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +153,21 @@ class UnitValues:
             units={tuple(unit.recordings): (unit.n_rows, unit.n_anomalous) for unit in header.units},
             values=tables,
         )
+
+    def joined_with(self, committed: UnitValues) -> UnitValues:
+        """Return the values with those of committed trials whose label and seed are not here.
+
+        Raises
+        ------
+        UsageError
+            If the committed ones are of other data, rules or units.
+        """
+        for name in ("protocol_version", "data_hash", "labels_hash", "metrics", "units"):
+            if getattr(self, name) != getattr(committed, name):
+                raise UsageError(f"their {name} is not that of the committed {RECORDINGS}: remove that file")
+        own = {key[:2] for key in self.values}
+        kept = {key: table for key, table in committed.values.items() if key[:2] not in own}
+        return replace(self, values={**kept, **self.values})
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a file, trials by label and seed."""

@@ -29,13 +29,7 @@ class Committed(Store):
     ----------
     path
         Their folder.
-    fresh
-        Records of rows that were run again, instead of the committed ones; they stand for what those stood for.
     """
-
-    def __init__(self, path: Path, fresh: Sequence[Record] = ()) -> None:
-        super().__init__(path)
-        self._fresh = fresh
 
     def readable(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
@@ -43,15 +37,7 @@ class Committed(Store):
 
     @cached_property
     def _records(self) -> tuple[Record, ...]:
-        committed = [record for file in _record_files(self.path) for record in read_records(file)]
-        stood_for = {_row_of(record): record.stands_for for record in committed}
-        renewed = {_row_of(record) for record in self._fresh}
-        fresh = (replace(record, stands_for=stood_for.get(_row_of(record), "")) for record in self._fresh)
-        return (*(record for record in committed if _row_of(record) not in renewed), *fresh)
-
-
-def _row_of(record: Record) -> tuple[str, str, str]:
-    return record.dataset, record.protocol, record.label
+        return tuple(record for file in _record_files(self.path) for record in read_records(file))
 
 
 def _record_files(folder: Path) -> list[Path]:

@@ -55,6 +55,8 @@ def write_unit_values(
 ) -> list[Path]:
     """Write the metrics of a leaderboard's trials by recording and session beside their records; return the files.
 
+    Those of other committed trials stay.
+
     Where data or scores are missing, a line on standard error says so.
     """
     tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
@@ -66,11 +68,14 @@ def write_unit_values(
             episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
             with progress_bar("Judging by recording"):
                 values = UnitValues.of(_results([*records.values()], store, data, episodes), data)
+            file = inside(folder, dataset, protocol, RECORDINGS)
+            if file.is_file():
+                values = values.joined_with(UnitValues.read(file))
         except TsadbenchError as error:
             typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)
             continue
         text = "".join(f"{line}\n" for line in values.lines())
-        written.append(write_file(inside(folder, dataset, protocol, RECORDINGS), text))
+        written.append(write_file(file, text))
     return written
 
 

@@ -13,11 +13,11 @@ from tsadbench.reporting.figures.style import check_ending
 from tsadbench.reporting.figures.suites import draw
 from tsadbench.utils.atomic_files import require_writable, write_file
 
-MARKDOWN, CSV, JSON, FIGURE = "rank.md", "rank.csv", "rank.json", "rank.svg"
+MARKDOWN, CSV, FIGURE = "rank.md", "rank.csv", "rank.svg"
 
 
 def write_all(ranks: Ranks, write: Path | None, figure: Path | None) -> None:
-    """Write ``<suite>/rank.md``, ``.csv``, ``.json`` and ``.svg`` below a folder, and a figure."""
+    """Write ``<suite>/rank.md``, ``.csv`` and ``.svg`` below a folder, and a figure."""
     if write is not None:
         for ranking in ranks.over_all:
             _write_suite(ranks, ranking, write / ranking.suite.partition(" ")[0])
@@ -51,5 +51,4 @@ def _write_suite(ranks: Ranks, ranking: SuiteRanking, folder: Path) -> None:
     picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"
     write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{on_each.to_markdown()}")
     write_file(folder / CSV, ranking.to_csv())
-    write_file(folder / JSON, ranking.to_json())
     draw(ranking, folder / FIGURE)

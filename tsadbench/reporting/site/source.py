@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tsadbench.analysis.significance.rank import rank
 from tsadbench.datasets.suites import SUITES
-from tsadbench.errors import StoreError, UsageError
+from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
@@ -19,7 +20,6 @@ from tsadbench.results.submissions.listed import Submission, submissions_below
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue
-from tsadbench.utils.text import one_line
 
 # Folders of tables whose rows are comparable with those of the main tables, and stand among them.
 _ADDED = ("pyod",)
@@ -118,23 +118,10 @@ def _read(folder: Path, file: Path, submissions: Sequence[Submission]) -> tuple[
 
 
 def read_suites(folder: Path) -> Iterator[Mapping[str, JsonValue]]:
-    """Yield the rankings of ``suites/<suite>/rank.json``.
-
-    Raises
-    ------
-    StoreError
-        If one is not what ``tsadbench rank --write`` writes.
-    """
-    for file in sorted(folder.glob(f"{_SUITES}/*/rank.json")):
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(found, dict) or not {"suite", "protocol", "standings", "parts"} <= set(found):
-                raise ValueError("keys are missing")
-        except (OSError, ValueError) as error:
-            raise StoreError(
-                f"{file}: expected what `tsadbench rank --write` writes; {one_line(str(error), 200)}"
-            ) from error
-        yield found
+    """Rank the rows over each suite that has a folder ``suites/<suite>``."""
+    for file in sorted(folder.glob(f"{_SUITES}/*/rank.csv")):
+        (ranking,) = rank(folder, suites=[file.parent.name]).over_all
+        yield json.loads(ranking.to_json())
 
 
 def by_recording(table: Table) -> dict[str, Mapping[str, Sequence[float | None]]]:
