@@ -170,7 +170,7 @@ ADAPTERS = --dataset skab --protocol strict $(FITS) --out runs/adapters
 leaderboards-adapters: $(STAMP)
 	$(BIN)/tsadbench run $(PYOD_NETWORKS:%=--detector 'pyod:%') --no-floors --seeds 1 $(ADAPTERS) > /dev/null
 	$(BIN)/tsadbench run $(PYOD:%=--detector 'pyod:%') $(SKLEARN:%=--detector 'sklearn:%') --seeds 5 $(ADAPTERS) > /dev/null
-	$(BIN)/tsadbench leaderboard runs/adapters --write leaderboards/pyod
+	$(BIN)/tsadbench leaderboard runs/adapters --split overall --write leaderboards/pyod
 
 # What `make regress` runs of the detectors that cost more than half a second: twenty steps of training, two seeds. The
 # scores of such networks mean little; that they stay the same is the point. A folder of its own, as above.

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     top = parser.parse_args(arguments).tables
     for file in sorted([*top.glob(f"*/*/{RECORDS}"), *top.glob(f"pyod/*/*/{RECORDS}")]):
-        splits = SPLITS.get(file.parent.parent.name, ("overall",))
+        splits = SPLITS.get(file.relative_to(top).parts[0], ("overall",))
         board = Leaderboard.from_records(read_records(file), splits, checked_in=top)
         written = board.write_tables(file.parents[2])
         print(f"{file.parent.relative_to(top)}: {len(written)} files")

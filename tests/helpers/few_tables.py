@@ -26,8 +26,7 @@ def few_tables(
                 lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
                 kept = [_renamed(one, renamed or {}, dataset) for one in lines if one.get("label", labels[0]) in labels]
                 (target / name).write_text("".join(json.dumps(one) + "\n" for one in kept), encoding="utf-8")
-    for name in ("checks.jsonl", "bank.json"):
-        shutil.copyfile(LEADERBOARDS / name, folder / name)
+    shutil.copyfile(LEADERBOARDS / "checks.jsonl", folder / "checks.jsonl")
     return folder
 
 

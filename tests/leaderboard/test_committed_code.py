@@ -1,18 +1,22 @@
-"""The committed rows against the code that is here."""
+"""The committed records: made by the code that is here, without paths of the machines that made them."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator
 
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.registry import locate
 from tsadbench.sandbox.describing import describe
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 
 def test_every_committed_trial_was_made_by_the_code_that_is_here():
     """Else a row could be the mean of two detectors: its seeds would be of different code."""
-    files = [file for file in LEADERBOARDS.rglob(RECORDS) if not file.is_relative_to(LEADERBOARDS / "v1")]
+    files = sorted(LEADERBOARDS.rglob(RECORDS))
     assert len(files) > 10
     of_target = grouped(
         ((file.parent, record) for file in files for record in read_records(file)),
@@ -26,3 +30,18 @@ def test_every_committed_trial_was_made_by_the_code_that_is_here():
         if record.manifest["code_hash"] != code
     ]
     assert older == []
+
+
+def test_no_string_of_a_committed_record_is_an_absolute_path():
+    lines = [line for file in LEADERBOARDS.rglob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    texts = {text for line in lines for text in _strings(json.loads(line))}
+    assert len(texts) > 1000
+    assert [text for text in texts if text.startswith(("/", "~")) or without_folders(text) != text] == []
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)

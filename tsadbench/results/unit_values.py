@@ -28,7 +28,7 @@ from tsadbench.utils.text import one_line
 RECORDINGS = "recordings.jsonl"
 SCHEMA = 1
 # Of the values. A comparison rounds fresh values alike, so that a row does not differ from itself.
-DECIMALS = 7
+DECIMALS = 6
 _STRICT = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 

@@ -51,17 +51,20 @@ def draw(ranking: SuiteRanking, file: Path) -> None:
 
 def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
     """Draw each row's mean rank with its 90 % interval, the best on top; floors are grey, partial rows hollow."""
-    for place, standing in enumerate(ranking.standings):
-        mean = standing.mean_rank
-        colour = GREY if standing.floor else BLUE
-        if mean.low is not None and mean.high is not None:
-            axes.hlines(place, mean.low, mean.high, color=colour, linewidth=1.2)
-        if mean.value is not None:
-            face = colour if standing.complete else "white"
-            axes.scatter([mean.value], [place], s=16, color=face, edgecolors=colour, zorder=3)
+    shown = [(i, one) for i, one in enumerate(ranking.standings) if one.mean_rank.value is not None]
+    colours = [GREY if one.floor else BLUE for _, one in shown]
+    faces = [colour if one.complete else "white" for colour, (_, one) in zip(colours, shown, strict=True)]
+    places = [i for i, _ in shown]
+    means, lows, highs = (
+        np.array([getattr(one.mean_rank, name) for _, one in shown], dtype=np.float64)
+        for name in ("value", "low", "high")
+    )
+    axes.hlines(places, lows, highs, colors=colours, linewidth=1.2)
+    axes.scatter(means, places, s=16, c=faces, edgecolors=colours, zorder=3)
     labels = [plain(standing.name, 40) for standing in ranking.standings]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(left=False)
     axes.set_xlabel("mean rank, 90 % interval")
     axes.grid(axis="x")
 
@@ -73,13 +76,13 @@ def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
     does not hold one half.
     """
     rates, firm = win_rates(ranking.standings, ranking.pairings)
-    shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="none")
     axes.set_facecolor("0.85")  # what is not compared
     rows, columns = np.nonzero(firm)
     axes.scatter(columns, rows, s=_FIRM, color=BLACK, linewidths=0.0)
     labels = [plain(standing.alias or standing.label, 24) for standing in ranking.standings]
     axes.set_xticks(range(len(labels)), labels, rotation=90)
-    axes.tick_params(axis="y", length=0.0)
+    axes.tick_params(left=False, bottom=False)
     axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)
     bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6, pad=0.02)
     bar.set_label(f"dot: {LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
