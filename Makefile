@@ -12,7 +12,7 @@ endif
 
 # The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
 run: $(STAMP)
-	$(BIN)/tsadbench quickstart --threads 2
+	$(BIN)/tsadbench run --threads 2
 	@echo "tsadbench is installed in $(VENV): run  make shell  or  . $(BIN)/activate  and then for instance  tsadbench list" >&2
 
 # A shell in which `tsadbench` is a command.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.packages import write_package
-from tsadbench.cli.scaffold import new_detector
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,85 +85,70 @@ def test_an_error_in_a_file_is_one_line(tiny, tsadbench, tmp_path):
 
 def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsadbench, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    write_package(
-        tmp_path, "broken", "[tsadbench.detectors]\nbroken = broken:Idea\n", "raise OSError('no licence\\nfile')"
-    )
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as where the console script is started
+    code = "raise OSError('no licence')"
+    write_package(tmp_path, "broken", "[tsadbench.detectors]\nbroken = broken:Idea\nmain = __main__:Idea\n", code)
     write_package(tmp_path, "gone", "[tsadbench.detectors]\ngone = gone_for_good:Idea\n", "")
+    write_package(tmp_path, "dotted", "[tsadbench.detectors]\ndotted = .dotted:Idea\n", "")
     for name in ("one", "two"):
         write_package(tmp_path, name, f"[tsadbench.detectors]\ntwin = {name}:Idea\n", IDEA)
     plain = {line.split()[0]: line for line in tsadbench("list").out.splitlines() if line}
     assert "CANNOT BE FOUND" in plain["gone"]
+    assert "CANNOT BE FOUND" in plain["dotted"]
     assert "registered by one and two" in plain["twin"]
     assert "tsadbench_detectors.t2:T2" in plain["t2"]
-    loaded = {line.split()[0]: line for line in tsadbench("list", "--load").out.splitlines() if line}
-    assert (
-        "CANNOT BE LOADED: detector 'broken' (broken:Idea) cannot be loaded: OSError: no licence file"
-        in loaded["broken"]
-    )
-    assert "registered by one and two" in loaded["twin"]
-    assert "graph, extra deep" in loaded["dprgm"]
+    by_kind = tsadbench("list", "--kind")
+    assert by_kind.code == 0
+    loaded = {line.split()[0]: line for line in by_kind.out.splitlines() if line}
+    assert "no licence" in loaded["broken"]
+    assert "max-z" in loaded
     floors = tsadbench("list", "--family", "floor").out
     assert "max-z" in floors
     assert "dprgm" not in floors
 
 
-@pytest.mark.parametrize(
-    ("reference", "module", "cause"),
-    [
-        ("bad:Idea", "import sys\nsys.exit(3)\n", "SystemExit: 3"),
-        ("bad:Idea", IDEA.replace("def _fit", "traits = {}\n    def _fit", 1), "its traits are no tsadbench.Traits"),
-        ("bad:Idea", "value = 1\n", "has no attribute 'Idea'"),
-        ("__main__:Idea", "", "CANNOT BE LOADED"),
-        (".bad:Idea", "", "CANNOT BE FOUND"),
-    ],
-)
-def test_no_plugin_keeps_the_others_from_being_listed(tsadbench, tmp_path, monkeypatch, reference, module, cause):
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "bad", raising=False)
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as where the console script is started
-    write_package(tmp_path, "bad", f"[tsadbench.detectors]\nbad = {reference}\n", module)
-    assert "skab" in tsadbench("list").out
-    done = tsadbench("list", "--load")
-    lines = {line.split()[0]: line for line in done.out.splitlines() if line}
-    assert (done.code, "skab" in lines) == (0, True)
-    assert cause in lines["bad"]
-    assert "max-z" in tsadbench("list", "--family", "floor").out
-
-
 def test_an_unknown_family_offers_the_nearest(tsadbench):
     done = tsadbench("list", "--family", "flor")
     assert (done.code, done.out) == (2, "")
-    assert "did you mean 'floor'" in done.err
+    assert "'floor'" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.long  # an environment of its own, all checks, and pytest
 @pytest.mark.processes
-def test_a_new_package_installs_is_listed_passes_the_checks_and_runs(tmp_path):
-    new_detector("my-own", tmp_path)
-    package = tmp_path / "my-own"
+def test_the_package_in_the_documentation_installs_is_listed_passes_the_checks_and_runs(tmp_path):
+    page = (ROOT / "docs" / "adding-a-detector.md").read_text()
+    package = tmp_path / "my-idea"
+    package.mkdir()
+    for file, start in {
+        "idea.py": "import numpy",
+        "pyproject.toml": "[build-system]",
+        "test_idea.py": "from idea",
+    }.items():
+        (text,) = (block for block in re.findall(r"```\w+\n(.*?)```", page, re.DOTALL) if block.startswith(start))
+        (package / file).write_text(text)
     # Without a pip of its own it uses this environment's, and the setuptools beside it.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
     # What pip would install from the network lies in this environment already.
-    roots = [sysconfig.get_path("purelib"), ROOT, ROOT / "detectors", ROOT / "protocols"]
-    (site / "this_environment.pth").write_text("\n".join(map(str, roots)) + "\n")
+    roots = [path for path in sys.path if path.endswith("site-packages")]
+    own = [ROOT, ROOT / "detectors", ROOT / "protocols"]
+    (site / "this_environment.pth").write_text("\n".join(map(str, [*roots, *own])) + "\n")
     write_package(site, "tiny_package", "[tsadbench.datasets]\ntiny = tiny_package:load\n", DATA)
 
     def run(*arguments: object) -> str:
-        done = subprocess.run(
-            [python, "-m", *map(str, arguments)], capture_output=True, text=True, cwd=package, check=False
-        )
+        command = [str(python), "-m", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=package, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     run("pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", package)
-    assert "my_own.detector:MyOwn  (tsadbench-my-own 0.1.0)" in run("tsadbench", "list")
-    assert "power=2.0" in run("tsadbench", "info", "my-own")
-    assert " fail" not in run("tsadbench", "check", "my-own")
-    out = run("tsadbench", "run", "-d", "my-own[power=1.0]", "--dataset", "tiny", "--format", "json", "--seeds", 1)
+    assert "idea:Idea  (my-idea 0.1.0)" in run("tsadbench", "list")
+    assert "cap=100" in run("tsadbench", "info", "my-idea")
+    assert " fail" not in run("tsadbench", "check", "my-idea")
+    out = run("tsadbench", "run", "-d", "my-idea[cap=5]", "--dataset", "tiny", "--format", "json", "--seeds", 1)
     rows = json.loads(out)["rows"]
-    assert rows[0]["label"] == "my-own[power=1.0]"
+    assert rows[0]["label"] == "my-idea[cap=5.0]"
     assert {row["status"] for row in rows} == {"ok"}
     assert len(rows) == 13
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider")

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _Loaded = TypeVar("_Loaded")
 Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
 
-# What is fitted if no detector is named: docs/studies/own-detector.md says why it is this one.
-DEFAULT_DETECTOR = "multiview"
 # The group of the detectors that every run adds; they are detectors like any other.
 _FLOORS = "tsadbench.floors"
+# The group of tuples of names: the detectors that a command takes if none is named.
+_DEFAULTS = "tsadbench.defaults"
 _OWN_DISTRIBUTION = "tsadbench"
 # Classes of this program by their pickles. Reading such a pickle here would put copies of its methods, with copies of
 # the globals that they use, into the very class that the user goes on working with.
@@ -160,6 +160,20 @@ def entries(kind: Kind) -> tuple[Entry, ...]:
 def floors() -> tuple[str, ...]:
     """Return the names of the registered floors, sorted, without importing any of them."""
     return tuple(sorted({point.name for point in _group(_FLOORS)}))
+
+
+def defaults(command: Literal["run", "fit"]) -> tuple[str, ...]:
+    """Return the detectors that a command takes if none is named.
+
+    Raises
+    ------
+    PluginError
+        If no installed package registers any (entry points ``tsadbench.defaults``).
+    """
+    names = [name for point in _group(_DEFAULTS) if point.name == command for name in point.load()]
+    if not names:
+        raise PluginError(f"no package registers default detectors for `tsadbench {command}`: name a detector")
+    return tuple(dict.fromkeys(names))
 
 
 def is_registered(target: str, kind: Kind = "detectors") -> bool:

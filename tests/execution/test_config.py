@@ -280,7 +280,6 @@ class TestPlans:
     @pytest.mark.parametrize(
         ("text", "expected"),
         [
-            ("datasets = ['card.toml']", "expected a detector, found none"),
             ("detectors = ['distance']\ndatasets = ['card.toml']\nsplits = ['valve1']", "no split 'valve1'"),
             (
                 "detectors = ['distance']\ndatasets = ['card.toml', 'pumploop']\nsplits = ['valve1']",

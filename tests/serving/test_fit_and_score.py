@@ -88,7 +88,6 @@ def test_without_a_detector_it_is_multiview(tsadbench, plant, default_model, tmp
     assert "a row's score uses 0 later rows, and 19 rows before it" in done.out
     np.testing.assert_array_equal(load_model(out).score(recording).scores, expected)
     assert default_model.score(recording).flagged[40:50].all()
-    assert "[default: multiview]" in " ".join(tsadbench("fit", "--help").out.replace("│", " ").split())
 
 
 def test_settings_are_those_of_the_default(tsadbench, plant, default_model, tmp_path):

@@ -19,10 +19,8 @@ from tsadbench.cli import (
     fit,
     judge,
     leaderboard,
-    new,
     plot,
     prior,
-    quickstart,
     rank,
     regress,
     report,
@@ -48,7 +46,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(quickstart.quickstart)
 app.command()(run.run)
 app.command("list")(catalogue.list_all)
 app.command()(catalogue.info)
@@ -73,7 +70,6 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(data.app, name="data")
 app.add_typer(prior.app, name="prior")
 app.add_typer(tune.app, name="tune")
-app.add_typer(new.app, name="new")
 
 
 def _version(requested: bool) -> None:

@@ -15,16 +15,12 @@ from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import DataError, UsageError
-from tsadbench.registry import DEFAULT_DETECTOR
 
 app = typer.Typer(
     cls=Listing,
     help="Find, fetch, verify and audit data sets; write and validate cards for your own.",
     no_args_is_help=True,
 )
-
-# What `run` first compares on files of one's own: the detector that `fit` takes, and a simple one.
-_COMPARED = f"--detector {DEFAULT_DETECTOR} --detector t2"
 
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
@@ -155,8 +151,7 @@ def new(
         raise DataError(listed(f"{card} is written, but does not fit its files yet", draft.problems))
     typer.echo("Read it, correct it, then:")
     typer.echo(f"  tsadbench data validate {quote(str(card))}")
-    use, more = ("run", _COMPARED) if draft.judged else ("fit", "--out plant.model")
-    typer.echo(f"  tsadbench {use} --dataset {quote(str(card))} {more}")
+    typer.echo(f"  tsadbench {_next(quote(str(card)), judged=draft.judged)}")
 
 
 @app.command()
@@ -180,8 +175,11 @@ def validate(
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in contents(loaded):
         typer.echo(f"  {line}")
-    following = f"fit --dataset {card} --out plant.model" if loaded.missing else f"run --dataset {card} {_COMPARED}"
-    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {following}")
+    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {_next(str(card), judged=not loaded.missing)}")
+
+
+def _next(card: str, *, judged: bool) -> str:
+    return f"run --dataset {card}" if judged else f"fit --dataset {card} --out plant.model"
 
 
 @app.command()

@@ -19,7 +19,6 @@ from tsadbench.cli.options import (
     TimeoutOption,
     detector_option,
 )
-from tsadbench.registry import DEFAULT_DETECTOR
 
 
 def fit(
@@ -30,7 +29,7 @@ def fit(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The file to write.")],
-    detector: Annotated[str, detector_option] = DEFAULT_DETECTOR,
+    detector: Annotated[str | None, detector_option] = None,
     protocol: Annotated[
         str,
         typer.Option(
@@ -52,9 +51,9 @@ def fit(
 ) -> None:
     """Fit a detector on a data set's training recordings and write it, with its threshold, to a file.
 
-    Without --detector it is `multiview`, which needs no settings, no label and no prior. It is the fit that
-    `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the detector
-    fails.
+    Without --detector it is the registered default, `multiview`, which needs no settings, labels or prior. The fit is
+    the one that `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
+    detector fails.
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.sandbox import BoxFailure
@@ -62,7 +61,7 @@ def fit(
     from tsadbench.utils.progress import progress
 
     try:
-        with interruptible(f"{out} is not written"), progress_bar(f"Fitting {detector}"):
+        with interruptible(f"{out} is not written"), progress_bar(f"Fitting {detector or dataset}"):
             model = fit_model(
                 detector,
                 dataset,
@@ -79,7 +78,7 @@ def fit(
                 listener=progress,
             )
     except BoxFailure as failure:
-        typer.echo(f"tsadbench: {detector}: {failure.status}: {failure.reason}", err=True)
+        typer.echo(f"tsadbench: {detector or dataset}: {failure.status}: {failure.reason}", err=True)
         raise typer.Exit(1) from None
     card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"

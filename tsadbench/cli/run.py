@@ -145,7 +145,11 @@ def run(
     diagnostics: DiagnosticsOption = None,
     vus_buffer: VusBufferOption = None,
 ) -> None:
-    """Run detectors on data sets under protocols and show the ranked tables with the floors."""
+    """Run detectors on data sets under protocols and show the ranked tables with the floors.
+
+    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
+    data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
+    """
     from tsadbench.cli.actions.board import Diagnostics
     from tsadbench.cli.actions.run import run_request
     from tsadbench.execution.config import requested

@@ -55,15 +55,9 @@ def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
     Raises
     ------
     UsageError
-        If anything is wrong with the file (the message lists all of it, with lines), an option is out of range, or no
-        detector is named.
+        If anything is wrong with the file (the message lists all of it, with lines), or an option is out of range.
     """
-    request = RunRequest(**options) if file is None else _read(file, options)
-    if not request.detectors:
-        raise UsageError(
-            "expected a detector, found none: name one with --detector, or with detectors = [...] in --config"
-        )
-    return request
+    return RunRequest(**options) if file is None else _read(file, options)
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> RunRequest:

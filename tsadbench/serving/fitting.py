@@ -16,7 +16,7 @@ from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import SEEDS_BELOW, DatasetSpec, DetectorSpec, RunRequest
-from tsadbench.registry import DEFAULT_DETECTOR
+from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits
 from tsadbench.sandbox.describing import configure
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
@@ -30,7 +30,7 @@ _COMPARED_ROWS = 500
 
 
 def fit_model(
-    detector: DetectorSpec = DEFAULT_DETECTOR,
+    detector: DetectorSpec | None = None,
     dataset: DatasetSpec | None = None,
     out: Path | str | None = None,
     *,
@@ -51,7 +51,9 @@ def fit_model(
 
     Parameters
     ----------
-    detector, dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
+    detector
+        As in a `RunRequest`; None: the default that a package registers, ``multiview`` of those that ship.
+    dataset, protocol, settings, threads, data, timeout, memory_mib, require_seal
         As in a `RunRequest`. The protocol must fit one detector for the whole data set, or one an entity. The data set
         needs neither labels nor test recordings, and must be given.
     out
@@ -80,8 +82,8 @@ def fit_model(
     if dataset is None or out is None:
         missing = "a data set" if dataset is None else "a file to write"
         raise UsageError(
-            f"fit_model: expected {missing}, found none; write fit_model(dataset=..., out=...) for the detector "
-            f"{DEFAULT_DETECTOR!r}, or fit_model(detector, dataset, out)"
+            f"fit_model: expected {missing}, found none; write fit_model(dataset=..., out=...) for the default "
+            "detector, or fit_model(detector, dataset, out)"
         )
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS_BELOW:
         raise UsageError(f"seed: expected an integer of at least 0 and below {SEEDS_BELOW}, found {seed!r}")
@@ -90,7 +92,7 @@ def fit_model(
     _require_new_or_model(Path(out))
     options = data or DataOptions()
     request = RunRequest(
-        detectors=[detector],
+        detectors=[defaults("fit")[0] if detector is None else detector],
         datasets=[dataset],
         protocols=[protocol],
         seeds=1,

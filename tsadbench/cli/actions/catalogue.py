@@ -14,7 +14,7 @@ from tsadbench.base.detector_library import LibraryDetector
 from tsadbench.base.kinds import KINDS, kind_place
 from tsadbench.cli.actions.data import description
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
-from tsadbench.errors import MissingExtraError, TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, entries, load_protocol, locate, locate_entry
 from tsadbench.results.cost import Cost, shipped_cost
 from tsadbench.sandbox import Construction, Interview
@@ -233,17 +233,3 @@ def _loaded(kind: Kind, name: str, interview: Interview) -> str:
     except TsadbenchError as error:
         return f"{_BROKEN}: {one_line(str(error))}"
     return "loads"
-
-
-def installed(names: Sequence[str]) -> tuple[list[str], list[MissingExtraError]]:
-    """Return which of the detectors can be run here, and what the others lack."""
-    found, missing = [], []
-    with Interview() as interview:
-        for name in names:
-            try:
-                describe(name, interview)
-            except MissingExtraError as error:
-                missing.append(error)
-            else:
-                found.append(name)
-    return found, missing

@@ -12,7 +12,7 @@ from tsadbench.api.live import watching
 from tsadbench.cli.actions.board import Diagnostics, show
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.output import BoardFormat
-from tsadbench.errors import UsageError
+from tsadbench.errors import DataNotFoundError, MissingExtraError, UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
@@ -21,15 +21,18 @@ from tsadbench.execution.run_store import Store, require_outside_stores
 from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.presentation import Presentation
+from tsadbench.registry import defaults
 from tsadbench.results.shipped import stored_beside
 from tsadbench.results.time_left import TimeLeft
+from tsadbench.sandbox import Interview
+from tsadbench.sandbox.describing import describe
 
 # Of how many failed trials the log is pointed out.
 _LOGS = 5
 
 
 def run_request(
-    request: RunRequest,
+    given: RunRequest,
     rerun: Sequence[str],
     form: BoardFormat,
     diagnostics: Diagnostics,
@@ -41,12 +44,22 @@ def run_request(
 
     Tables show the floors that were asked for by name, and the best one in each metric, unless they show all.
     """
+    request = given
     if not request.contributions and "no-contributions" in rerun:
         raise UsageError("--rerun no-contributions asks for what --no-contributions leaves out; give one of them")
+    missing: list[MissingExtraError] = []
+    if not request.detectors:
+        request, missing = with_defaults(request)
     if is_fast():
         typer.echo(f"{FAST} is set: one seed and at most {FAST_STEPS} steps of training, as labels say", err=True)
     with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
-        plans = make_plans(request)
+        try:
+            plans = make_plans(request)
+        except DataNotFoundError as error:
+            if given.detectors or {"datasets", "suite"} & given.model_fields_set:
+                raise
+            typer.echo(f"SKAB is not available ({error}).\nThis table is over simulated data instead.", err=True)
+            plans = make_plans(request.model_copy(update={"datasets": ["pumploop"]}))
     stored = [() if request.against is None else stored_beside(plan) for plan in plans]
     trials = [trial.contender.label for plan in plans for trial in plan.trials]
     labels = tuple(dict.fromkeys([*trials, *(record.label for of_plan in stored for record in of_plan)]))
@@ -84,6 +97,8 @@ def run_request(
     n_here = n_trials - n_committed
     kept = "1 trial is" if n_here == 1 else f"{n_here} trials are"
     typer.echo(f"{kept} kept in {request.out}{earlier}{committed}", err=True)
+    for lack in missing:
+        typer.echo(f"left out: {lack}", err=True)
     failed = [record for of_plan in records for record in of_plan if record.status != "ok"]
     for record in failed[:_LOGS]:
         typer.echo(
@@ -92,6 +107,28 @@ def run_request(
         )
     if failed:
         raise typer.Exit(1)
+
+
+def with_defaults(request: RunRequest) -> tuple[RunRequest, list[MissingExtraError]]:
+    """Complete a request that names no detector: the default ones, with one seed and the split `overall`.
+
+    Returns
+    -------
+    tuple
+        The request, and what the detectors lack that cannot be run here.
+    """
+    found, missing = [], []
+    with Interview() as interview:
+        for name in defaults("run"):
+            try:
+                describe(name, interview)
+            except MissingExtraError as error:
+                missing.append(error)
+            else:
+                found.append(name)
+    instead = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
+    own = request.model_fields_set - {"detectors"}
+    return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), missing
 
 
 def run_watched(
