@@ -44,7 +44,7 @@ ci-lowest ci-newest: ci-%:
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt torch
 	build/$*/bin/python -m pip install --quiet --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(MATRIX)]' \
 	    anthropic dask distributed hypothesis ipykernel nbclient nbformat playwright pypdf pytest pytest-benchmark \
-	    pytest-xdist ruff tqdm
+	    pytest-xdist ruff
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m "not ($(NOT_QUICK))" $(CORE)
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m long tests/test_notebooks.py
 

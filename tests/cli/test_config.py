@@ -119,7 +119,6 @@ def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
         ("detectors = ['distanc']", [],
          "run.toml, line 1: detectors: there is no detector 'distanc'; did you mean 'distance'"),
         ("detector = ['distance']", [], "run.toml, line 1: unknown key detector; did you mean 'detectors'"),
-        ("datasets = ['pumploop']", [], "expected a detector, found none: name one with --detector"),
         ("detectors = ['distance']\ndatasets = ['pumploop']", ["--split", "valve3"], "'valve3'; did you mean 'valve2'"),
         ("detectors = ['distance']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "this run has no 'mset'"),
         ("detectors = ['distance']\ncontributions = false", ["--rerun", "no-contributions"], "give one of them"),

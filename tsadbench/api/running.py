@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from tsadbench.api.board import Board
-from tsadbench.api.live import check_progress, shown
+from tsadbench.api.live import RunProgress, watched
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.by_name import loader
@@ -19,7 +20,6 @@ from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
-from tsadbench.results.time_left import TimeLeft
 
 _DEFAULT_DATASET = "skab"
 
@@ -72,9 +72,8 @@ def run(
     suite
         Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
     progress
-        Whether to show which trials run, how many have ended and failed, and the time left, on standard error: by a bar
-        in a notebook (of tqdm, if it and ipywidgets are installed) and on a terminal, by a line per trial elsewhere.
-        None: in notebooks and on terminals alone.
+        Whether to show which trials run, how many have ended and failed, on standard error: by bars on a terminal, by a
+        line per trial elsewhere. None: in notebooks and on terminals alone.
 
     Returns
     -------
@@ -127,7 +126,8 @@ def run(
         asked["protocols"] = one_or_several(protocol)
     if out is not None:
         asked["out"] = out
-    check_progress(progress)
+    if progress is not None and not isinstance(progress, bool):
+        raise UsageError(f"progress: expected True, False or None, found {progress!r}")
     with naming_arguments():
         request = PythonRequest(**asked)
         _require_labels(request.datasets)
@@ -172,13 +172,14 @@ def _records(
     plans: Sequence[Plan], store: Store | None, request: PythonRequest, progress: bool | None
 ) -> list[tuple[Record, ...]]:
     """Run plans, with progress; an interrupt says what is kept."""
-    time_left = TimeLeft(plans, store, jobs=request.jobs if request.cluster is None else None)
+    observer = RunProgress(plans) if progress or (progress is None and watched()) else None
     try:
-        with shown(progress, time_left, several=len(plans) > 1) as observer:
+        with observer or nullcontext():
             return [run_plan(plan, store, observer, jobs=request.jobs, cluster=request.cluster) for plan in plans]
     except KeyboardInterrupt as interrupt:
+        n_trials = sum(len(plan.trials) for plan in plans)
         kept = "nothing is kept: give out=FOLDER to keep trials"
         if store is not None:
-            kept = f"{n_kept(plans, store)} of {time_left.n_trials} trials are kept in {store.path}; run again to go on"
+            kept = f"{n_kept(plans, store)} of {n_trials} trials are kept in {store.path}; run again to go on"
         interrupt.add_note(kept)
         raise

@@ -62,7 +62,7 @@ def build(
     from tsadbench.utils.grouping import grouped
     from tsadbench.utils.text import first_of, one_line
 
-    with progress_bar("Writing the bank", time_left=True):
+    with progress_bar("Writing the bank"):
         built = build_bank(
             [Store.open(store) for store in stores],
             out,

@@ -170,7 +170,7 @@ def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -
     from tsadbench.results.judging import judge_smoothed
     from tsadbench.utils.grouping import grouped
 
-    with progress_bar("Judging", time_left=True):
+    with progress_bar("Judging"):
         records, left_out = judge_smoothed(all_records(store), store, load, rows)
     for reason, alike in grouped(left_out, left_out.__getitem__).items():
         typer.echo(f"note: left out, because they cannot be judged again: {', '.join(alike)}: {reason}", err=True)

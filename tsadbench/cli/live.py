@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from tsadbench.api.live import bars, duration
+from tsadbench.api.live import bars
 from tsadbench.utils.progress import listening
 
 # Seconds between two lines about one piece of work, where there is no terminal.
@@ -33,33 +33,30 @@ def interruptible(kept: str | Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(title: str, *, time_left: bool = False) -> Iterator[None]:
+def progress_bar(title: str) -> Iterator[None]:
     """Show what the block reports by `tsadbench.progress`: live on a terminal, by a line in half a minute elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
         with listening(_NowAndThen(console, title)):
             yield
         return
-    with bars(console, time_left=time_left) as bar:
+    with bars(console) as bar:
         task = bar.add_task(title, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
 
 
 class _NowAndThen:
-    """Prints how far something is, a line at most every half a minute, so that a log stays short."""
+    """Prints a line at most every half a minute, so that a log stays short."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
         self._title = title
-        self._begun = self._told = time.monotonic()
+        self._told = time.monotonic()
 
     def __call__(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
-        if not done:
-            self._begun = now
         if done and now - self._told >= _SILENCE:
             self._told = now
-            left = duration((total - done) * (now - self._begun) / done)
-            line = f"{self._title}: {done:,} of {total:,}; about {left} left{note and f'; {note}'}"
+            line = f"{self._title}: {done:,} of {total:,}{note and f'; {note}'}"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -48,7 +48,7 @@ def submit(
     from tsadbench.results.submissions.making import submit as write_submission
 
     store = Store.open(runs)
-    with progress_bar("Packing", time_left=True):
+    with progress_bar("Packing"):
         written = write_submission(
             store,
             name,

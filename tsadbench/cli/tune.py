@@ -93,7 +93,7 @@ def tune(
     """
     if context.invoked_subcommand is not None:
         return
-    from tsadbench.cli.actions.tune import show, watching_points
+    from tsadbench.cli.actions.tune import PointProgress, show
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
     from tsadbench.tuning.storage import storage_of
@@ -132,7 +132,7 @@ def tune(
     typer.echo(f"study {task.study}: {', '.join(task.space)}", err=True)
     with (
         interruptible("completed points are kept; run the same command to continue"),
-        watching_points(task) as observer,
+        PointProgress(task) as observer,
     ):
         result = run_study(task, url, observer)
     show(task, result)
@@ -169,15 +169,11 @@ def report(
 
     Studies and runs are kept: the same command continues them.
     """
-    from rich.console import Console
-
-    from tsadbench.api.live import Lines
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.cli.actions.tune import PointLines
+    from tsadbench.cli.actions.tune import PointProgress
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.runner import run_plan
-    from tsadbench.results.time_left import TimeLeft
     from tsadbench.studies.tuning.comparison import DATASETS, DETECTORS, compare
     from tsadbench.studies.tuning.page import page
     from tsadbench.tuning.task import Settings
@@ -188,7 +184,6 @@ def report(
         require_writable(write)
     settings = Settings(trials=trials, folds=folds, jobs=jobs)
     store = Store.create(runs)
-    console = Console(stderr=True)
     comparisons = []
     with interruptible(f"completed work is kept in {out} and {runs}; run the same command to continue"):
         for dataset_name in dataset or DATASETS:
@@ -200,10 +195,8 @@ def report(
                     settings,
                     seeds=seeds,
                     out=out,
-                    run=lambda plan: run_plan(
-                        plan, store, Lines(console, TimeLeft([plan], store, jobs=jobs)), jobs=jobs
-                    ),
-                    watch=PointLines,
+                    run=lambda plan: run_plan(plan, store, jobs=jobs),
+                    watch=PointProgress,
                     objectives=[name.value for name in objective or Objective],
                 )
                 for detector_name in detector or DETECTORS

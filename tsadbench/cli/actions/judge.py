@@ -29,7 +29,7 @@ def judge_again(source: StoredScores, load: Callable[[str], LabelledDataset]) ->
     counts: Counter[str] = Counter()
     largest: dict[str, tuple[float, str]] = {}
     judged_trials = judge_store(source, load) if isinstance(source, Store) else judge_bank(source, load)
-    with progress_bar("Judging", time_left=True):
+    with progress_bar("Judging"):
         for judged in judged_trials:
             counts[judged.verdict] += 1
             for metric, change in judged.changes.items():
@@ -63,7 +63,7 @@ def show_judged_by(
     """
     asked = parse_label(named)
     protocol, label = make_protocol(know_protocol(asked.target), asked.arguments)
-    with progress_bar("Judging", time_left=True):
+    with progress_bar("Judging"):
         judged = [*judge_by(source, protocol, label, load)]
     failed = [one for one in judged if one.verdict == "cannot be judged"]
     records = [one.record for one in judged if one.record is not None and one.verdict != "cannot be judged"]

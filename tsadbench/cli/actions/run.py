@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from tsadbench.api.live import watching
+from tsadbench.api.live import RunProgress
 from tsadbench.cli.actions.board import Diagnostics, show
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.output import BoardFormat
@@ -23,7 +23,6 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.registry import defaults
 from tsadbench.results.shipped import stored_beside
-from tsadbench.results.time_left import TimeLeft
 from tsadbench.sandbox import Interview
 from tsadbench.sandbox.describing import describe
 
@@ -154,15 +153,15 @@ def run_watched(
     tuple
         The records of each plan's trials, and how many of all of them an earlier run made.
     """
-    time_left = TimeLeft(plans, store, jobs=jobs if cluster is None else None)
+    observer = RunProgress(plans)
 
     def kept() -> str:
         if store is None:
             return "nothing is kept"
-        n_trials = time_left.n_trials
-        return f"{n_kept(plans, store)} of {n_trials} trials are kept in {store.path}; run the same command to continue"
+        n_trials = f"{n_kept(plans, store)} of {observer.total} trials"
+        return f"{n_trials} are kept in {store.path}; run the same command to continue"
 
-    with interruptible(kept), watching(time_left, several=len(plans) > 1) as observer:
+    with interruptible(kept), observer:
         records = [
             run_plan(
                 plan,

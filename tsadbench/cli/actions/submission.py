@@ -34,7 +34,7 @@ def print_submission(
 ) -> bool:
     """Verify a submission and print what was found; return whether it is not refused."""
     reruns: list[Rerun] = []
-    with progress_bar("Verifying", time_left=True), verified(folder, load, tables) as found:
+    with progress_bar("Verifying"), verified(folder, load, tables) as found:
         if again and not found.refused:
             reruns = list(rerun(found, load, tolerance=tolerance, timeout=timeout, memory=memory))
     for fault in found.faults:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
-from tsadbench.api.live import bars
+from tsadbench.api.live import Live
 from tsadbench.cli.output import print_table, wide_console
-from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
+from tsadbench.tuning.study_result import Point, StudyResult
 from tsadbench.tuning.task import Task
 from tsadbench.tuning.tuned_file import label_at
 from tsadbench.utils.parameters import format_value
@@ -36,64 +30,25 @@ def show(task: Task, result: StudyResult) -> None:
         typer.echo(f"  {reason}", err=True)
 
 
-@contextmanager
-def watching_points(task: Task) -> Iterator[StudyObserver]:
-    """Show a search while the block runs: a bar on a terminal, a line per point elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with bars(console, time_left=True) as live:
-            yield _PointBar(live, task)
-    else:
-        yield PointLines(task)
-
-
-class PointLines:
-    """Prints a line per point on standard error.
-
-    Parameters
-    ----------
-    task
-        The search.
-    """
+class PointProgress(Live):
+    """Observes a search."""
 
     def __init__(self, task: Task) -> None:
-        self._n_trials = task.settings.trials
+        super().__init__("points", task.settings.trials)
+
+    def __enter__(self) -> PointProgress:
+        super().__enter__()
+        return self
 
     def step(self, number: int, done: int, of: int) -> None:
-        """Print nothing: one line per point is enough."""
+        """Move the bar of a point."""
+        self.begin(number, f"trial {number}")
+        self.move(number, done, of)
 
     def ended(self, number: int, result: StudyResult) -> None:
-        """Print the point's line."""
-        typer.echo(f"[{result.n_counted}/{self._n_trials}] {_line(number, result)}", err=True)
-
-
-class _PointBar:
-    """A bar over points; beside it, the progress of the running points, and the best value."""
-
-    def __init__(self, live: Progress, task: Task) -> None:
-        self._live = live
-        self._bar = live.add_task("points", total=task.settings.trials, note="")
-        self._running: dict[int, str] = {}
-        self._best = ""
-        self._lock = threading.Lock()  # points report from several threads
-
-    def step(self, number: int, done: int, of: int) -> None:
-        """Show how far a point is."""
-        with self._lock:
-            self._running[number] = f"trial {number}: {done}/{of}"
-            self._update()
-
-    def ended(self, number: int, result: StudyResult) -> None:
-        """Count a point, and show the best one."""
-        with self._lock:
-            self._running.pop(number, None)
-            if result.best is not None:
-                self._best = f"best {result.best.value:.4g}"
-            self._update(result.n_counted)
-
-    def _update(self, n_done: int | None = None) -> None:
-        note = "  ".join([self._best, *self._running.values()]).strip()
-        self._live.update(self._bar, completed=n_done, note=note)
+        """Count a point, and say how it ended; points of earlier runs and of other machines count."""
+        self.n_done = result.n_counted - 1
+        self.end(number, _line(number, result))
 
 
 def _line(number: int, result: StudyResult) -> str:

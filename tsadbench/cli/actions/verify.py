@@ -30,7 +30,7 @@ def print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_co
     """Print what checking every trial finds; return whether all are as recorded."""
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
-    with progress_bar("Verifying", time_left=True):
+    with progress_bar("Verifying"):
         for checked in verify(store, load, trust_code=trust_code):
             counts[checked.verdict] += 1
             remarks.update(checked.remarks)
@@ -71,7 +71,7 @@ def print_redone(
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     counts: Counter[str] = Counter()
     seals: Counter[str] = Counter()
-    with progress_bar("Running again", time_left=True):
+    with progress_bar("Running again"):
         for one in repeat(
             chosen, store, load, trust_code=trust_code, tolerance=tolerance, out=out, timeout=timeout, memory=memory
         ):
