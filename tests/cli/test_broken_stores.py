@@ -47,7 +47,6 @@ LISTS = [
     ["leaderboard", "{runs}"],
     ["rank", "{runs}"],
     ["runs", "list", "{runs}"],
-    ["runs", "export", "{runs}", "{out}/packed.zip", "--detector", "max-z", "--detector", "l2-z"],
     ["plot", "seeds", "{runs}", "--out", "{out}/seeds.svg"],
 ]
 # What reads the arrays of the trials that it shows.

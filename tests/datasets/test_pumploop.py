@@ -15,9 +15,11 @@ from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.cards.schema import read_card
+from tsadbench.datasets.loading import load_dataset
 from tsadbench.datasets.pumploop import loop, plan
 from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault, Loop
 from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, Course
+from tsadbench.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 OPENING, AIR = 0.8, 20.0
@@ -327,3 +329,29 @@ class TestPage:
             if line.startswith("| leak | medium")
         )
         assert expected in line
+
+
+class TestSeed:
+    def test_another_seed_is_another_plant_with_a_name_and_a_hash_of_its_own(self, data):
+        plants = [load_dataset(f"pumploop[seed={seed}]")(DataOptions()) for seed in (0, 1, 0)]
+        check_labels(plants[0])
+        assert [one.dataset.name for one in plants[:2]] == ["pumploop[seed=0]", "pumploop[seed=1]"]
+        hashes = [one.dataset.content_hash for one in (data, *plants)]
+        assert len(set(hashes)) == 3
+        assert hashes[1] == hashes[3]
+        # No session shares its draws with one of the shipped plant.
+        noise = {course.noise.tobytes() for course in (*plan.sound_courses(), *plan.faulty_courses())}
+        for key in ((0, 1, 1), (1, 1, 1)):
+            assert not noise & {
+                course.noise.tobytes() for course in (*plan.sound_courses(key), *plan.faulty_courses(key))
+            }
+
+    def test_a_run_on_it_is_verified_from_the_command_line(self, tsadbench, tmp_path):
+        ran = tsadbench("run", "-d", "max-z", "--dataset", "pumploop[seed=7]", "--no-floors", "--out", tmp_path)
+        assert ran.code == 0, ran.err
+        assert tsadbench("verify", tmp_path, "--redo", "all").code == 0
+
+    def test_a_parameter_that_is_wrong_is_named(self):
+        for wrong, named in (("pumploop[sede=1]", "sede"), ("pumploop[seed=-1]", "seed"), ("skab[seed=1]", "seed")):
+            with pytest.raises(UsageError, match=f"parameter '{named}'"):
+                load_dataset(wrong)

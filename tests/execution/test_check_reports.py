@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -204,7 +203,7 @@ class TestForeignStores:
 
 
 class TestCommandLine:
-    def test_a_report_is_kept_listed_shown_exported_and_used(self, tmp_path, tsadbench):
+    def test_a_report_is_kept_listed_shown_and_used(self, tmp_path, tsadbench):
         runs = tmp_path / "runs"
         label = f"{DISTANCE}[power=3]"
         checked = tsadbench("check", f"{DISTANCE}[power=3.0]", "--out", runs)
@@ -228,9 +227,6 @@ class TestCommandLine:
         assert tsadbench("runs", "list", runs).code == 0
         assert len(Store.open(runs).trials()) == 2
         assert tsadbench("verify", runs).code == 0
-        assert tsadbench("runs", "export", runs, tmp_path / "out.zip", "--detector", found.label).code == 0
-        shutil.unpack_archive(tmp_path / "out.zip", tmp_path / "unpacked")
-        assert list(kept(tmp_path / "unpacked" / "out")) == [found]
 
     def test_a_failed_report_is_kept_too(self, tmp_path, tsadbench):
         cheat = "tests.helpers.cheats:Typo"

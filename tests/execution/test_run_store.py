@@ -112,14 +112,3 @@ def test_scores_that_are_gone_are_a_store_error(tmp_path, outcome):
     (tmp_path / outcome.record.trial / "scores.npz").write_bytes(b"PK broken")
     with pytest.raises(StoreError, match="cannot be read"):
         store.scores(outcome.record.trial)
-
-
-def test_a_sample_reads_no_more_than_it_is_asked_for(tmp_path, outcome):
-    store = Store.create(tmp_path / "runs")
-    assert store.sample(3) == ()
-    for number in range(5):
-        store.add(replace(outcome, record=replace(outcome.record, trial=f"{number:024d}")))
-    (store.path / f"{0:024d}" / "record.json").write_text("{")
-    (store.path / ".unfinished-elsewhere-1-x").mkdir()
-    assert {record.trial for record in store.sample(9)} == {f"{number:024d}" for number in range(1, 5)}
-    assert len(store.sample(2)) <= 2

@@ -29,7 +29,6 @@ from tsadbench.cli import (
     runs,
     score,
     site,
-    submit,
     tune,
     verify,
 )
@@ -58,7 +57,6 @@ app.command()(site.site)
 app.command()(plot.plot)
 app.command()(explain.explain)
 app.command()(verify.verify)
-app.command()(submit.submit)
 app.command()(judge.judge)
 app.command()(regress.regress)
 app.command()(check.check)

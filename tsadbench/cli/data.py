@@ -183,48 +183,6 @@ def _next(card: str, *, judged: bool) -> str:
 
 
 @app.command()
-def seal(
-    seed_file: Annotated[
-        Path, typer.Option(metavar="FILE", help="The secret; a new one is drawn into it if there is no such file.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is published: the commitment, tables.")],
-    detector: Annotated[
-        list[str] | None, typer.Option("--detector", "-d", help="Detector to run; may be repeated (default: none).")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for stochastic detectors.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Fits to run at the same time.")] = 1,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only compare the secret with the commitment in DIR; exit code 2 if not.")
-    ] = False,
-) -> None:
-    """Run detectors on a sealed data set: pumploop drawn from a secret, of which a digest alone is published.
-
-    Recordings and labels are neither written nor shown; they are drawn anew for each run, and go with it. The folder
-    gets the commitment, a digest of the secret, and the tables of the detectors and the floors under strict, without
-    anything that a detector could have said itself. Keep the secret; published later, it lets everybody check.
-    """
-    from tsadbench.datasets.pumploop.sealed import new_secret_file, read_secret
-    from tsadbench.leaderboard import sealed
-
-    if check and detector:
-        raise UsageError("--check runs nothing: leave --detector out")
-    if not seed_file.exists() and not check:
-        new_secret_file(seed_file)
-        typer.echo(f"{seed_file}: a new secret; keep it, and show it to nobody", err=True)
-    secret = read_secret(seed_file)
-    if check:
-        sealed.require_commitment(secret, out)
-        typer.echo(f"{out / sealed.SEALED}: the commitment to this secret")
-        return
-    typer.echo(sealed.seal(secret, out))
-    if detector:
-        with progress_bar("Running on the sealed data set"):
-            written = sealed.run_sealed(secret, out, detector, seeds=seeds, jobs=jobs)
-        for file in written:
-            typer.echo(file)
-
-
-@app.command()
 def audit(
     name: Annotated[
         str,

@@ -87,12 +87,11 @@ def leaderboard(
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
     from tsadbench.cli.actions.board import Diagnostics, show, write_unit_values
     from tsadbench.cli.actions.calibration import check_options, show_calibration
-    from tsadbench.cli.actions.origins import of_submission, wanted
+    from tsadbench.cli.actions.origins import wanted
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.presentation import Presentation
-    from tsadbench.results.submissions.listed import is_submission
     from tsadbench.utils.collector import collector_paused
 
     presentation = Presentation.from_options(alias, columns, detector, order)
@@ -119,11 +118,6 @@ def leaderboard(
                 "--detector, --alias, --columns and --order": presentation,
             },
         )
-    if is_submission(runs):
-        if write is not None or smoothing > 1 or calibration or asked.groups:
-            raise UsageError(f"{runs} is a submission: leave out --write, --smoothing, --calibration and --diagnostics")
-        show(of_submission(runs, split or (), trust, without_pretrained).presented(presentation), form, rows, ())
-        return
     store = Store.open(runs)
     if write is not None:
         require_outside_stores(write)

@@ -1,22 +1,16 @@
-"""``tsadbench runs``: inspect a run store, tidy it up, export trials from it."""
+"""``tsadbench runs``: inspect a run store, and tidy it up."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from tsadbench.cli.ending import Listing
 from tsadbench.cli.options import (
-    CardsOption,
-    DataOption,
-    MemoryOption,
     RunsArgument,
-    TimeoutOption,
-    TrustCodeOption,
 )
 from tsadbench.errors import UsageError
 
@@ -24,7 +18,7 @@ if TYPE_CHECKING:
     from tsadbench.execution.run_store import Store
     from tsadbench.execution.store_index import Listed
 
-app = typer.Typer(cls=Listing, help="Inspect a run store, tidy it up, export trials from it.", no_args_is_help=True)
+app = typer.Typer(cls=Listing, help="Inspect a run store, and tidy it up.", no_args_is_help=True)
 
 # In JSON: line feeds are its layout there.
 _UNPRINTABLE = re.compile(r"[^ -~\n]+")
@@ -123,53 +117,6 @@ def rm(
     for name in chosen:
         store.remove(name)
     typer.echo(f"{len(chosen)} trials removed from {runs}", err=True)
-
-
-@app.command()
-def export(
-    runs: RunsArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write: .zip, .tar or .tar.gz.")],
-    trials: _Trials = None,
-    detector: _Label = None,
-    status: _Status = None,
-) -> None:
-    """Pack trials into an archive; unpacked, it is a run store that `leaderboard` and `verify` read."""
-    from tsadbench.execution.run_store import Store
-
-    store = Store.open(runs)
-    chosen = _chosen(store, trials or [], detector, status)
-    store.export([record.trial for record in chosen], file)
-    typer.echo(f"{len(chosen)} trials packed into {file}", err=True)
-
-
-@app.command()
-def redo(
-    runs: RunsArgument,
-    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="Beginning of the trial's name.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Another run store, which keeps the repetition; without it, none is kept.")
-    ] = None,
-    dataset: CardsOption = None,
-    data: DataOption = None,
-    trust_code: TrustCodeOption = False,
-    timeout: TimeoutOption = None,
-    memory: MemoryOption = None,
-) -> None:
-    """Run one trial again as it was run, and compare scores, thresholds and metrics to the bit; the store is only read.
-
-    Seed, threads and the order of the recordings are those of the record; detector and libraries are those installed
-    here. Exit code 1 if anything differs: how much, and which versions or code have changed since, is printed.
-    """
-    from tsadbench.cli.actions.verify import print_redone
-    from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
-
-    store = Store.open(runs)
-    (one,) = _chosen(store, [trial], None, None, only_one=True)
-    kept = None if out is None else Store.create(out)
-    load = loader(dataset or [], data)
-    if not print_redone(store, load, [store.record(one.trial)], trust_code, 0.0, timeout, memory, kept):
-        raise typer.Exit(1)
 
 
 def _chosen(

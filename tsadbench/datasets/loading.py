@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import entries, load_entry
+from tsadbench.utils.parameters import Label, Parameter, nearest, parse_label, parse_value
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
@@ -17,7 +20,7 @@ CARD_ENDING = ".toml"
 
 
 def load_dataset(name: str) -> Loader:
-    """Return the loader of the data set of this name, or of the card at this path.
+    """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
     Raises
     ------
@@ -34,7 +37,22 @@ def load_dataset(name: str) -> Loader:
             f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
-    return checked_loader(name, load_entry("datasets", name))
+    label = parse_label(name)
+    loader = checked_loader(label.target, load_entry("datasets", label.target))
+    return with_parameters(loader, label) if label.arguments else loader
+
+
+def with_parameters(loader: Loader, label: Label) -> Loader:
+    """Return a loader with values for its keyword parameters; a UsageError if a name or a value is wrong."""
+    signature = inspect.signature(loader, eval_str=True)
+    known = {one.name: one for one in signature.parameters.values() if one.kind == one.KEYWORD_ONLY}
+    values = {}
+    for name, text in label.arguments.items():
+        if name not in known:
+            raise UsageError(f"data set {label.target!r} has no parameter {name!r}{nearest(name, known)}")
+        parameter = Parameter(name, known[name].annotation, known[name].default, "")
+        values[name] = parse_value(parameter, text, f"data set {label.target!r}")
+    return partial(loader, **values)
 
 
 def checked_loader(name: str, loader: object) -> Loader:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import json
 import os
 import random
@@ -14,7 +13,7 @@ import socket
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -22,7 +21,7 @@ import numpy as np
 import psutil
 
 from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
-from tsadbench.execution import check_reports, store_index
+from tsadbench.execution import store_index
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.store_index import Listed
 from tsadbench.execution.stored_files import CHECKS, Shapes, open_regular, read_arrays
@@ -54,7 +53,6 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 _MOST_RECORD_BYTES = 2**24
 _MOST_LOG_BYTES = 2**26
 _MOST_ARRAY_BYTES = 2**31
-_ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "gztar", ".tgz": "gztar"}
 
 
 class Store:
@@ -224,11 +222,6 @@ class Store:
             self.broken[trial] = str(reason) if trial in str(reason) else f"trial {trial}: {reason}"
             warnings.warn(BrokenTrialWarning(self.broken[trial]), stacklevel=3)
 
-    def sample(self, n: int) -> tuple[Record, ...]:
-        """Return at most n records, and read no more: trials' names are hashes, so any n of them are a draw."""
-        found = map(self.find, itertools.islice(self._names(), n))
-        return tuple(record for record in found if record is not None)
-
     def remove(self, trial: str) -> None:
         """Remove a trial atomically.
 
@@ -243,45 +236,6 @@ class Store:
             _discard(self._aside(self.path / trial))
         except OSError as error:
             raise StoreError(f"{self.path / trial}: cannot be removed ({error.strerror or error})") from error
-
-    def export(self, trials: Sequence[str], archive: Path) -> None:
-        """Pack trials, with reports of checks of their detectors, into an archive; unpacked, it is a store.
-
-        Parameters
-        ----------
-        trials
-            Names of trials.
-        archive
-            The file, .zip, .tar or .tar.gz.
-
-        Raises
-        ------
-        UsageError
-            If the ending of the file names no kind of archive, or it cannot be written.
-        """
-        ending = next((each for each in sorted(_ARCHIVES, key=len, reverse=True) if archive.name.endswith(each)), None)
-        if ending is None:
-            raise UsageError(f"{archive}: expected a name that ends in {', '.join(_ARCHIVES)}")
-        folder = archive.name.removesuffix(ending)
-        try:
-            with tempfile.TemporaryDirectory(prefix="tsadbench-export-") as above:
-                packed = Path(above) / "packed" / folder
-                packed.mkdir(parents=True)
-                (packed / _MARKER).write_text(_marker(), encoding="utf-8")
-                for trial in trials:
-                    try:
-                        self._copy(trial, packed / trial)
-                    except BrokenTrialError as error:
-                        _discard(packed / trial)
-                        self.pass_over(trial, error)
-                labels = {record.label for record in map(self.find, trials) if record is not None}
-                for report in check_reports.kept(self.path):
-                    if report.label in labels:
-                        check_reports.keep(report, packed)
-                made = shutil.make_archive(str(Path(above) / "archive"), _ARCHIVES[ending], packed.parent, folder)
-                shutil.move(made, archive)
-        except OSError as error:
-            raise UsageError(f"{archive}: cannot be written ({error.strerror or error})") from error
 
     def log(self, trial: str) -> str:
         """Return what a trial's detector printed, and its traceback if it failed; printable, empty if there is none."""
@@ -357,19 +311,6 @@ class Store:
         if fault := name_fault(trial):
             raise StoreError(f"{trial[:100]!r} cannot be the name of a trial: {fault}")
         return self.path / trial
-
-    def _copy(self, trial: str, target: Path) -> None:
-        """Copy what belongs to a trial, and nothing else that lies in its folder or is linked there."""
-        target.mkdir()
-        for name in (_RECORD, _SCORES, _CONTRIBUTIONS, _LOG):
-            if os.path.lexists(self.path / trial / name):
-                try:
-                    source = self._open(trial, name, _MOST_ARRAY_BYTES)
-                except OSError as error:
-                    reason = f"cannot be read ({error.strerror or error})"
-                    raise BrokenTrialError(f"{self.path / trial / name}: {reason}; run that trial again") from error
-                with source, (target / name).open("wb") as copy:
-                    shutil.copyfileobj(source, copy)
 
     def _has(self, trial: str, name: str) -> bool:
         try:

@@ -87,8 +87,6 @@ def repeat(
     tolerance: float = TOLERANCE,
     timeout: float | None = None,
     memory: float | None = None,
-    out: Store | None = None,
-    single_precision: bool = False,
 ) -> Iterator[Repeated]:
     """Run trials again, one after the other, and yield how each compares with what the store holds.
 
@@ -107,18 +105,7 @@ def repeat(
         How far scores may differ, as a share of the range of the recorded test scores.
     timeout, memory
         What one trial may use: wall-clock seconds, resident MiB.
-    out
-        Another store, which keeps the repetitions; None: they are compared and forgotten.
-    single_precision
-        Whether the store's scores were rounded to float32 before they were judged: so are those of the repetition.
-
-    Raises
-    ------
-    UsageError
-        If ``out`` is the store of the trials: they are evidence.
     """
-    if out is not None and out.path.resolve() == store.path.resolve():
-        raise UsageError(f"--out {out.path}: it is the store that holds the trial; choose another folder")
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
         try:
@@ -131,10 +118,6 @@ def repeat(
             scored_episodes(recorded, plan.episodes, None)  # none is missing
             crossing = record.manifest.get("crossing")
             outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
-            if out is not None:
-                out.add(outcome)
-            if single_precision and outcome.record.status == "ok":
-                outcome = _rounded(outcome, plan)
             repeated = _compared(record, recorded, trial, plan, outcome, tolerance)
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
@@ -167,14 +150,6 @@ def _planned(
     if record.seed != trial.seed and not (traits.stochastic or traits.adaptive):
         raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
     return replace(trial, seed=record.seed), plan
-
-
-def _rounded(outcome: Outcome, plan: Plan) -> Outcome:
-    """Return an outcome whose scores have the precision of float32, judged as such; for all but floors."""
-    scores = {name: values.astype(np.float32).astype(np.float64) for name, values in outcome.scores.items()}
-    judgement = plan.protocol.judge(scored_episodes(scores, plan.episodes, None), plan.data.labels)
-    record = replace(outcome.record, splits=judgement.splits, thresholds=judgement.thresholds)
-    return replace(outcome, record=record, scores=scores)
 
 
 def _compared(
@@ -234,8 +209,6 @@ def _other_circumstances(record: Record, again: Record, trial: Trial, plan: Plan
     for key in ("platform", "processor", "blas"):
         if key in then and then[key] != here[key]:
             yield f"{key}: {then[key]}, here {here[key]}"
-    if "crossing" not in record.manifest:
-        yield "it is from before the order of its recordings was kept"
     if record.scoring and not others and identity(trial, plan).scoring != record.scoring:
         yield "its scoring identity is not that of the trial that was run"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, committed_records, read_records
+from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
 from tsadbench.utils.parameters import nearest
@@ -34,12 +33,6 @@ def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:
     return read_records(file)
 
 
-def committed_labels(dataset: str, protocol: str, tables: Path | None = None) -> frozenset[str]:
-    """Return the labels of the committed rows of a data set and protocol, those that ship unless a folder is given."""
-    records = committed_records(LEADERBOARDS if tables is None else tables, dataset, protocol)
-    return frozenset(record.label for record in records)
-
-
 def stored_beside(plan: Plan) -> tuple[Record, ...]:
     """Return the stored records that a plan's rows can stand beside.
 
@@ -55,11 +48,6 @@ def stored_beside(plan: Plan) -> tuple[Record, ...]:
     if any((one.manifest.get("data_hash"), one.manifest.get("labels_hash")) != here for one in records):
         raise DataError(_other_data(plan.data.dataset.name))
     return records
-
-
-def shipped_datasets(protocol: str) -> tuple[str, ...]:
-    """Return the names of the data sets whose leaderboards under a protocol ship with the package, sorted."""
-    return tuple(sorted(file.parts[-3] for file in LEADERBOARDS.glob(f"*/{protocol}/{RECORDS}")))
 
 
 def stored_values(dataset: LabelledDataset, protocol: str, records: Sequence[Record]) -> UnitValues:

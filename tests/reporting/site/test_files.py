@@ -12,14 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.helpers.few_tables import few_tables
-from tests.helpers.submissions import run_drift, submitted
 from tests.reporting.site.conftest import DATASET, LABELS, QUOTES, SCRIPT
 from tsadbench.errors import UsageError
 from tsadbench.reporting.site.build import write_site
 from tsadbench.reporting.site.content import split_content
 from tsadbench.reporting.site.names import file_names
 from tsadbench.reporting.site.source import read_tables, split_members
-from tsadbench.reporting.site.standing import standings
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 
@@ -203,21 +201,3 @@ def test_a_site_whose_writing_was_interrupted_is_written_again(tmp_path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             write_site(tables, tmp_path / "site")
     assert write_site(tables, tmp_path / "site").pages
-
-
-def test_rows_of_a_submission_stand_in_the_tables_marked_and_unranked_until_they_are_verified(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tables = few_tables(tmp_path / "tables", ("pumploop/strict",), ("t2", "pca", "max-z", "l2-z"))
-    submitted(run_drift(tmp_path), "somebody", tables / "submissions")
-    (table,) = read_tables(tables)
-    found = {row["label"]: row for row in split_content(table, "overall", {})["rows"]}
-    (label,) = set(found) - {"t2", "pca", "max-z", "l2-z"}
-    assert {name: row["trust"] for name, row in found.items() if name != label} == dict.fromkeys(
-        set(found) - {label}, "rerun"
-    )
-    assert found[label]["trust"] == "reported"
-    assert found[label]["pretrained"] == "UCR archive"
-    assert any("reported" in meaning for meaning in found[label]["marks"].values())
-    assert found[label]["places"] == {}
-    assert next(one.place for one in standings([table]) if one.label == label) is None
-    assert any(str(note).endswith(f"{label}: submitted as somebody") for note in table.board.notes)

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import typer
 
 from tsadbench.base.status import Trust
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.origins import chosen_by_origin
-from tsadbench.results.submissions.listed import read_submission
-
-
-def of_submission(folder: Path, splits: Sequence[str], trust: Trust, without_pretrained: bool) -> Leaderboard:
-    """Return the table of a submission."""
-    submission = read_submission(folder)
-    records = wanted(submission.records, trust, without_pretrained)
-    return Leaderboard.from_records(records, splits, reports=submission.reports)
 
 
 def wanted(records: Sequence[Record], trust: Trust, without_pretrained: bool) -> tuple[Record, ...]:

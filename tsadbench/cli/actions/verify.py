@@ -14,7 +14,6 @@ from tsadbench.cli.output import in_words
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.leaderboard.table_check import check_table
 from tsadbench.results.judging import judge_outdated
@@ -65,7 +64,6 @@ def print_redone(
     tolerance: float,
     timeout: float | None,
     memory: float | None,
-    out: Store | None = None,
 ) -> bool:
     """Print what running trials again finds; return whether all repeat."""
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
@@ -73,7 +71,7 @@ def print_redone(
     seals: Counter[str] = Counter()
     with progress_bar("Running again"):
         for one in repeat(
-            chosen, store, load, trust_code=trust_code, tolerance=tolerance, out=out, timeout=timeout, memory=memory
+            chosen, store, load, trust_code=trust_code, tolerance=tolerance, timeout=timeout, memory=memory
         ):
             counts[one.verdict] += 1
             seals.update([one.seal] if one.seal else [])
@@ -94,17 +92,11 @@ def print_redone(
     return counts["to the bit"] + counts["within tolerance"] == len(chosen)
 
 
-def print_table_check(store: Store, load: Callable[[str], LabelledDataset], file: Path, aliases: Sequence[str]) -> bool:
-    """Print in what an emitted table differs from the store's trials; return whether it does not."""
+def print_table_check(store: Store, load: Callable[[str], LabelledDataset], file: Path) -> bool:
+    """Print how a table differs from the store's trials; return whether it does not."""
     records, _ = judge_outdated(all_records(store), store, load)
-    board = Leaderboard.from_records(records, checked_in=store.path).presented(Presentation.from_options(aliases))
-    checked = check_table(file, board)
-    for fault in checked.faults:
+    faults, n_cells = check_table(file, Leaderboard.from_records(records, checked_in=store.path))
+    for fault in faults:
         typer.echo(f"differs: {one_line(fault)}")
-    for remark in checked.remarks:
-        typer.echo(f"note: {one_line(remark)}")
-    typer.echo(
-        f"{file}: {checked.n_tables} tables, {checked.n_rows} rows and {checked.n_cells} cells compared, "
-        f"{len(checked.faults)} differences"
-    )
-    return not checked.faults
+    typer.echo(f"{file}: {n_cells} cells compared, {counted(len(faults), 'difference')}")
+    return not faults

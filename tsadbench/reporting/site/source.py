@@ -14,9 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.results.submissions.listed import Submission, submissions_below
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue
@@ -60,7 +58,7 @@ class Table:
 def read_tables(folder: Path) -> list[Table]:
     """Return the tables of ``<data set>/<protocol>/records.jsonl``, by data set.
 
-    Rows of adapters and of submissions stand among them; those that nobody has verified are not ranked.
+    Rows of adapters stand among them.
 
     Raises
     ------
@@ -70,7 +68,6 @@ def read_tables(folder: Path) -> list[Table]:
         If a file cannot be read.
     """
     files = sorted(file for file in folder.glob(f"*/*/{RECORDS}"))
-    submissions = tuple(submissions_below(folder))
     if not files:
         raise UsageError(
             f"{folder}: expected a folder of tables, <data set>/<protocol>/{RECORDS}, as `tsadbench leaderboard RUNS "
@@ -79,7 +76,7 @@ def read_tables(folder: Path) -> list[Table]:
     tables = [
         Table(Leaderboard(rows, board.notes), values)
         for file in files
-        for board, values in [_read(folder, file, submissions)]
+        for board, values in [_read(folder, file)]
         for rows in grouped(board.rows, lambda row: row.rules).values()
     ]
     return sorted(tables, key=_place)
@@ -93,28 +90,15 @@ def _place(table: Table) -> tuple[int, str, bool, str]:
     return place, first.dataset, first.protocol != DEFAULT_PROTOCOL, table.name
 
 
-def _read(folder: Path, file: Path, submissions: Sequence[Submission]) -> tuple[Leaderboard, UnitValues | None]:
+def _read(folder: Path, file: Path) -> tuple[Leaderboard, UnitValues | None]:
     records = list(read_records(file))
     labels = {record.label for record in records}
-    dataset, protocol = file.parent.parent.name, file.parent.name
-    notes = []
-    for one in submissions:
-        own = [record for record in one.records if (record.dataset, record.protocol) == (dataset, protocol)]
-        # A label that the maintainers have run has their row.
-        own = [record for record in own if record.label not in labels and not record.floor]
-        if names := ", ".join(sorted({record.label for record in own})):
-            notes.append(Note(dataset, f"{names}: submitted as {one.name}", protocol))
-        records += own
-        labels |= {record.label for record in own}
     for name in _ADDED:
         added = folder / name / file.relative_to(folder)
         records += [record for record in (read_records(added) if added.is_file() else ()) if record.label not in labels]
     values = file.with_name(RECORDINGS)
     board = Leaderboard.from_records(records, checked_in=folder)
-    return (
-        Leaderboard(board.rows, [*board.notes, *notes]),
-        UnitValues.read(values) if values.is_file() else None,
-    )
+    return board, UnitValues.read(values) if values.is_file() else None
 
 
 def read_suites(folder: Path) -> Iterator[Mapping[str, JsonValue]]:
