@@ -11,23 +11,18 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import read_records
 from tsadbench.execution.score_arrays import named_scores
 from tsadbench.registry import load_detector
-from tsadbench.results.bank.index import INDEX, BankEntry, index_of
-from tsadbench.results.bank.parquet_form import bank_bytes, read_bank_file
+from tsadbench.results.bank import file_bytes, write_registry
 from tsadbench.results.trial_result import protocol_of
-from tsadbench.utils.digests import digest
 
 
 def bank_of(folder: Path, records: Path, data: LabelledDataset, labels: Sequence[str]) -> Path:
     """Write the bank of the committed trials of some labels, names without parameters, of the lowest seed."""
     folder.mkdir(parents=True)
-    entries = []
     for record in read_records(records):
         if record.label in labels and record.seed == 0:
-            content = bank_bytes(record, named_scores(_scored(record, data)))
-            found = read_bank_file(content, record.trial)
-            entries.append(BankEntry.of(found, len(content), digest(content)))
-            (folder / entries[-1].file).write_bytes(content)
-    index_of(entries).write(folder / INDEX)
+            content = file_bytes(record, named_scores(_scored(record, data)))
+            (folder / f"{record.trial}.parquet").write_bytes(content)
+    write_registry(folder)
     return folder
 
 

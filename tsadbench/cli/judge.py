@@ -45,13 +45,12 @@ def judge(
     from tsadbench.datasets.by_name import loader
     from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
-    from tsadbench.results.bank.index import index_for
 
     if (form is not None or split) and protocol is None:
         raise UsageError("--format and --split are for the tables of --protocol: name one, or leave them out")
     source: StoredScores
-    if index_for(runs) is not None:
-        from tsadbench.results.bank.folder import BankFolder  # it needs pyarrow, and a run store does not
+    if (runs / "registry.txt").is_file():
+        from tsadbench.results.bank import BankFolder  # it needs pyarrow, and a run store does not
 
         source = BankFolder(runs)
     else:

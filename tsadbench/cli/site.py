@@ -24,7 +24,6 @@ def site(
             metavar="DIR",
             help="Folder of the score bank, as `bank fetch` and `bank build` write it: curves and series are drawn of "
             "its scores, with labels where the data set is here (docs/site.md).",
-            show_default="the folder bank in that of the tables, if there is one",
         ),
     ] = None,
     documentation: Annotated[

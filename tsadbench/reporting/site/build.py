@@ -15,7 +15,6 @@ from tsadbench.reporting.site.render import Pages, assets
 from tsadbench.reporting.site.scores import Bank, scores_of
 from tsadbench.reporting.site.source import Table, read_suites, read_tables
 from tsadbench.reporting.site.suites import suite_content, suite_entry
-from tsadbench.results.bank.index import FILES, INDEX, BankIndex
 from tsadbench.utils.atomic_files import require_own_folder, write_file
 from tsadbench.utils.parameters import JsonValue
 
@@ -54,7 +53,7 @@ def write_site(tables: Path, out: Path, *, documentation: str = "", bank: Path |
     documentation
         The address of the documentation from the site's top, for the menu; empty for none.
     bank
-        A folder of the score bank, whose scores are shown; None: the folder ``bank`` of the tables, if there is one.
+        A folder of the score bank, whose scores are shown.
 
     Raises
     ------
@@ -71,8 +70,7 @@ def write_site(tables: Path, out: Path, *, documentation: str = "", bank: Path |
     menu += [("protocols/index.html", "Protocols"), *([(documentation, "Documentation")] if documentation else [])]
     pages = Pages(tuple(menu))
     found = read_tables(tables)
-    beside = tables / FILES
-    scores = Bank.open(bank or beside) if bank or beside.is_dir() else None
+    scores = None if bank is None else Bank.open(bank)
     written = [write_file(out / name, text) for name, text in _files(pages, found, tables, scores)]
     html = tuple(file for file in written if file.suffix == ".html")
     return Site(out, html, sum(file.stat().st_size for file in written))
@@ -102,7 +100,7 @@ def _files(pages: Pages, tables: Sequence[Table], folder: Path, bank: Bank | Non
     for name, text in assets().items():
         yield f"assets/{name}", text
     yield "index.html", pages.page("index", "index.html", "tsadbench leaderboards", kind="index", lead=_lead(tables))
-    yield from detector_pages.files(pages, tables, suites, names.detectors, _bank(folder))
+    yield from detector_pages.files(pages, tables, suites, names.detectors)
     yield from table_pages.dataset_files(pages, tables, names.datasets)
     yield from table_pages.protocol_files(pages, tables, names.protocols)
 
@@ -120,12 +118,6 @@ def _recordings(folder: str, table: Table, bank: Bank | None) -> Iterator[tuple[
 
 def _data(folder: str, name: str, found: Mapping[str, JsonValue]) -> tuple[str, str]:
     return f"data/{folder}/{name}.js", content.script(f"{folder}/{name}", found)
-
-
-def _bank(folder: Path) -> BankIndex:
-    """Return the list of the score bank's files that lies beside the tables; an empty one if there is none."""
-    file = folder / INDEX
-    return BankIndex.read(file) if file.is_file() else BankIndex(())
 
 
 def _names(tables: Sequence[Table]) -> _Names:

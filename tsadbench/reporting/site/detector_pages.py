@@ -11,7 +11,6 @@ from tsadbench.reporting.site.facts import DetectorFacts, detector_facts
 from tsadbench.reporting.site.render import Pages
 from tsadbench.reporting.site.source import Table
 from tsadbench.reporting.site.standing import Standing, duels, standings
-from tsadbench.results.bank.index import BankEntry, BankIndex
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue
 
@@ -23,7 +22,6 @@ def files(
     tables: Sequence[Table],
     suites: Sequence[Mapping[str, JsonValue]],
     addresses: Mapping[str, str],
-    bank: BankIndex,
 ) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each detector's page and its data, and of the list of detectors.
 
@@ -37,10 +35,7 @@ def files(
         Rankings over suites; the one over most data sets stands on the pages.
     addresses
         Of the pages, by the detector's name.
-    bank
-        The list of the score bank's files; empty if there is none.
     """
-    scores = grouped(bank.entries, lambda entry: target_of(entry.label))
     rows = grouped((row for table in tables for row in table.main), lambda row: target_of(row.label))
     stands = grouped(standings(tables), lambda one: target_of(one.label))
     widest = max(suites, key=lambda one: len(_list(one.get("parts"))), default=None)
@@ -50,7 +45,7 @@ def files(
         file = address.removeprefix("detectors/").removesuffix(".html")
         own: dict[str, JsonValue] = {**data[name], "summary": f"every row of {name}"}
         yield f"data/detectors/{file}.js", script(f"detectors/{file}", own)
-        yield address, _page(pages, address, file, told[name], rows[name], stands[name], widest, scores.get(name, ()))
+        yield address, _page(pages, address, file, told[name], rows[name], stands[name], widest)
     yield _INDEX, _list_page(pages, addresses, rows, told, stands)
 
 
@@ -62,7 +57,6 @@ def _page(
     rows: Sequence[Row],
     stands: Sequence[Standing],
     suite: Mapping[str, JsonValue] | None,
-    scores: Sequence[BankEntry],
 ) -> str:
     labels = list(dict.fromkeys(row.label for row in rows))
     found = [] if suite is None else [(label, *duels(suite, label)) for label in labels]
@@ -78,7 +72,6 @@ def _page(
         kind_words=KINDS.get(rows[0].first.family, rows[0].first.family),
         checks=_checks(rows),
         standings=stands,
-        scores=scores,
         suite="" if suite is None else suite["suite"],
         duels=[one for one in found if one[1] or one[2]],
     )

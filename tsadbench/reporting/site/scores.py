@@ -58,13 +58,11 @@ class Bank:
     @classmethod
     def open(cls, folder: Path) -> Bank:
         """Return the bank of a folder; errors as for `BankFolder`, and MissingExtraError without pyarrow."""
-        from tsadbench.results.bank.folder import BankFolder  # a site without scores needs no pyarrow
+        from tsadbench.results.bank import BankFolder  # a site without scores needs no pyarrow
 
         store = BankFolder(folder)
-        rules = {
-            (one.dataset, f"{one.protocol} {one.protocol_version}", one.label, one.seed): trial
-            for trial, one in store.entries.items()
-        }
+        records = map(store.record, store.trials())
+        rules = {(one.dataset, one.rules, one.label, one.seed): one.trial for one in records}
         # Where a data set is looked for is named, so that it is never downloaded.
         return cls(store, rules, loader([], place("", None)))
 
@@ -107,7 +105,7 @@ def scores_of(table: Table, bank: Bank) -> Scores | None:
     Raises
     ------
     BrokenTrialError
-        If a file is damaged, or not the one that the bank's index names.
+        If a file is damaged, or has another checksum.
     """
     if table.values is None:
         return None

@@ -1,0 +1,268 @@
+"""The score bank: the scores of trials, a Parquet file each, so that a new metric needs no fit. Needs pyarrow.
+
+A bank is a folder with the files and `REGISTRY`, lines of ``NAME SHA-256`` as pooch reads them. A bank may come from
+anybody: files have a size limit, checksums, and records that pydantic checks.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pooch
+import requests
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+
+from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
+from tsadbench.execution.record import Record
+from tsadbench.execution.run_store import Store
+from tsadbench.execution.stored_files import Shapes, open_regular
+from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.atomic_files import require_own_folder, write_file
+from tsadbench.utils.digests import digest
+from tsadbench.utils.extras import extra
+from tsadbench.utils.progress import progress
+from tsadbench.utils.text import one_line
+
+with extra("the score bank", "parquet"):
+    import pyarrow
+    from pyarrow import parquet
+
+REGISTRY = "registry.txt"
+# Several times the largest trial of the committed tables.
+MOST_BYTES, MOST_ROWS, MOST_UNPACKED = 2**24, 10**7, 2**28
+_RECORD = b"tsadbench.record"
+_ROLES = ("train", "calibration", "test")
+_SECONDS = 30.0  # how long a server may send nothing
+_NAME = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}\.parquet$")]
+_SHA256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_REGISTRY = TypeAdapter(dict[_NAME, _SHA256])
+
+
+class BankFolder:
+    """A folder of a bank, read like a run store that nothing is written to.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Raises
+    ------
+    UsageError
+        If none of the registry's files is here.
+    StoreError
+        If the registry cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        registry = _registry(path / REGISTRY)
+        self._sha256 = {name.partition(".")[0]: sha for name, sha in registry.items() if (path / name).exists()}
+        self._last: tuple[str, Record, dict[str, FloatArray]] | None = None
+        if not self._sha256:
+            raise UsageError(f"{path}: none of the {len(registry)} files of {REGISTRY} is here")
+
+    def trials(self) -> list[str]:
+        """Return the names of the trials whose files are here."""
+        return [*self._sha256]
+
+    def record(self, trial: str) -> Record:
+        """Return a trial's record; a BrokenTrialError if its file cannot be used."""
+        return self._read(trial)[0]
+
+    def has_scores(self, trial: str) -> bool:
+        """Whether a trial's file is here."""
+        return trial in self._sha256
+
+    def scores(self, trial: str, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``<role>/<episode>/<recording>``; errors as for `record`."""
+        found = self._read(trial)[1]
+        return {name: found[name] for name in (found if shapes is None else shapes) if name in found}
+
+    def contributions(self, trial: str, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
+        """Return nothing: the bank has no contributions."""
+        return {}
+
+    def _read(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
+        """Return what a trial's file holds. The last one is kept: its record is read first, then its scores."""
+        if self._last is None or self._last[0] != trial:
+            file = self.path / f"{trial}.parquet"
+            try:
+                with open_regular(file, MOST_BYTES) as stream:
+                    content = stream.read()
+            except OSError as error:
+                raise BrokenTrialError(f"{file}: cannot be read ({error.strerror or error})") from error
+            if digest(content) != self._sha256[trial]:
+                raise BrokenTrialError(f"{file}: its SHA-256 is not that of {REGISTRY}; fetch it again")
+            record, scores = read_file(content, str(file))
+            if record.trial != trial:
+                raise BrokenTrialError(f"{file}: it holds trial {one_line(record.trial)}")
+            self._last = trial, record, scores
+        return self._last[1:]
+
+
+def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
+    """Write the scores of all trials of run stores that are ok, and the registry; files that are there stay.
+
+    Returns
+    -------
+    dict
+        Why trials were left out, by their names.
+
+    Raises
+    ------
+    UsageError
+        If no trial has scores, or the folder holds other files.
+    """
+    require_own_folder(out, REGISTRY, "that of a bank")
+    found = {
+        record.trial: (record, store)
+        for store in stores
+        for record in store.readable()
+        if record.status == "ok" and store.has_scores(record.trial)
+    }
+    if not found:
+        raise UsageError("there is nothing to build: none of the stores has a trial with scores")
+    left_out: dict[str, str] = {}
+    for done, (trial, (record, store)) in enumerate(found.items()):
+        progress(done, len(found), record.label)
+        try:
+            write_file(out / f"{trial}.parquet", file_bytes(record, store.scores(trial)))
+        except StoreError as error:
+            left_out[trial] = str(error)
+    write_registry(out)
+    return left_out
+
+
+def write_registry(folder: Path) -> None:
+    """Write the checksums of a folder's Parquet files."""
+    files = sorted(folder.glob("*.parquet"))
+    write_file(folder / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
+
+
+def fetch_bank(source: str, out: Path) -> int:
+    """Fetch the files of a bank that a folder lacks; return their number.
+
+    Parameters
+    ----------
+    source
+        A folder, or its address (http, https).
+    out
+        The folder: a new one, or that of a bank, whose registry is replaced.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds other files.
+    DataError
+        If a file cannot be fetched or has another checksum. Files before it are kept.
+    StoreError
+        If the registry is not one.
+    """
+    require_own_folder(out, REGISTRY, "that of a bank")
+    out.mkdir(parents=True, exist_ok=True)
+    base = f"{source.rstrip('/')}/"
+    pooch.get_logger().setLevel("ERROR")
+    before = {file.name for file in out.iterdir()}
+    with _faults_of(base + REGISTRY):
+        _save(base + REGISTRY, str(out / REGISTRY))
+    bank = pooch.create(out, base, registry=_registry(out / REGISTRY))
+    for done, name in enumerate(bank.registry_files):
+        progress(done, len(bank.registry_files), name)
+        with _faults_of(base + name):
+            bank.fetch(name, downloader=_save)
+    return len(set(bank.registry_files) - before)
+
+
+@contextmanager
+def _faults_of(address: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise DataError(f"{address}: {one_line(str(error), 200)}") from error
+
+
+def _save(address: str, file: str, _bank: object = None) -> None:
+    """Save a file of a server or a folder, at most `MOST_BYTES`."""
+    n_bytes = 0
+    with Path(file).open("wb") as out:
+        for chunk in _chunks(address):
+            n_bytes += len(chunk)
+            if n_bytes > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
+            out.write(chunk)
+
+
+def _chunks(address: str) -> Iterator[bytes]:
+    if "://" not in address:
+        with open_regular(address, MOST_BYTES) as stream:
+            yield stream.read()
+        return
+    with requests.get(address, stream=True, timeout=_SECONDS) as response:
+        response.raise_for_status()
+        yield from response.iter_content(65_536)
+
+
+def _registry(file: Path) -> dict[str, str]:
+    """Return the checksums of a registry by the names of the files; a StoreError if it is not one."""
+    try:
+        with open_regular(file, MOST_BYTES) as stream:
+            lines = stream.read().decode().splitlines()
+        return _REGISTRY.validate_python(dict(line.split() for line in lines))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise StoreError(f"{file}: {one_line(repr(first['input']), 100)}: {first['msg']}") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{file}: expected lines of NAME SHA-256 ({one_line(str(error), 100)})") from error
+
+
+def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
+    """Return the file of a trial: a column ``series`` (``<role>/<episode>/<recording>``) and one of scores, float32.
+
+    Raises
+    ------
+    StoreError
+        If float32 cannot hold a score, or makes it 0.
+    """
+    names = [name for name in scores if name.partition("/")[0] in _ROLES]
+    values = np.concatenate([scores[name] for name in names] or [np.empty(0)])
+    with np.errstate(over="ignore", under="ignore"):
+        kept = values.astype(np.float32)
+    if not len(kept) or np.isinf(kept).any() or ((kept == 0) & (values != 0)).any():
+        raise StoreError("it has no scores, or float32 cannot hold them")
+    series = pyarrow.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(names), dtype=np.int32), [len(scores[name]) for name in names]), names
+    )
+    table = pyarrow.table({"series": series, "score": kept})
+    table = table.replace_schema_metadata({_RECORD: record.to_json(indent=None).encode()})
+    stream = io.BytesIO()
+    parquet.write_table(
+        table, stream, compression="zstd", use_dictionary=["series"], column_encoding={"score": "BYTE_STREAM_SPLIT"}
+    )
+    return stream.getvalue()
+
+
+def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray]]:
+    """Return a trial's record and its scores from its file; a BrokenTrialError if it is not one."""
+    try:
+        with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+            if file.metadata.num_rows > MOST_ROWS or sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
+                raise ValueError(f"expected at most {MOST_ROWS} rows and {MOST_UNPACKED} bytes unpacked")
+            text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
+            frame = file.read(["series", "score"]).to_pandas()
+        parts = frame.groupby("series", sort=False, observed=True)["score"]
+        scores = {str(name): part.to_numpy(np.float64) for name, part in parts}
+        if not all(name.partition("/")[0] in _ROLES and not np.isinf(one).any() for name, one in scores.items()):
+            raise ValueError("expected finite scores of series like test/EPISODE/RECORDING")
+    except (pyarrow.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
+        raise BrokenTrialError(f"{origin}: not a file of the score bank ({one_line(str(error), 200)})") from error
+    record = Record.from_json(text, origin)
+    if record.status != "ok":
+        raise BrokenTrialError(f"{origin}: its record has the status {record.status}")
+    return record, scores
