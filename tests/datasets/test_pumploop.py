@@ -1,4 +1,4 @@
-"""The simulated pump loop: its physics against the equations, its labels against the twin run, its design, its page."""
+"""The simulated pump loop: its physics against the equations, its labels against the twin run, its design."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.page_tables import tables
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
 from tsadbench.datasets import pumploop
@@ -21,7 +20,6 @@ from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault, Loop
 from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, Course
 from tsadbench.errors import UsageError
 
-ROOT = Path(__file__).parents[2]
 OPENING, AIR = 0.8, 20.0
 COLUMN = {sensor: column for column, sensor in enumerate(SENSORS)}
 
@@ -92,13 +90,6 @@ class TestRecordings:
             assert np.ptp(air) <= 4.0  # two degrees up or down of what the session has in common
         assert np.ptp([course.air[0] for course in courses]) > 4.0
 
-    def test_it_is_the_same_every_time(self, data):
-        pumploop.series.cache_clear()
-        again = pumploop.load(DataOptions())
-        assert again.dataset.test[0] is not data.dataset.test[0]
-        assert again.dataset.content_hash == data.dataset.content_hash
-        assert again.labels.content_hash == data.labels.content_hash
-
     def test_its_values_are_plausible(self, data):
         rows = np.concatenate([one.values for one in (*data.dataset.train, *data.dataset.test)])
         plausible = {
@@ -110,18 +101,6 @@ class TestRecordings:
             low, high = plausible[sensor]
             assert low < column.min()
             assert column.max() < high
-
-    def test_operating_points_vary_in_training_and_test_alike(self, data):
-        flow = COLUMN["Volume Flow RateRMS"]
-        train = np.concatenate([one.values[:, flow] for one in data.dataset.train])
-        normal = np.concatenate([one.values[~data.labels.rows[one.id], flow] for one in data.dataset.test])
-        np.testing.assert_allclose(np.quantile(normal, [0.1, 0.5, 0.9]), np.quantile(train, [0.1, 0.5, 0.9]), rtol=0.1)
-        assert train.std() > 3.0
-
-    def test_its_description_does_not_name_the_faults(self, data):
-        """A prior that is read from it must not be read from a list of what the test holds."""
-        text = data.dataset.description.lower()
-        assert not [word for word in ("fault", "leak", "unbalance", "wear", "foul", "winding") if word in text]
 
 
 class TestPhysics:
@@ -153,10 +132,6 @@ class TestPhysics:
         taken = 1.5 * (nominal["Temperature"] - AIR) + 14.0 * (nominal["Thermocouple"] - AIR)
         assert taken == pytest.approx(brought, rel=1e-4)
 
-    def test_an_air_current_of_heat_cannot_cool_below_the_air(self):
-        cold = settled(120.0)
-        assert cold["Temperature"] > cold["Thermocouple"] > AIR
-
     def test_many_loops_side_by_side_are_what_each_is_alone(self):
         voltages, openings, airs = np.array([170.0, 230.0]), np.array([0.5, 0.9]), np.array([18.0, 25.0])
         fault = Fault(*np.zeros((9, 2)))._replace(leak=np.array([0.0, 0.1]))
@@ -168,7 +143,6 @@ class TestPhysics:
                 single = one.step(voltages[i] + 5.0, openings[i], airs[i], Fault(leak=0.1 * i))
                 assert [column[i] for column in together] == list(single)
 
-    @pytest.mark.parametrize("size", range(3))
     @pytest.mark.parametrize(
         ("fault", "sensor", "direction"),
         [
@@ -178,11 +152,9 @@ class TestPhysics:
             ("fouling", "Temperature", +1), ("fouling", "Thermocouple", +1), ("wear", "Pressure", -1),
         ],
     )  # fmt: skip
-    def test_each_fault_moves_what_it_must_and_more_if_it_is_larger(self, nominal, fault, sensor, direction, size):
-        amounts = (0.0, *FAULTS[fault])
-        smaller, larger = (settled(fault=Fault(**{fault: amounts[i]}))[sensor] for i in (size, size + 1))
-        assert direction * (larger - smaller) > 0
-        assert size > 0 or smaller == nominal[sensor]
+    def test_each_fault_moves_what_it_must_and_more_if_it_is_larger(self, nominal, fault, sensor, direction):
+        found = [settled(fault=Fault(**{fault: amount}))[sensor] for amount in FAULTS[fault]]
+        assert (direction * np.diff([nominal[sensor], *found]) > 0).all()
 
     def test_the_prior_is_the_graph_of_the_equations(self, data):
         """Move one quantity a little; what its equation holds must answer, along the prior's edges."""
@@ -276,15 +248,14 @@ class TestCauses:
             assert (cause.start, cause.stop) == (rows[0], rows[-1] + 1)
             assert cause.sensors == plan.FIRST_SENSORS[course.fault]
 
-    @pytest.mark.parametrize("opening", [0.45, 0.8])
     @pytest.mark.parametrize("fault", FAULTS)
-    def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault, opening):
-        sound, faulty = Loop(200.0, opening, AIR), Loop(200.0, opening, AIR)
+    def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault):
+        sound, faulty = Loop(200.0, OPENING, AIR), Loop(200.0, OPENING, AIR)
         for _ in range(2_000):
-            sound.step(200.0, opening, AIR, SOUND)
-            faulty.step(200.0, opening, AIR, SOUND)
+            sound.step(200.0, OPENING, AIR, SOUND)
+            faulty.step(200.0, OPENING, AIR, SOUND)
         amount = Fault(**{fault: FAULTS[fault][-1]})
-        before, after = sound.step(200.0, opening, AIR, SOUND), faulty.step(200.0, opening, AIR, amount)
+        before, after = sound.step(200.0, OPENING, AIR, SOUND), faulty.step(200.0, OPENING, AIR, amount)
         moved = {sensor: abs(after[i] - before[i]) / NOISE[i] for i, sensor in enumerate(SENSORS)}
         first = plan.FIRST_SENSORS[fault]
         assert all(moved[sensor] > 0.02 for sensor in first)
@@ -293,6 +264,7 @@ class TestCauses:
             assert {sensor for sensor, distance in moved.items() if distance} == set(first)
 
 
+@pytest.mark.long  # the audit takes 5 s
 def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
     found = audit(data)
     assert {finding.grade for finding in found.findings} == {"good"}, found.findings
@@ -302,33 +274,6 @@ def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
     assert all(value < 0.75 for value in auroc.values())
     share = np.mean(np.concatenate(list(data.labels.rows.values())))
     assert 0.2 <= share <= 0.4
-
-
-class TestPage:
-    """docs/systems/pumploop.md."""
-
-    def test_its_first_sensors_are_the_causes(self):
-        table = tables((ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8"))[-1]
-        shown = {row["fault"]: tuple(row["first sensors"].split(", ")) for row in table}
-        assert shown == plan.FIRST_SENSORS
-
-    def test_its_distance_is_the_mean_distance_from_the_twin_run(self, data, courses, twins):
-        """One fault and size, computed another way."""
-        deviations = np.std(np.concatenate([one.values for one in data.dataset.train]), axis=0)
-        means = []
-        for course in courses:
-            if (course.fault, course.size) == ("leak", "medium"):
-                faulty, sound = twins[course.id]
-                rows = np.flatnonzero(data.labels.rows[course.id])
-                means.append(np.mean([math.dist(faulty[i] / deviations, sound[i] / deviations) for i in rows]))
-        expected = f"| {np.mean(means):.2f} ({min(means):.2f} to {max(means):.2f}) |".replace(" 0.", " .")
-        expected = expected.replace("(0.", "(.")
-        line = next(
-            line
-            for line in (ROOT / "docs/systems/pumploop.md").read_text(encoding="utf-8").splitlines()
-            if line.startswith("| leak | medium")
-        )
-        assert expected in line
 
 
 class TestSeed:

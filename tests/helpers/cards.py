@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
+
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.cards.reader import load_card
+from tsadbench.errors import DataError
 
 CARD = """\
 schema = 1
@@ -34,6 +40,22 @@ def frame(n_rows: int = 60, *, seed: int = 0, faults: tuple[int, int] | None = N
     return found
 
 
-def line_of(folder: Path, file: str, row: int) -> str:
-    """Return the line of a row of a CSV file with a header, counted from 0."""
-    return (folder / file).read_text().splitlines()[row + 1]
+def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files into a folder; return where its card is."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder / "card.toml"
+
+
+def loaded(card: Path, folder: Path | None = None) -> LabelledDataset:
+    """Return the data set of a card; the place to change if another function loads cards."""
+    return load_card(card, folder)
+
+
+def problems(card: Path) -> list[str]:
+    """Return the problems of a card, one a line, as the message of the error lists them."""
+    with pytest.raises(DataError) as caught:
+        loaded(card)
+    assert str(card) in str(caught.value)
+    return [line.strip() for line in str(caught.value).splitlines()[1:]]

@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 import numpy as np
 import pytest
 
-from tests.datasets.cards.conftest import CARD, frame
+from tests.helpers.cards import CARD, frame
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.processes import children

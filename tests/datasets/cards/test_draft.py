@@ -1,366 +1,312 @@
+"""`tsadbench data new`: what the card that is drafted for a folder loads, not a letter of it changed."""
+
 from __future__ import annotations
 
-import csv
-import io
 import pickle
-import tomllib
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
 
-from tests.helpers.cards import frame
-from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets import tep
-from tsadbench.datasets.cards.draft import draft_card as draft
-from tsadbench.datasets.cards.reader import load_card
+from tests.helpers.cards import frame, loaded
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.cards.draft import draft_card
 from tsadbench.errors import DataError, UsageError
 
-
-def draft_card(folder: Path) -> str:
-    """Return the text of the card that is drafted for a folder."""
-    return draft(folder).text
+FLOW_AND_HEAD = ("flow", "head")
 
 
-def drafted(folder: Path) -> LabelledDataset:
-    """Return the data set of the card that is drafted for a folder, not a letter of it changed."""
-    (folder / "card.toml").write_text(draft_card(folder))
-    return load_card(folder / "card.toml")
+class Told(NamedTuple):
+    """What is loaded: ids of training and test recordings, anomalous rows by recording, sensors; what the card says."""
+
+    train: tuple[str, ...]
+    test: tuple[str, ...] = ()
+    labels: Mapping[str, range] = {}
+    sensors: tuple[str, ...] = FLOW_AND_HEAD
+    says: tuple[str, ...] = ()
 
 
-def test_a_plain_folder(plant):
-    expected = load_card(plant / "card.toml")
-    found = drafted(plant)
-    assert found.dataset.content_hash == expected.dataset.content_hash
-    assert found.labels.rows.keys() == expected.labels.rows.keys()
-    assert all(np.array_equal(found.labels.rows[id_], rows) for id_, rows in expected.labels.rows.items())
+def rows(folder: Path, name: str, seed: int = 0, faults: range | None = None, n_rows: int = 90, **options: object):
+    """Write rows of `frame`, labelled if there are faults, after a change; return them as they were before it."""
+    change: Callable[[pd.DataFrame], pd.DataFrame] = options.pop("change", lambda table: table)
+    table = frame(n_rows, seed=seed, faults=None if faults is None else (faults.start, faults.stop))
+    table = table if faults is not None else table.drop(columns="fault")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith(".parquet"):
+        change(table).to_parquet(folder / name, index=False)
+    else:
+        change(table).to_csv(folder / name, index=False, **options)
+    return table
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("decimal", [".", ","])
-@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-8-sig"])
-def test_however_it_is_written(plant, separator, decimal, encoding):
-    if separator == decimal:
-        pytest.skip("cells would have to be quoted")
-    expected = load_card(plant / "card.toml").dataset
-    for path in plant.glob("*/*.csv"):
-        table = pd.read_csv(path).rename(columns={"flow": "Durchfluß"})
-        table.to_csv(path, sep=separator, decimal=decimal, encoding=encoding, index=False)
-    found = drafted(plant).dataset
-    assert found.sensors == ("Durchfluß", "head")
-    assert all(np.array_equal(a.values, b.values) for a, b in zip(found.test, expected.test, strict=True))
+def only_normal_days(folder):
+    for day in (1, 2, 10):
+        rows(folder, f"day{day}.csv", day)
+    return Told(("day1", "day2", "day10"))
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
-)
-def test_times(plant, form):
-    expected = load_card(plant / "card.toml").dataset.train[0].time
-    for path in plant.glob("*/*.csv"):
-        table = pd.read_csv(path)
-        table["time"] = pd.to_datetime(table["time"], utc=True).dt.strftime(form)
-        table.rename(columns={"time": "Messzeit"}).to_csv(path, index=False)
-    # The first of May read as the fifth of January would be wrong: only a person knows, so only order is asked for.
-    found = drafted(plant).dataset.train[0].time
-    assert found is not None
-    assert np.array_equal(np.diff(found), np.diff(expected))
+def train_and_test_without_labels(folder):
+    rows(folder, "train/a.csv")
+    rows(folder, "test/b.csv", 1)
+    return Told(("train/a",), ("test/b",))
 
 
-@pytest.mark.parametrize(
-    ("name", "normal", "anomalous"),
-    [("Normal/Attack", "Normal", "Attack"), ("is_anomaly", "False", "True"), ("class", "0", "7"), ("Fault", "no", "x")],
-)
-def test_labels(plant, name, normal, anomalous):
-    for path in plant.glob("*/*.csv"):
-        table = pd.read_csv(path).rename(columns={"fault": name})
-        table[name] = np.where(table[name] == 1, anomalous, normal)
-        table.to_csv(path, index=False)
-    labels = drafted(plant).labels
-    assert np.flatnonzero(labels.rows["test/c"]).tolist() == list(range(40, 50))
+def train_and_test_with_labels(folder):
+    rows(folder, "train/a.csv")
+    rows(folder, "test/b.csv", 1, range(60, 70))
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
 
 
-def test_columns_that_are_no_sensors(plant):
-    for path in plant.glob("*/*.csv"):
-        table = pd.read_csv(path)
-        table["operator"] = "Jane"
-        table["changepoint_label"] = 0
-        table["spare"] = np.nan
-        table.to_csv(path)
-    assert drafted(plant).dataset.sensors == ("flow", "head")
-    text = (plant / "card.toml").read_text()
-    assert "operator: text" in text
-    assert "changepoint_label: another label" in text
-    assert "spare: empty" in text
+def names_that_say_normal_or_not(folder):
+    rows(folder, "normal_run.csv")
+    for number, name in enumerate(("unhealthy", "run_10", "run_9")):
+        rows(folder, f"{name}.csv", number, range(60, 70))
+    test = ("run_9", "run_10", "unhealthy")
+    return Told(("normal_run",), test, dict.fromkeys(test, range(60, 70)))
 
 
-def test_one_folder_of_mixed_files(tmp_path):
-    for name, faults in (("run_1", (100, 120)), ("run_2", (90, 95)), ("normal_run", None), ("run_10", (60, 70))):
-        frame(150, faults=faults).to_csv(tmp_path / f"{name}.csv", index=False)
-    (tmp_path / "readme.txt").write_text("Recorded by hand.\n")
-    data = drafted(tmp_path).dataset
-    assert [one.id for one in data.train] == ["normal_run"]
-    assert [one.id for one in data.test] == ["run_1", "run_2", "run_10"]
-    assert "left out readme.txt: no table of numbers" in (tmp_path / "card.toml").read_text()
+def labels_in_a_column_and_nothing_normal_alone(folder):
+    rows(folder, "run0.csv", 0, range(50, 80))
+    rows(folder, "run1.csv", 1, range(3, 10))
+    return Told(
+        ("run0/train", "run1/train"), ("run0/test", "run1/test"), {"run0/test": range(30), "run1/test": range(7)}
+    )
 
 
-def test_one_file_alone_trains_on_what_lies_before_its_first_anomaly(tmp_path):
-    frame(400, faults=(300, 320)).to_csv(tmp_path / "all.csv", index=False)
-    data = drafted(tmp_path).dataset
-    assert (data.train[0].n_rows, data.test[0].n_rows) == (150, 250)
+def labels_in_words(folder):
+    def in_words(table):
+        return table.assign(fault=np.where(table["fault"] == 1, "Attack", "Normal")).rename(
+            columns={"fault": "Normal/Attack"}
+        )
+
+    rows(folder, "train/a.csv", 0, range(0), change=in_words)
+    rows(folder, "test/b.csv", 1, range(60, 70), change=in_words)
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
 
 
-def test_tsb_ad(tmp_path):
+def labels_in_files_of_their_own(folder):
+    rows(folder, "train/a.csv")
+    rows(folder, "test/b.csv", 1)
+    (folder / "labels").mkdir()
+    (folder / "labels/b.csv").write_text("\n".join(["0"] * 60 + ["1"] * 10 + ["0"] * 20) + "\n")
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
+
+
+def labels_in_intervals(folder):
+    rows(folder, "normal/a.csv")
+    rows(folder, "runs/b.csv", 1)
+    (folder / "events.csv").write_text("recording,start,end\nruns/b,50,60\n")
+    return Told(("normal/a",), ("runs/b",), {"runs/b": range(50, 61)})
+
+
+def a_german_log_book_with_from_and_to(folder):
+    rows(folder, "normal/a.csv", sep=";")
+    rows(folder, "runs/b.csv", 1, sep=";", change=lambda t: t.assign(time=t["time"].str.replace("05-01", "05-02")))
+    book = "Beginn;Ende;Bemerkung\n02.05.2024 12:01;02.05.2024 12:02;Pumpe\n"
+    (folder / "Störungen.csv").write_text(book, encoding="utf-8")
+    return Told(("normal/a",), ("runs/b",), {"runs/b": range(60, 90)})
+
+
+def german_files_of_a_historian(folder):
+    """cp1252, semicolons, decimal commas, three lines above the names, dates by day, an operator's name."""
+    for seed, part, name, faults in ((0, "Normal", "a", range(0)), (1, "Prüfung [neu]", "b", range(60, 70))):
+        table = rows(folder, f"{part}/{name}.csv", seed, faults)
+        table = table.rename(columns={"flow": "Durchfluß [l/min]", "head": "Druck [bar]"}).assign(Bediener="Jürgen")
+        table["time"] = pd.to_datetime(table["time"]).dt.strftime("%d.%m.%Y %H:%M:%S")
+        text = table.to_csv(sep=";", decimal=",", index=False, lineterminator="\r\n")
+        (folder / part / f"{name}.csv").write_bytes(f"Anlage 7\r\nSüd\r\nvon Hand\r\n{text}".encode("cp1252"))
+    return Told(
+        ("Normal/a",), ("Prüfung [neu]/b",), {"Prüfung [neu]/b": range(60, 70)},
+        ("Durchfluß [l/min]", "Druck [bar]"), ("Bediener", "decimal = \",\""),
+    )  # fmt: skip
+
+
+def texts_that_stand_for_missing_values(folder):
+    def spoil(table):
+        table = table.astype({"flow": object})
+        table.loc[45, "flow"] = "Bad Input"
+        return table
+
+    rows(folder, "a.csv", change=spoil)
+    rows(folder, "b.csv", 1)
+    return Told(("a/1", "a/2", "b"), says=("Bad Input", 'policy = "cut"'))
+
+
+def states(folder):
+    rows(folder, "normal/a.csv", change=lambda t: t.assign(valve=np.where(t.index % 9 < 4, "OPEN", "CLOSED")))
+    rows(folder, "runs/b.csv", 1, change=lambda t: t.assign(valve="OPEN"))
+    return Told(("normal/a",), ("runs/b",), sensors=(*FLOW_AND_HEAD, "valve"))
+
+
+def parquet(folder):
+    rows(folder, "train/a.parquet")
+    rows(folder, "test/b.parquet", 1, range(60, 70))
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
+
+
+def pickles_of_servers(folder):
+    for server in ("1", "10"):
+        for seed, part in enumerate(("train", "test"), int(server)):
+            values = frame(60, seed=seed)[["flow", "head"]].to_numpy()
+            (folder / f"omi-{server}_{part}.pkl").write_bytes(pickle.dumps(values))
+        labels = (np.arange(60) // 10 == 4).astype(float)
+        (folder / f"omi-{server}_test_label.pkl").write_bytes(pickle.dumps(labels))
+    test = ("omi-1_test", "omi-10_test")
+    return Told(("omi-1_train", "omi-10_train"), test, dict.fromkeys(test, range(40, 50)), ("x1", "x2"))
+
+
+def one_file_of_tsb_ad(folder):
     table = frame(400, faults=(300, 320)).drop(columns="time").rename(columns={"fault": "Label"})
-    table.to_csv(tmp_path / "001_NAB_id_1_Facility_tr_107_1st_300.csv", index=False)
-    assert drafted(tmp_path).dataset.train[0].n_rows == 107
-    assert 'train_rows = "file name"' in (tmp_path / "card.toml").read_text()
+    table.to_csv(folder / "001_NAB_id_1_tr_107_1st_300.csv", index=False)
+    name = "001_NAB_id_1_tr_107_1st_300"
+    return Told((f"{name}/train",), (f"{name}/test",), {f"{name}/test": range(193, 213)})
+
+
+def a_long_table(folder):
+    time = pd.date_range("2024-05-01 12:00", periods=600, freq="s").strftime("%d.%m.%Y %H:%M:%S")
+    values = np.random.default_rng(0).normal(size=600)
+    table = pd.DataFrame({"Zeit": time, "tag": np.resize(["flow", "temp"], 600), "Wert": values})
+    table.to_csv(folder / "historian.csv", index=False, sep=";", decimal=",")
+    return Told(("historian",), sensors=("flow", "temp"), says=('every = "2s"',))
+
+
+def leftovers(folder):
+    """Everything but the tables is left out by name."""
+    train_and_test_with_labels(folder)
+    for name, content in (
+        ("README.txt", b"Recorded by hand\nin May\n"), ("manual.pdf", b"%PDF-1.4\n\xff\xfe\x00"), ("plan.xlsx", b"PK"),
+        ("old.zip", b"PK"), ("test/empty.csv", b""), ("test/header.csv", b"time,flow,head,fault\n"),
+        ("test/binary.csv", bytes(range(256)) * 9), ("test/short.csv", b"time,flow,head,fault\n2024-05-01,1,2,0\n"),
+    ):  # fmt: skip
+        (folder / name).write_bytes(content)
+    shutil.copy(folder / "test/b.csv", folder / "test/b - Kopie.csv")
+    pd.DataFrame({"x": np.arange(50.0), "z": np.arange(50.0) ** 0.5}).to_csv(folder / "other.csv", index=False)
+    out = ("manual.pdf", "plan.xlsx", "old.zip", "b - Kopie.csv", "empty.csv", "header.csv", "binary.csv", "short.csv")
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)}, says=(*out, "other.csv"))
+
+
+LAYOUTS = (
+    only_normal_days, train_and_test_without_labels, train_and_test_with_labels, names_that_say_normal_or_not,
+    labels_in_a_column_and_nothing_normal_alone, labels_in_words, labels_in_files_of_their_own, labels_in_intervals,
+    a_german_log_book_with_from_and_to, german_files_of_a_historian, texts_that_stand_for_missing_values, states,
+    parquet, pickles_of_servers, one_file_of_tsb_ad, a_long_table, leftovers,
+)  # fmt: skip
+
+
+def drafted(folder: Path) -> tuple[LabelledDataset, str]:
+    """Return the data set of the card that is drafted for a folder, and its text."""
+    text = draft_card(folder).text
+    (folder / "card.toml").write_text(text, encoding="utf-8")
+    return loaded(folder / "card.toml"), text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_the_drafted_card_loads(layout, tmp_path):
+    told = layout(tmp_path)
+    (dataset, labels), text = drafted(tmp_path)
+    assert tuple(one.id for one in dataset.train) == told.train
+    assert tuple(one.id for one in dataset.test) == told.test
+    assert dataset.sensors == told.sensors
+    assert {id_: np.flatnonzero(one).tolist() for id_, one in labels.rows.items()} == {
+        id_: [*one] for id_, one in told.labels.items()
+    }
+    assert all(one in text for one in told.says)
+    if layout is not a_long_table:  # of which others tell the order
+        seconds = {float(step) for one in (*dataset.train, *dataset.test) if one.time is not None
+                   for step in np.diff(one.time)}  # fmt: skip
+        assert seconds <= {1.0}
+    assert draft_card(tmp_path).text == text  # its own card does not disturb it
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(("decimal", "encoding"), [(".", "utf-8-sig"), (",", "cp1252"), (",", "utf-16")])
+def test_values_are_those_of_the_files_however_they_are_written(tmp_path, separator, decimal, encoding):
+    def renamed(table):
+        return table.rename(columns={"flow": "Durchfluß"})
+
+    written = rows(tmp_path, "a.csv", sep=separator, decimal=decimal, encoding=encoding, change=renamed)
+    (dataset, _), _ = drafted(tmp_path)
+    assert dataset.sensors == ("Durchfluß", "head")
+    assert np.array_equal(dataset.train[0].values, written[["flow", "head"]])
+
+
+@pytest.mark.parametrize(
+    "form", ["%d.%m.%Y %H:%M:%S", "%d.%m.%y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+)
+def test_times(tmp_path, form):
+    """Across midnight, so that the day cannot be the month."""
+    when = pd.date_range("2024-05-13 09:00", periods=90, freq="h", tz="UTC")
+    rows(tmp_path, "a.csv", change=lambda table: table.assign(time=when.strftime(form)))
+    (dataset, _), _ = drafted(tmp_path)
+    assert np.array_equal(dataset.train[0].time, 1_715_590_800.0 + 3600.0 * np.arange(90))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["1,200.5", "{row}.5 1/min", "Stand by {row}", "06:{row:02d}"],
+    ids=["thousands", "a unit", "texts", "a clock"],
+)
+def test_a_column_that_is_no_sensor_yet_is_named(tmp_path, cell):
+    column = [cell.format(row=row % 60) for row in range(90)]
+    rows(tmp_path, "a.csv", sep=";", change=lambda table: table.assign(Speed=column))
+    draft = draft_card(tmp_path)
+    assert any("Speed" in line for line in draft.decide) or "Speed: text" in draft.text
+    assert drafted(tmp_path)[0].dataset.sensors == FLOW_AND_HEAD
 
 
 def test_folders_of_test_files_become_splits(tmp_path):
-    for seed, name in enumerate(("train/a", "valve/a", "valve/b", "motor/a")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        frame(100, seed=seed, faults=None if name == "train/a" else (50, 60)).to_csv(
-            tmp_path / f"{name}.csv", index=False
-        )
-    assert dict(drafted(tmp_path).dataset.splits) == {
+    rows(tmp_path, "train/a.csv")
+    for seed, name in enumerate(("motor/a", "valve/a", "valve/b")):
+        rows(tmp_path, f"{name}.csv", seed, range(50, 60))
+    (dataset, _), _ = drafted(tmp_path)
+    assert dataset.splits == {
         "overall": ("motor/a", "valve/a", "valve/b"),
         "motor": ("motor/a",),
         "valve": ("valve/a", "valve/b"),
     }
 
 
-def test_parquet(plant):
-    for path in plant.glob("*/*.csv"):
-        table = pd.read_csv(path)
-        table["time"] = pd.to_datetime(table["time"])
-        table.to_parquet(path.with_suffix(".parquet"))
-        path.unlink()
-    assert drafted(plant).dataset.test[0].n_rows == 60
-
-
-class TestLabelsElsewhere:
-    """Files of their own tell which rows are anomalous."""
-
-    @pytest.fixture
-    def truth(self, plant) -> LabelledDataset:
-        """The labels of the plant, whose files lose them."""
-        truth = load_card(plant / "card.toml")
-        for path in plant.glob("*/*.csv"):
-            pd.read_csv(path).drop(columns="fault").to_csv(path, index=False)
-        return truth
-
-    @pytest.mark.parametrize("name", ["labels/{}.csv", "test/{}_label.csv"])
-    @pytest.mark.parametrize("header", [["anomaly"], False])
-    def test_a_file_for_each_recording(self, plant, truth, name, header):
-        for id_, rows in truth.labels.rows.items():
-            path = plant / name.format(id_.removeprefix("test/"))
-            path.parent.mkdir(exist_ok=True)
-            pd.DataFrame({"anomaly": rows.astype(int)}).to_csv(path, index=False, header=header)
-        found = drafted(plant)
-        assert found.dataset.content_hash == truth.dataset.content_hash
-        assert found.labels.content_hash == truth.labels.content_hash
-
-    @pytest.mark.parametrize("unit", ["rows", "time"])
-    def test_intervals(self, plant, truth, unit):
-        seconds = pd.Timestamp("2024-05-01 12:00:00") + pd.to_timedelta(np.arange(60), unit="s")
-        events = [("test/c", 40, 49), ("test/d", 30, 59)]
-        table = pd.DataFrame(events, columns=["recording", "start", "end"])
-        if unit == "time":
-            table[["start", "end"]] = [[seconds[start], seconds[end]] for _, start, end in events]
-        table.to_csv(plant / "events.csv", index=False)
-        draft = draft_card(plant)
-        assert f'intervals = "events.csv"\nunit = "{unit}"' in draft
-        if unit == "rows":  # what times tell is not looked up: which files are for training is not known then
-            assert drafted(plant).labels.content_hash == truth.labels.content_hash
-
-    def test_pickles(self, tmp_path):
-        rng = np.random.default_rng(0)
-        for server in ("1", "2", "10"):
-            for part in ("train", "test"):
-                (tmp_path / f"omi-{server}_{part}.pkl").write_bytes(pickle.dumps(rng.normal(size=(60, 4))))
-            labels = (np.arange(60) // 10 == 4).astype(float)
-            (tmp_path / f"omi-{server}_test_label.pkl").write_bytes(pickle.dumps(labels))
-        (tmp_path / "model.pkl").write_bytes(pickle.dumps({"weights": [1.0]}))
-        data, labels_of = drafted(tmp_path)
-        assert data.sensors == ("x1", "x2", "x3", "x4")
-        assert [one.id for one in data.train] == ["omi-1_train", "omi-2_train", "omi-10_train"]
-        assert [one.id for one in data.test] == ["omi-1_test", "omi-2_test", "omi-10_test"]
-        assert all(np.flatnonzero(rows).tolist() == list(range(40, 50)) for rows in labels_of.rows.values())
-        assert "left out model.pkl: no table of numbers" in (tmp_path / "card.toml").read_text()
-
-
-def test_arrays_of_one_file(tmp_path):
-    runs = {f"run{number}": np.random.default_rng(number).normal(size=(60, 3)) for number in (1, 2)}
-    scipy.io.savemat(tmp_path / "rig.mat", {**runs, "size": np.zeros((60, 1))})
-    draft = draft_card(tmp_path)
-    assert 'files = ["rig.mat"]\nvariables = ["run1", "run2"]' in draft
-    assert 'names = "x{number}"' in draft
-    assert "NOT FOUND" in draft
-
-
-def test_without_a_label_the_card_says_so(plant):
-    for path in plant.glob("*/*.csv"):
-        pd.read_csv(path).drop(columns="fault").to_csv(path, index=False)
-    assert "NOT FOUND: name the column that tells anomalous rows" in draft_card(plant)
-
-
-def test_missing_values_are_pointed_at_and_never_filled_unasked(plant):
-    table = pd.read_csv(plant / "test/c.csv")
-    table.loc[5, "flow"] = np.nan
-    table.to_csv(plant / "test/c.csv", index=False)
-    assert "# 1 values are missing in the first rows of 1 files, test/c.csv among them." in draft_card(plant)
-    data = drafted(plant).dataset
-    # Rows 0 to 4 are too few for a recording of their own.
-    assert [(one.id, one.n_rows) for one in data.test] == [("test/c/1", 54), ("test/d", 60)]
-    assert data.notes[0].startswith("1 rows with missing values")
-    assert "DECIDE: rows with missing values are left out" in (plant / "card.toml").read_text()
-
-
-def test_numbers_among_texts_are_no_years(plant):
-    # The year -2 lies before what 64 bits of nanoseconds count.
-    for path in plant.rglob("*.csv"):
-        table = pd.read_csv(path)
-        table.insert(0, "value", ["True", "-2"] * (len(table) // 2))
-        table.to_csv(path, index=False)
-    card = tomllib.loads(draft_card(plant))
-    assert card["columns"]["time"] == "time"
-    assert card["columns"]["ignore"] == ["value"]
-
-
-@pytest.mark.parametrize("files", [{}, {"a.xlsx": "x"}, {".hidden/a.csv": "a,b\n1,2\n"}])
-def test_a_folder_without_tables(tmp_path, files):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    with pytest.raises(UsageError, match="expected files that end in"):
-        draft_card(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["", "hello\n", "a,b\n", "\x00\x01", "name,place\nx,y\nz,w\n"])
-def test_files_that_are_no_tables(tmp_path, text):
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(DataError, match="no file is a table"):
-        draft_card(tmp_path)
-
-
-def test_three_commands_from_strangers_files_to_a_leaderboard(tmp_path, tsadbench, skab_directory):
-    """TEP as a plant's historian might export it: other names, German numbers, one folder."""
-    data, labels = tep.load(DataOptions(directory=skab_directory))
-    names = [f"{kind}-{i:03}" for i, kind in enumerate(["FI", "PI", "TI", "LI"] * 13)]
-    for part, recording in [("normal", data.train[0]), *(("runs", one) for one in data.test[:4])]:
-        table = pd.DataFrame(recording.values, columns=names)
-        start = pd.Timestamp("2024-03-01")
-        table.insert(0, "Datum", pd.date_range(start, periods=len(table), freq="3min").strftime("%d.%m.%Y %H:%M"))
-        rows = labels.rows.get(recording.id, np.zeros(len(table), dtype=bool))
-        table["fault_active"] = np.where(rows, "yes", "no")
-        (tmp_path / part).mkdir(exist_ok=True)
-        table.to_csv(tmp_path / part / f"{recording.id}.csv", sep=";", decimal=",", index=False, encoding="cp1252")
-    card = tmp_path / "card.toml"
+def test_a_test_file_does_not_train_where_the_normal_one_cannot_be_read(tmp_path, tsadbench):
+    """In October, the clock goes back: the file stays in [train], and its line is named."""
+    rows(tmp_path, "normal.csv")
+    rows(tmp_path, "test.csv", 1)
+    lines = (tmp_path / "normal.csv").read_text().splitlines()
+    (tmp_path / "normal.csv").write_text("\n".join([*lines[:40], *lines[20:]]) + "\n")
     made = tsadbench("data", "new", tmp_path)
-    assert made.code == 0, made.err
-    assert f"tsadbench data validate {card}" in made.out
-    validated = tsadbench("data", "validate", card)
-    assert validated.code == 0, validated.err
-    assert "test      4 recordings, 3,840 rows, 2,400 anomalous (62.5%)" in validated.out
-    run = tsadbench("run", "--dataset", card, "--detector", "t2", "--format", "csv", "--out", tmp_path / "runs-of-t2")
-    assert run.code == 0, run.err
-    (row,) = [row for row in csv.DictReader(io.StringIO(run.out)) if row["detector"] == "t2"]
-    assert (row["status"], row["coverage"]) == ("ok", "1.0")
-    # The values are TEP's, so the table is that of the same four recordings of TEP.
-    loaded = load_card(card)
-    assert np.array_equal(loaded.dataset.train[0].values, data.train[0].values)
-    assert all(
-        np.array_equal(mine.values, theirs.values)
-        for mine, theirs in zip(loaded.dataset.test, data.test[:4], strict=True)
-    )
-
-
-def test_new_does_not_overwrite(plant, tsadbench):
-    before = (plant / "card.toml").read_text()
-    refused = tsadbench("data", "new", plant)
-    assert refused.code == 2
-    assert "exists already: read it, or overwrite it with --force" in refused.err
-    assert (plant / "card.toml").read_text() == before
-    assert tsadbench("data", "new", plant, "--force").code == 0
-    assert (plant / "card.toml").read_text() != before
+    assert made.code == 2
+    assert "normal.csv, line 41" in made.err
+    assert 'files = ["normal.csv"]' in (tmp_path / "card.toml").read_text().partition("[test]")[0]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("files", "error", "name"),
     [
-        (["--out", "card.txt"], "a card's name must end in .toml"),
-        (["--out", "/tmp/elsewhere.toml"], "a card lies beside its files"),
+        ({}, UsageError, None),
+        ({"a.xlsx": "x"}, UsageError, None),
+        ({"a.csv": "name,place\nx,y\nz,w\n"}, DataError, "a.csv"),
+        ({"a.csv": "\x00\x01"}, DataError, "a.csv"),
     ],
 )
-def test_new_with_wrong_options(plant, tsadbench, arguments, message):
-    found = tsadbench("data", "new", plant, *arguments)
-    assert found.code == 2
-    assert message in found.err
+def test_a_folder_without_tables(tmp_path, files, error, name):
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    with pytest.raises(error, match=name):
+        draft_card(tmp_path)
 
 
-def test_validate_reports_a_recording_of_which_the_default_protocol_evaluates_no_row(plant, tsadbench):
-    frame(30).to_csv(plant / "test/c.csv", index=False)
-    found = tsadbench("data", "validate", plant / "card.toml")
-    assert found.code == 2
-    assert "the protocol 'strict' evaluates no row of recording 'test/c' (30 rows); leave it out" in found.err
-    found = tsadbench("run", "--dataset", plant / "card.toml", "-d", "max-z", "--no-floors", "--out", plant / "runs")
-    assert found.code == 0
-    assert "no row of recording 'test/c' (30 rows) is evaluated" in " ".join((found.out + found.err).split())
-
-
-def test_validate_lists_all_and_exits_2(plant, edit, tsadbench):
-    edit("head", "heat", "test/c.csv")
-    edit("[train]", "colour = 1\n[train]")
-    found = tsadbench("data", "validate", plant / "card.toml")
-    assert found.code == 2
-    assert "2 problems" in found.err
-    assert "card.toml, line 4: unknown key colour" in found.err
-    assert "test/c.csv, line 1: the sensor 'head' is missing" in found.err
-    assert "Traceback" not in found.err
-
-
-def test_the_draft_suggests_sessions_and_validate_tells_which_there_are(plant, edit, tsadbench):
-    assert "# [sessions]\n" in draft_card(plant)
-    inferred = tsadbench("data", "validate", plant / "card.toml")
-    assert "sessions  2 under test, inferred: test/c, test/d" in inferred.out
-    card = edit("[train]", '[sessions]\nmonday = ["*"]\n[train]')
-    assert "sessions  1 under test, declared: monday" in tsadbench("data", "validate", card).out
-
-
-@pytest.mark.parametrize("command", [["data", "validate"], ["run", "-d", "max-z", "--dataset"]])
-def test_a_recording_in_two_sessions_is_one_line_and_exit_code_2(plant, edit, tsadbench, command):
-    card = edit("[train]", '[sessions]\none = ["*"]\ntwo = ["test/c"]\n[train]')
-    found = tsadbench(*command, card)
-    assert found.code == 2
-    assert "card.toml, line 6: sessions.two: recording 'test/c' belongs to sessions.one too" in found.err
-    assert "1 problem" in found.err
-    assert "Traceback" not in found.err
-
-
-@pytest.mark.parametrize(
-    ("dataset", "more", "message"),
-    [
-        ("{plant}/card.toml", ["--data", "{plant}"], "--data is for data sets with a name"),
-        ("{plant}", [], "the path of a card, which ends in .toml"),
-        ("{plant}/other.toml", [], "there is no such file"),
-    ],
-)
-def test_run_with_wrong_cards(plant, tsadbench, dataset, more, message):
-    texts = [text.format(plant=plant) for text in ["--dataset", dataset, *more]]
-    found = tsadbench("run", *texts, "--detector", "t2", "--out", plant / "runs")
-    assert found.code == 2
-    assert message in found.err
-
-
-def test_a_card_cannot_take_the_name_of_a_data_set(plant, edit, tsadbench):
-    found = tsadbench("data", "validate", edit('"plant"', '"skab"'))
-    assert found.code == 2
-    assert "the name 'skab' belongs to a registered data set" in found.err
-
-
-def test_audit_reads_cards(plant, tsadbench):
-    found = tsadbench("data", "audit", plant / "card.toml", "--format", "json")
-    assert found.code == 0, found.err
+def test_new_does_not_overwrite_a_card(tmp_path, tsadbench):
+    german_files_of_a_historian(tmp_path)
+    card = tmp_path / "card.toml"
+    for command in (("data", "new", tmp_path), ("data", "validate", card)):
+        done = tsadbench(*command)
+        assert done.code == 0, done.err
+    before = card.read_text(encoding="utf-8")
+    card.write_text(f"{before}# edited\n", encoding="utf-8")
+    assert tsadbench("data", "new", tmp_path).code == 2
+    assert card.read_text(encoding="utf-8") == f"{before}# edited\n"
+    assert tsadbench("data", "new", tmp_path, "--force").code == 0
+    assert card.read_text(encoding="utf-8") == before
