@@ -49,7 +49,7 @@ ci-lowest ci-newest: ci-%:
 	OMP_NUM_THREADS=1 build/$*/bin/python -m pytest -n 2 --dist load -q -p no:cacheprovider -m long tests/test_notebooks.py
 
 ci-walks: $(STAMP)
-	TSADBENCH_FAST=0 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load tests/test_tutorials.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -m long tests/test_tutorials.py
 
 .PHONY: ci-wheel release-check
 # The wheel in clean environments, with the lowest and the newest versions of what it requires, and under a stranger's mypy.

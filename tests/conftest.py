@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
-from tsadbench.utils.collector import collector_paused
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("tsadbench", deadline=None)
@@ -43,25 +40,12 @@ def _seconds(mark: pytest.Mark) -> float:
     return float(mark.args[0]) if mark.name == "slow" and mark.args else _SECONDS.get(mark.name, 0.0)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while tests are imported: it takes half as long again."""
-    with collector_paused():
-        return (yield)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put long files first: shared out among workers file by file, none may be left for one of them at the end."""
     seconds: Counter[Path] = Counter()
     for item in items:
         seconds[item.path] += max([0.05, *map(_seconds, item.iter_markers())])
     items.sort(key=lambda item: -seconds[item.path])
-
-
-def pytest_collection_finish() -> None:
-    """Have the garbage collector pass over what all tests import: millions of objects that will never be garbage."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_configure() -> None:

@@ -10,12 +10,12 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers.interpreters import empty_environment
 from tests.helpers.wheel import ROOT, built_wheel
 
 pytestmark = pytest.mark.long
@@ -107,6 +107,12 @@ def run(*command: object, folder: Path, code: int = 0, **variables: str) -> subp
     return done
 
 
+def empty_environment(folder: Path) -> Path:
+    """Make a virtual environment that holds nothing, not even pip; return its interpreter."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    return folder / "bin/python"
+
+
 def install(python: Path, *what: object) -> None:
     """Install by pip, from wherever it is configured to look."""
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
@@ -134,7 +140,7 @@ def test_a_stranger_gets_a_first_table_and_a_row_among_those_that_ship(versions,
         assert not [f"{one}: {found[one.name]}" for one in held if found[one.name] not in one.specifier]
     program = python.with_name("tsadbench")
     # Nothing answers there: no data set can be fetched.
-    alone = {"TSADBENCH_FAST": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    alone = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
 
     first = run(program, "run", folder=tmp_path, **alone)
     assert "SKAB is not available" in first.stderr

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -34,8 +33,7 @@ def words(text: str) -> str:
 @pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.parametrize("page", ["researcher", "engineer", "reviewer"])
-def test_a_notebook_prints_what_its_page_shows(page, tmp_path, monkeypatch):
-    monkeypatch.setenv("TSADBENCH_FAST", os.environ.get("TSADBENCH_FAST", "1"))
+def test_a_notebook_prints_what_its_page_shows(page, tmp_path):
     text = (ROOT / f"docs/tutorials/{page}.md").read_text(encoding="utf-8")
     notebook = load_script(ROOT / "docs/site/notebooks.py").notebook(text)
     NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": str(tmp_path)}}).execute()

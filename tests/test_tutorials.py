@@ -1,8 +1,4 @@
-"""docs/tutorials: every file of the pages is written, every command run in order, every shown line looked up.
-
-`TSADBENCH_FAST` keeps the budgets of training small, and all commands share the imports of libraries; ``make ci-slow``
-runs the pages without either.
-"""
+"""docs/tutorials: every file of the pages is written, every command run in order, every shown line looked up."""
 
 from __future__ import annotations
 
@@ -10,12 +6,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.helpers.warm import warm_command
 
 FOLDER = Path(__file__).parents[1] / "docs" / "tutorials"
 BLOCK = re.compile(
@@ -23,23 +16,12 @@ BLOCK = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory) -> Iterator[str]:
-    """The folders in which the shell finds `tsadbench` and `python`."""
-    installed = str(Path(sys.executable).parent)
-    if os.environ.get("TSADBENCH_FAST") == "0":
-        yield installed
-        return
-    with warm_command(tmp_path_factory.mktemp("warm")) as warm:
-        yield f"{warm}:{installed}"
-
-
-def run(script: str, folder: Path, programs: str) -> str:
+def run(script: str, folder: Path) -> str:
     """Run commands as a reader's shell would, ended by the first that fails; return what they print."""
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=folder,
-        env={"TSADBENCH_FAST": "1", **os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -53,16 +35,16 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.slow(20)
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.parametrize("page", ["researcher", "engineer", "reviewer"])
-def test_a_reader_who_copies_everything_sees_what_the_page_shows(page, programs, tmp_path):
+def test_a_reader_who_copies_everything_sees_what_the_page_shows(page, tmp_path):
     printed, n_commands, n_shown = "", 0, 0
     for block in BLOCK.finditer((FOLDER / f"{page}.md").read_text(encoding="utf-8")):
         if block["file"]:
             (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
         elif block["kind"] == "console":
-            printed = run(block["text"], tmp_path, programs)
+            printed = run(block["text"], tmp_path)
             n_commands += len(block["text"].splitlines())
         else:
             assert block["kind"] == "text", block["kind"]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tsadbench._version import __version__
-from tsadbench.utils.moved_modules import MovedModules
-
-sys.meta_path.append(MovedModules)
 
 # Loaded on first use (PEP 562): `tsadbench --help` must not wait for scikit-learn.
 _MODULES = {

@@ -73,8 +73,6 @@ class Source:
         Whether the calling program has imported or made it, outside of any box.
     modules
         The modules of the class and its bases, as far as they are known and not given as text.
-    python
-        The interpreter that runs it, an absolute path; empty: the one that runs tsadbench.
     """
 
     target: str
@@ -85,7 +83,6 @@ class Source:
     pickled: bytes | None = field(default=None, repr=False)
     imported: bool = False
     modules: tuple[str, ...] = ()
-    python: str = ""
 
     @property
     def class_name(self) -> str:
@@ -124,7 +121,7 @@ class Source:
     def loaded(self, kind: Kind = "detectors") -> object:
         """Return what the reference stands for, whatever it is; errors as for `load_detector`."""
         place, _, path = self.reference.rpartition(":")
-        what = f"{_SINGULAR[kind]} {self.target!r}{f' in {self.python}' if self.python else ''}"
+        what = f"{_SINGULAR[kind]} {self.target!r}"
         if self.pickled is not None:
             pickled = self.pickled  # written by this program for its own boxes
             here = _PICKLED_HERE.get(pickled)

@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 from tsadbench.base.detector import Traits
 from tsadbench.base.kinds import KINDS
-from tsadbench.cli.actions.catalogue import SIZES
 from tsadbench.leaderboard.marks import ALL_BELOW
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Summary
 from tsadbench.registry import entries, locate
 from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.describing import configure, count_weights, describe
+from tsadbench.sandbox.describing import configure, describe
 from tsadbench.sandbox.description import Description
 from tsadbench.utils.docstrings import method_notes, sections, year_of
 from tsadbench.utils.markdown import number, plain, table_lines
@@ -45,7 +44,7 @@ Every detector that ships: what it does, what differs from its paper and from th
 chosen, and its rows in the committed tables. No default was chosen by test labels. `tsadbench info NAME` tells the same
 on a terminal, with all parameters; [adding-a-detector.md](adding-a-detector.md) says how to add one.
 
-*Weights* are those of the network as it is by default for {SIZES[0]} sensors. *Window* is how many rows it sees at once
+*Window* is how many rows it sees at once
 or, without a parameter of that name, how many rows a score depends on; *look-ahead*, how many rows after its own.
 *Fit* and *score* are wall-clock seconds on [SKAB under `strict`](../leaderboards/{TIMED}.md), means over seeds, with
 one thread.
@@ -65,14 +64,11 @@ class Detector(NamedTuple):
         As it is registered.
     told, traits
         What its class says of itself; what it promises with its defaults.
-    weights
-        Of its network for 8 sensors; None if it has none.
     """
 
     name: str
     told: Description
     traits: Traits
-    weights: int | None
 
     @property
     def year(self) -> str:
@@ -89,8 +85,7 @@ def detectors() -> list[Detector]:
                 construction = Construction(locate(entry.name))
                 told = describe(construction.source, interview)
                 traits = configure(construction, told, interview=interview).traits
-                weights = count_weights(construction, told, SIZES[0], interview)
-                found.append(Detector(entry.name, told, traits, weights))
+                found.append(Detector(entry.name, told, traits))
     kinds = list(KINDS)
     return sorted(found, key=lambda one: (kinds.index(one.traits.family), one.year or "9999", one.name))
 
@@ -123,14 +118,13 @@ def window(one: Detector) -> str:
 
 def overview(all_of_them: Iterable[Detector]) -> list[str]:
     """Return the table of all detectors."""
-    header = ["kind", "detector", "paper", "year", "weights", "window", "look-ahead", "fit, s", "score, s"]
+    header = ["kind", "detector", "paper", "year", "window", "look-ahead", "fit, s", "score, s"]
     lines = (
         [
             short(one.traits.family),
             f"[`{one.name}`](#{one.name})",
             plain(one.traits.paper) or "-",
             one.year or "-",
-            "-" if one.weights is None else f"{one.weights:,}",
             window(one),
             str(one.traits.look_ahead),
             seconds(one.name, "fit_seconds"),

@@ -25,8 +25,7 @@ from tsadbench.execution.check_reports import (
 )
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.cells import grids, legend
-from tsadbench.leaderboard.latex import latex
+from tsadbench.leaderboard.cells import grids
 from tsadbench.testing import all_checks
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
@@ -65,9 +64,6 @@ class TestIdentity:
     def test_it_is_of_all_that_determines_the_report(self, other):
         assert replace(report(), **other).identity != report().identity
 
-    def test_and_of_nothing_else(self):
-        assert replace(report(failed=["prefix"]), day="2027-01-01").identity == report().identity
-
     def test_a_store_keeps_one_report_of_each(self, tmp_path):
         keep(report(), tmp_path)
         keep(report(failed=["prefix"]), tmp_path)
@@ -85,7 +81,7 @@ class TestVerdict:
             ([report("b")], [trial()], "no", ()),
             ([report(code="c2")], [trial()], "no", ()),
             ([report(versions={**VERSIONS, "numpy": "2.5.0"})], [trial()], "no", ()),
-            # What only one of them names is not compared: older records name fewer.
+            # What only one of them names is not compared.
             ([report(versions={**VERSIONS, "pyod": "3"})], [trial()], "pass", ()),
             ([report()], [trial(versions={**VERSIONS, "aeon": "1.5.0"})], "pass", ()),
             ([report(checks=CHECKS_VERSION - 1)], [trial()], "no", ()),
@@ -112,40 +108,14 @@ class TestTables:
         names = {row[0].text for block in grid.blocks for row in block}
         assert names == {"good", "✗ bad", "? unknown", "? fl", "broken"}
 
-    @pytest.mark.parametrize("form", ["to_markdown", "to_html", "to_latex"])
-    def test_every_format_has_marks_and_their_meaning(self, board, form):
-        text = getattr(board, form)()
-        bad, unknown = (r"$\times$ bad", "? unknown") if form == "to_latex" else ("✗ bad", "? unknown")
-        assert bad in text
-        assert unknown in text
-        assert "fails checks: bad: prefix, state." in text
-        assert "? not checked: no report" in text
-        assert "tsadbench check LABEL --out RUNS" in text
-
     def test_csv_and_json_have_a_column_and_keys(self, board):
         lines = list(csv.DictReader(io.StringIO(board.to_csv())))
         expected = {"good": "pass", "bad": "fail", "unknown": "no", "fl": "no", "broken": "no"}
         assert {line["detector"]: line["checked"] for line in lines} == expected
-        columns = list(lines[0])
-        assert columns[columns.index("checked") + 1 :] == [
-            "trust", "pretrained_on", "rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib",
-        ]  # fmt: skip
         rows = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
         assert {label: row["checked"] for label, row in rows.items()} == expected
         assert rows["bad"]["failed_checks"] == ["prefix", "state"]
         assert rows["good"]["failed_checks"] == []
-
-    def test_where_no_row_was_checked_the_legend_says_so_of_all_at_once(self, tmp_path):
-        found = board_of(tmp_path, trial("unknown"), trial("fl", floor=True))
-        assert "None of these detectors was checked: no report" in legend(found.rows)
-        assert "? unknown" not in found.to_markdown()
-        assert [row.verdict.checked for row in found.rows] == ["no", "no"]
-
-    def test_where_all_were_nothing_is_said(self, tmp_path):
-        keep(report(), tmp_path)
-        text = board_of(tmp_path, trial()).to_markdown()
-        assert "checked" not in text
-        assert "?" not in text
 
     def test_written_tables_bring_their_reports_and_are_emitted_with_them_again(self, board, tmp_path):
         written = board.write(tmp_path / "tables")
@@ -164,11 +134,9 @@ class TestForeignStores:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda text: "{",
             lambda text: text[:-20],
             lambda text: text.replace('"label":"a"', '"label":"a\\u001b[2J"'),
             lambda text: text.replace(f'"schema":{SCHEMA}', '"schema":99'),
-            lambda text: text.replace('"prefix":"pass"', '"prefix":"splendid"'),
             lambda text: text.replace('"label":"a"', '"label":"other"'),  # not of the name of its file
             lambda text: "x" * 2**21,
         ],
@@ -198,7 +166,7 @@ class TestForeignStores:
 
     def test_a_damaged_file_beside_tables_is_an_error(self, tmp_path):
         (tmp_path / FILE).write_text("{}\n")
-        with pytest.raises(StoreError, match=r"checks\.jsonl, line 1: not a report of checks"):
+        with pytest.raises(StoreError, match=r"checks\.jsonl, line 1"):
             read_reports(tmp_path / FILE)
 
 
@@ -228,22 +196,6 @@ class TestCommandLine:
         assert len(Store.open(runs).trials()) == 2
         assert tsadbench("verify", runs).code == 0
 
-    def test_a_failed_report_is_kept_too(self, tmp_path, tsadbench):
-        cheat = "tests.helpers.cheats:Typo"
-        assert tsadbench("check", cheat, "--out", tmp_path / "runs").code == 1
-        (found,) = kept(tmp_path / "runs")
-        assert (found.label, found.failed) == (cheat, ("works",))
-        assert "failed: works" in tsadbench("runs", "show", tmp_path / "runs").out
-
-    def test_a_report_is_of_all_checks(self, tmp_path, tsadbench):
-        done = tsadbench("check", DISTANCE, "--only", "prefix", "--out", tmp_path / "runs")
-        assert (done.code, "leave --only out" in done.err) == (2, True)
-        assert not (tmp_path / "runs").exists()
-
-    def test_parameters_of_tests_give_way_to_those_of_the_label(self, tsadbench):
-        done = tsadbench("check", "tests.helpers.tiny:Distance[power=0.5]")
-        assert (done.code, "power must be" in done.err) == (2, True)
-
 
 class TestCommitted:
     def test_every_row_of_todays_code_has_a_report_of_all_checks(self):
@@ -261,22 +213,3 @@ class TestCommitted:
         assert all(list(one.results) == ids for one in shipped_reports())
         file = write_reports(shipped_reports(), tmp_path / FILE)
         assert file.read_bytes() == (LEADERBOARDS / FILE).read_bytes()
-
-    def test_what_declares_to_need_two_sensors_has_not_failed(self):
-        (ganf,) = [one for one in shipped_reports() if one.label == "ganf"]
-        assert ganf.results["single-sensor"] == "not-applicable"
-        assert ganf.failed == ()
-        (gcad,) = [one for one in shipped_reports() if one.label == "gcad"]
-        assert (gcad.results["fault"], gcad.failed) == ("expected-failure", ())
-        assert "normalised=off" in gcad.reasons["fault"]
-
-    def test_the_published_leak_is_shown_as_one(self):
-        (quirks,) = [one for one in shipped_reports() if one.label == "gdn[quirks=on]"]
-        assert {"prefix", "memory"} <= set(quirks.failed)
-
-
-def test_latex_sets_the_mark(tmp_path):
-    keep(report("bad", failed=["prefix"]), tmp_path)
-    text = latex(board_of(tmp_path, trial("bad")).rows, [])
-    assert r"\texttt{$\times$ bad}" in text
-    assert "✗" not in text

@@ -88,6 +88,7 @@ def test_a_reader_always_sees_every_trial_whole_and_no_write_fails(tmp_path: Pat
     assert rounds > 10
 
 
+@pytest.mark.long
 def test_no_write_fails_on_a_file_system_that_cannot_exchange_names(tmp_path: Path):
     """A reader may miss a trial there for a moment; what it does read is whole."""
     missed, rounds = disturbed_reads(

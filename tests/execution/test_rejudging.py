@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import make_data
 from tests.helpers.counting import Judged
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
@@ -124,20 +123,6 @@ def test_other_labels_fit_nothing(planned, store, diary, small_data):
     assert len(store.records()) == 2
 
 
-def test_other_data_are_fitted(planned, store, diary):
-    run_plan(planned(), store)
-    run_plan(planned(data=make_data(seed=5)), store)
-    assert fits(diary) == 2
-
-
-def test_scores_that_are_gone_are_made_again(planned, store, diary):
-    (record, _) = run_plan(planned(), store)
-    (store.path / record.trial / "scores.npz").write_bytes(b"no")
-    (after, _) = run_plan(planned(settings=["strict.q=0.01"]), store)
-    assert after.status == "ok"
-    assert fits(diary) == 2
-
-
 class TestChangedRules:
     @pytest.fixture
     def rules(self, tmp_path, monkeypatch):
@@ -167,11 +152,6 @@ class TestChangedRules:
                 assert judged.metrics["mcc"] == (None if expected is None else expected * 0.5)
         assert store.records() == tuple(sorted(after, key=lambda record: (record.manifest["started"], record.trial)))
 
-    def test_a_reworded_protocol_is_the_same(self, planned, store, rules):
-        before = run_plan(planned("own"), store)
-        rules(1.0, "# The same.\n")
-        assert run_plan(planned("own"), store) == before
-
     def test_judge_judges_all_that_is_stored_again(self, planned, store, diary, rules, small_data):
         (before, _) = run_plan(planned("own"), store)
         run_plan(planned(), store)
@@ -198,25 +178,6 @@ class TestChangedRules:
         assert judge_outdated(store.records(), store, lambda _: small_data) == (store.records(), 0)
         assert store.find(before.trial) != before
 
-    def test_records_of_before_judging_was_known_are_left_alone(self, planned, store, rules, small_data):
-        (before, _) = run_plan(planned("own"), store)
-        file = store.path / before.trial / "record.json"
-        file.write_text(replace(before, scoring="", judging="").to_json())
-        assert '"judging"' not in file.read_text()
-        rules(0.5)
-        assert judge_outdated(store.records(), store, lambda _: small_data) == (store.records(), 0)
-        assert store.find(before.trial).judging == ""
-        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} >= {"changed"}
-
-
-def test_judging_counts_the_scored_rows_of_an_older_record(planned, store, small_data):
-    records = run_plan(planned(), store)
-    for record in records:
-        store.replace_record(replace(record, rows_scored=None), record.trial)
-    assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
-    assert [store.find(record.trial).rows_scored for record in records] == [record.rows_scored for record in records]
-    assert all(record.rows_scored for record in records)
-
 
 class TestCommittedRecords:
     def test_a_committed_record_of_equal_identity_counts_as_done(self, planned, store, diary, tmp_path):
@@ -237,22 +198,11 @@ class TestCommittedRecords:
         run_plan(planned(), store, done=[replace(record, **change) for record in records])
         assert fits(diary) == 2
 
-    def test_rerun_ok_runs_them_too(self, planned, store, diary):
-        records = run_plan(planned(), None)
-        run_plan(planned(), store, done=records, rerun={"ok"})
-        assert fits(diary) == 2
 
-    def test_they_bring_no_contributions(self, planned, store, diary):
-        records = run_plan(planned(), None)
-        run_plan(planned(), store, done=records, rerun={"no-contributions"})
-        assert fits(diary) == 2
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off"], ids=["empty", "truncated"])
-def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_data, content):
+def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_data):
     records = run_plan(planned(), store)
     for record in records:
-        (store.path / record.trial / "scores.npz").write_bytes(content)
+        (store.path / record.trial / "scores.npz").write_bytes(b"PK\x03\x04 cut off")
     assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"cannot be judged"}
     run_plan(planned(settings=["strict.q=0.01"]), store)
     assert fits(diary) == 2

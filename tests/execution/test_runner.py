@@ -67,11 +67,6 @@ def test_variants_that_differ_in_scoring_share_one_fit(plan_of, diary):
     assert apart[0].manifest["fit_shared_with"] == []
 
 
-def test_variants_that_differ_in_more_do_not(plan_of, diary):
-    run_plan(plan_of({}, {"power": 2}, {"power": 2, "weight": 3.0}), None)
-    assert fits(diary) == 2
-
-
 def test_a_variant_that_fails_does_not_spoil_the_others(plan_of):
     records = run_plan(plan_of({}, {"fails": True}, {"weight": 2.0}), None)
     assert [record.status for record in records] == ["ok", "error", "ok"]
@@ -82,7 +77,7 @@ def test_a_scoring_parameter_that_does_not_exist_is_refused(small_data):
     class Confused(Counting):
         traits = Traits(scoring_parameters=("wait",))
 
-    with pytest.raises(UsageError, match="scoring_parameters names 'wait'"):
+    with pytest.raises(UsageError, match="'wait'"):
         make_plan([Confused], dataset=small_data, floors=False)
 
 
@@ -114,13 +109,6 @@ def test_a_record_that_cannot_be_read_is_made_again(plan_of, diary, tmp_path):
     assert fits(diary) == 2
     assert again.splits == record.splits
     assert store.find(record.trial) == again
-
-
-def test_cpu_seconds_are_measured(plan_of):
-    (record,) = run_plan(plan_of({}), None)
-    for seconds in (record.fit_cpu_seconds, record.score_cpu_seconds):
-        assert seconds is not None
-        assert seconds >= 0.0
 
 
 def test_scored_rows_are_counted(plan_of, small_data):

@@ -40,6 +40,17 @@ class Tries(Sums):
         print(outcome(self.what, self.argument))
 
 
+class TriesAll(Sums):
+    """Tries several things, ``[[what, argument], ...]`` as JSON, and prints a line for each."""
+
+    def __init__(self, *, attempts: str = "[]") -> None:
+        self.attempts = attempts
+
+    def _fit(self, recordings):
+        for what, argument in json.loads(self.attempts):
+            print(json.dumps(outcome(what, argument)))
+
+
 def outcome(what: str, argument: str) -> str:
     """Return ``got ...`` or ``failed ...``."""
     try:

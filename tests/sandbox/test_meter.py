@@ -47,11 +47,6 @@ class LetsOthersWork(Sums):
         return super()._score(recording)
 
 
-class Sleeps(Sums):
-    def _fit(self, recordings):
-        time.sleep(0.3)
-
-
 class Swells(Sums):
     def _fit(self, recordings):
         np.ones(20 * 2**20).sum()  # 160 MiB, gone when it returns
@@ -77,12 +72,6 @@ def test_work_of_other_processes_counts_whether_they_have_ended_or_not():
         box.score(ROWS)
         assert box.costs.score_cpu_seconds >= 0.47
         assert box.costs.fit_cpu_seconds == before
-
-
-def test_waiting_is_time_and_no_work():
-    with fitted(Sleeps) as box:
-        assert box.costs.fit_seconds >= 0.3
-        assert box.costs.fit_cpu_seconds < 0.3
 
 
 def test_memory_that_was_freed_again_counts():

@@ -16,7 +16,6 @@ from numpy.testing import assert_array_equal
 from tests.helpers.forged import WritesFrames, honest, played, raw_frame
 from tests.helpers.plans import make_plan
 from tsadbench import Recording
-from tsadbench.errors import ModelFileError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.board import Leaderboard
@@ -32,104 +31,56 @@ CALLS = {
     "held_out_loss": lambda box: box.held_out_loss((ROWS,), 0),
     "learned": lambda box: box.learned(),
 }
-NUMBERS = ["1", None, [1], {}, True, -1.0, float("nan"), float("inf"), 10**400, 1e300]
+# One forged value a rule.
 FORGED = {
-    "construct": [
-        {name: value} for name in ("offers_contributions", "scores_training_itself") for value in ("yes", 1, None)
-    ],
+    "construct": [{"offers_contributions": "yes"}],
     "fit": [
-        # Time and memory are the harness's to measure: no box may state any.
-        *({"seconds": value} for value in NUMBERS),
-        *({"cpu_seconds": value} for value in NUMBERS),
-        *({"peak_memory_mib": value} for value in NUMBERS),
-        *({"training_facts": value} for value in (None, [], 3, "facts", [["epochs", 3]])),
-        *({"training_facts": {"epochs": value}} for value in ("3", [3], {}, float("nan"), float("inf"), 10**400)),
+        {"seconds": 1.0},  # time is the harness's to measure: no box may state any
+        {"training_facts": []},
+        {"training_facts": {"epochs": "3"}},
+        {"training_facts": {"epochs": float("nan")}},
         {"training_facts": {f"fact_{number}": 1 for number in range(33)}},
-        {"training_facts": {"x" * 41: 1}},
         {"training_facts": {"\ud800": 1}},
-        {"splits": {}},
     ],
     "score": [
         {"arrays": []},
         {"arrays": [["float64", [6]], ["float64", [6]]]},
-        {"arrays": [["float64", [5]]]},
         {"arrays": [["float64", [6, 1]]]},
-        {"arrays": [["uint8", [6]]]},
         {"arrays": [["object", [6]]]},
-        {"arrays": [["float64", []]]},
         {"arrays": [["float64", [10**12]]]},
-        {"arrays": [["float64", [1e999]]]},
         {"arrays": [["float64", [-6]]]},
         {"arrays": [["float64", [0]]] * 10**4},
-        {"arrays": {"float64": [6]}},
-        {"arrays": [[{}, [6]]]},
         {"request": "0123456789abcdef"},
-        {"request": None},
     ],
-    "contributions": [{"arrays": [["float64", [2, 6]]]}, {"arrays": [["float64", [12]]]}],
-    "training_scores": [{"arrays": []}, {"arrays": [["float64", [3]], ["float64", [3]]]}],
-    "held_out_loss": [{"loss": value} for value in ("1", None, float("nan"), float("-inf"), 10**400)],
+    "contributions": [{"arrays": [["float64", [2, 6]]]}],
+    "training_scores": [{"arrays": [["float64", [3]], ["float64", [3]]]}],
+    "held_out_loss": [{"loss": "1"}, {"loss": float("nan")}],
     "learned": [
-        {"parts": "ab"},
         {"parts": ["a"]},
         {"parts": ["a", "a"]},
-        {"parts": ["a", 2]},
-        {"parts": ["a", "b", "c"]},
         {"parts": ["a", "x" * 1001]},
         {"arrays": [["uint8", [2**47]], ["uint8", [0]]]},
         {"arrays": [["float64", [1]], ["uint8", [0]]]},
-        {"arrays": [["uint8", [1, 3]], ["uint8", [0]]]},
-        {"refused": 3, "parts": [], "arrays": []},
     ],
 }
+FAILURE = {"kind": "failure", "status": "error", "reason": "", "traceback": "", "arrays": []}
+PROGRESS = {"kind": "progress", "done": 1, "total": 2, "note": "", "arrays": []}
 FRAMES = {
     "a list": [],
-    "a number": 3,
-    "null": None,
     "no kind": {"arrays": []},
     "an unknown kind": {"kind": "ok", "arrays": []},
-    "a kind that is a list": {"kind": ["done"], "arrays": []},
     "an empty answer": {"kind": "done", "arrays": []},
     "deep lists": b'{"kind": "done", "arrays": [], "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-    "deep objects": b'{"kind": "done", "arrays": [], "x": ' + b'{"x":' * 50_000,
-    "no JSON": b"{'kind': 'done'}",
     "no text": b"\xff\x00\xfe",
     "half of it": b'{"kind": "done", "arr',
     "a number without end": b'{"kind": "done", "arrays": [], "x": ' + b"9" * 5000 + b"}",
-    "a failure without a reason": {"kind": "failure", "status": "error", "arrays": []},
-    "a failure that is ok": {"kind": "failure", "status": "ok", "reason": "", "traceback": "", "arrays": []},
-    "a failure of markup": {"kind": "failure", "status": "<b>", "reason": "", "traceback": "", "arrays": []},
-    "a status that is a list": {"kind": "failure", "status": [], "reason": "", "traceback": "", "arrays": []},
-    "a reason that is a number": {"kind": "failure", "status": "error", "reason": 3, "traceback": "", "arrays": []},
-    "a traceback that is null": {"kind": "failure", "status": "error", "reason": "", "traceback": None, "arrays": []},
-    "a reason of a megabyte": {
-        "kind": "failure",
-        "status": "error",
-        "reason": "x" * 2**20,
-        "traceback": "",
-        "arrays": [],
-    },
-    "a reason that is no text": {
-        "kind": "failure",
-        "status": "error",
-        "reason": "\ud800",
-        "traceback": "",
-        "arrays": [],
-    },
-    "a failure with scores": {
-        "kind": "failure",
-        "status": "error",
-        "reason": "",
-        "traceback": "",
-        "arrays": [["float64", [6]]],
-    },
-    "progress in words": {"kind": "progress", "done": "one", "total": 2, "note": "", "arrays": []},
-    "progress without end": {"kind": "progress", "done": 1, "total": 10**30, "note": "", "arrays": []},
-    "infinite progress": {"kind": "progress", "done": 1, "total": float("inf"), "note": "", "arrays": []},
-    "progress without a note": {"kind": "progress", "done": 1, "total": 2, "arrays": []},
-    "a note that is a list": {"kind": "progress", "done": 1, "total": 2, "note": [], "arrays": []},
-    "a note of a megabyte": {"kind": "progress", "done": 1, "total": 2, "note": "x" * 2**20, "arrays": []},
-    "progress with scores": {"kind": "progress", "done": 1, "total": 2, "note": "", "arrays": [["float64", [10**9]]]},
+    "a failure that is ok": {**FAILURE, "status": "ok"},
+    "a failure of a timeout": {**FAILURE, "status": "timeout"},
+    "a reason of a megabyte": {**FAILURE, "reason": "x" * 2**20},
+    "a reason that is no text": {**FAILURE, "reason": "\ud800"},
+    "a failure with scores": {**FAILURE, "arrays": [["float64", [6]]]},
+    "infinite progress": {**PROGRESS, "total": float("inf")},
+    "a note of a megabyte": {**PROGRESS, "note": "x" * 2**20},
 }
 
 
@@ -189,7 +140,7 @@ def test_an_answer_with_one_wrong_value_is_an_error(call, changes):
     assert len(found.reason.splitlines()) == 1
 
 
-@pytest.mark.parametrize("call", ["construct", "fit", "score", "learned"])
+@pytest.mark.parametrize("call", ["construct", "score"])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_a_frame_that_is_no_answer_is_an_error(call, frame):
     def answer(sock, header, arrays):
@@ -201,15 +152,6 @@ def test_a_frame_that_is_no_answer_is_an_error(call, frame):
     found = failure(answer, "fit" if call == "construct" else call)
     assert (found.status, "the box's channel" in found.reason) == ("error", True), found.reason
     assert found.reason.isprintable()
-
-
-@pytest.mark.parametrize("status", ["timeout", "memory", "killed", "ok"])
-def test_how_a_trial_ended_is_for_the_harness_to_say(status):
-    def answer(sock, header, arrays):
-        send(sock, {"kind": "failure", "status": status, "reason": "so it was", "traceback": ""})
-
-    found = failure(answer, "fit")
-    assert (found.status, "status of 'failure'" in found.reason) == ("error", True), found.reason
 
 
 @pytest.mark.parametrize("status", ["error", "invalid"])
@@ -233,21 +175,9 @@ def test_a_second_answer_is_an_error():
 
     with played(answer) as box:
         box.score(ROWS)
-        with pytest.raises(BoxFailure, match="that nobody asked for") as caught:
+        with pytest.raises(BoxFailure) as caught:
             box.score(ROWS)
     assert caught.value.status == "error"
-
-
-def test_an_answer_before_the_question_is_an_error():
-    def answer(sock, header, arrays):
-        honest(sock, header, arrays)
-        if header["kind"] == "fit":
-            honest(sock, {**header, "kind": "score"}, [ROWS.values])
-
-    with played(answer) as box:
-        box.fit((ROWS,))
-        with pytest.raises(BoxFailure, match="that nobody asked for"):
-            box.score(ROWS)
 
 
 def test_progress_without_end_is_no_flood_and_ends_with_the_time():
@@ -267,21 +197,6 @@ def test_progress_without_end_is_no_flood_and_ends_with_the_time():
     assert len(reports) <= 1 + (time.monotonic() - start) / 0.05
 
 
-def test_the_last_progress_is_always_seen():
-    reports = []
-
-    def answer(sock, header, arrays):
-        for done in range(100):
-            send(sock, {"kind": "progress", "done": done + 1, "total": 100, "note": ""})
-        honest(sock, header, arrays)
-
-    with played(answer, listener=lambda *report: reports.append(report)) as box:
-        assert reports[-1] == (100, 100, "")
-        box.fit((ROWS,))
-    assert reports[-1] == (100, 100, "")
-    assert len(reports) < 200
-
-
 def test_an_array_that_never_comes_is_a_timeout():
     def answer(sock, header, arrays):
         if header["kind"] == "learned":
@@ -295,18 +210,6 @@ def test_an_array_that_never_comes_is_a_timeout():
     assert failure(answer, "learned", timeout=0.5).status == "timeout"
 
 
-def test_a_detector_that_cannot_be_kept_says_why_in_one_line():
-    def answer(sock, header, arrays):
-        if header["kind"] == "learned":
-            done = {"kind": "done", "request": header["request"]}
-            send(sock, {**done, "refused": "not \x1b[2J\nthis"})
-        else:
-            honest(sock, header, arrays)
-
-    with played(answer) as box, pytest.raises(ModelFileError, match=r"^not \\x1b\[2J this$"):
-        box.learned()
-
-
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6)
 HEADERS = st.dictionaries(
@@ -316,7 +219,7 @@ HEADERS = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     call=st.sampled_from(sorted(CALLS)),
     frame=HEADERS.map(raw_frame)
@@ -334,7 +237,7 @@ def test_no_frame_whatever_raises_anything_but_a_failure_of_the_box(call, frame)
     assert failure(answer, call).status == "error"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(call=st.sampled_from(sorted(CALLS)), place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
 def test_no_changed_byte_raises_anything_but_a_failure_of_the_box(call, place, byte):
     def answer(sock, header, arrays):
@@ -356,18 +259,6 @@ def test_no_changed_byte_raises_anything_but_a_failure_of_the_box(call, place, b
     # The byte may stand where it makes no difference, such as in a cost or a score.
     with contextlib.suppress(BoxFailure), played(answer) as box:
         CALLS[call](box)
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    "frame", ["nonsense", '{"kind": "done", "arrays": []}', "[" * 10**5, '{"kind": {}, "arrays": []}']
-)
-def test_a_detector_that_writes_into_the_channel_fails_alone(frame):
-    wrote = pytest.raises(BoxFailure, match="WritesFrames wrote into the box's channel")
-    with wrote as caught, Box(Construction.of(WritesFrames, {"frame": frame}), threads=1) as box:
-        box.fit((ROWS,))
-    assert caught.value.status == "error"
-    assert len(caught.value.reason.splitlines()) == 1
 
 
 @pytest.mark.processes

@@ -27,6 +27,7 @@ ADAPTED = [
     if name not in LEFT_OUT
 ]
 WRAPPED = [f"{wrapped.__file__}:{cls.__name__}" for cls in wrapped.ALL]
+QUICK = ("multiview", "dprgm", "pyod:KNN", WRAPPED[0])
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,11 @@ def sealed() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The default value of `copy`:FutureWarning")  # HDBSCAN's, called directly
-@pytest.mark.parametrize("name", [*SHIPPED, *ADAPTED, *WRAPPED], ids=lambda name: name.rpartition("/")[2])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=() if one in QUICK else pytest.mark.long) for one in (*SHIPPED, *ADAPTED, *WRAPPED)],
+    ids=lambda name: name.rpartition("/")[2],
+)
 def test_sealed_and_direct_scores_are_equal(plant, name, tmp_path):
     if name in WRAPPED:  # a copy: code that this process has imported is not sealed
         file, _, class_name = name.rpartition(":")

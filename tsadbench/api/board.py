@@ -25,7 +25,6 @@ from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
 from tsadbench.reporting.html.build import write_report
 from tsadbench.results.judging import judge_outdated
-from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.toml import found_text
 
@@ -248,10 +247,9 @@ def load_board(
     load = loader((), directory, own)
     records = _chosen(records, "dataset", named, store)
     records = _chosen(records, "protocol", _texts("protocol", protocol), store)
-    with collector_paused():
-        judged, n_left = judge_outdated(records, store, load)
-        with naming_arguments("splits"):
-            board = Leaderboard.from_records(judged, _texts("splits", splits), checked_in=store.path)
+    judged, n_left = judge_outdated(records, store, load)
+    with naming_arguments("splits"):
+        board = Leaderboard.from_records(judged, _texts("splits", splits), checked_in=store.path)
     if n_left:
         warnings.warn(
             f"{n_left} trials were judged by other rules than today's and are shown as recorded: `tsadbench judge "

@@ -35,7 +35,6 @@ from tsadbench.cli import (
 from tsadbench.cli.broken import broken_trials_told
 from tsadbench.cli.ending import Commands, complain, flushed, interruption, prepare_streams, stream_code
 from tsadbench.errors import TsadbenchError
-from tsadbench.utils.collector import collect_seldom
 
 app = typer.Typer(
     name="tsadbench",
@@ -89,7 +88,6 @@ def _top(
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
-    collect_seldom()
     prepare_streams()
     try:
         app()

@@ -73,8 +73,8 @@ def info(
 ) -> None:
     """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper.
 
-    Of a detector, also the equations, what differs from the paper, how defaults were chosen, how many weights its
-    network has for 8 and for 52 sensors, and what it costs in the tables that ship.
+    Of a detector, also the equations, what differs from the paper, how defaults were chosen, and what it costs in
+    the tables that ship.
     """
     from tsadbench.cli.actions.catalogue import INFORM
 

@@ -92,7 +92,6 @@ def leaderboard(
     from tsadbench.execution.run_store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.presentation import Presentation
-    from tsadbench.utils.collector import collector_paused
 
     presentation = Presentation.from_options(alias, columns, detector, order)
     if write is not None and (presentation or trust != "reported" or without_pretrained):
@@ -122,10 +121,9 @@ def leaderboard(
     if write is not None:
         require_outside_stores(write)
     load = loader(dataset or [], data)
-    with collector_paused():
-        records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
-        records = wanted(records, trust, without_pretrained)
-        board = Leaderboard.from_records(records, split or (), checked_in=store.path)
+    records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
+    records = wanted(records, trust, without_pretrained)
+    board = Leaderboard.from_records(records, split or (), checked_in=store.path)
     if calibration:
         show_calibration(board, store, load, form)
         return
@@ -136,12 +134,11 @@ def leaderboard(
         print_citations((row.dataset for row in board.rows), (row.label for row in board.rows))
         return
     board = asked.add(board, store, load)
-    with collector_paused():
-        if write is None:
-            show(board, form, rows, None if all_floors else ())
-        else:
-            for file in [*board.write(write), *write_unit_values(board, store, load, write)]:
-                typer.echo(file, err=True)
+    if write is None:
+        show(board, form, rows, None if all_floors else ())
+    else:
+        for file in [*board.write(write), *write_unit_values(board, store, load, write)]:
+            typer.echo(file, err=True)
 
 
 def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Record, ...]:

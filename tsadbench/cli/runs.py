@@ -43,18 +43,16 @@ def list_trials(
 ) -> None:
     """List the trials of a store, oldest first; broken ones are reported on standard error, and exit code 1."""
     from tsadbench.execution.run_store import Store
-    from tsadbench.utils.collector import collector_paused
 
     store = Store.open(runs)
-    with collector_paused():
-        lines = [_line(trial) for trial in _chosen(store, [], detector, status)]
-        if as_json:
-            typer.echo("".join(f"{json.dumps(line)}\n" for line in lines), nl=False)
-            return
-        cells = [[str(value) for value in line.values()] for line in lines]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        layout = "  ".join(f"{{:<{width}}}" for width in widths)
-        typer.echo("".join(f"{layout.format(*of_line).rstrip()}\n" for of_line in cells), nl=False)
+    lines = [_line(trial) for trial in _chosen(store, [], detector, status)]
+    if as_json:
+        typer.echo("".join(f"{json.dumps(line)}\n" for line in lines), nl=False)
+        return
+    cells = [[str(value) for value in line.values()] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    layout = "  ".join(f"{{:<{width}}}" for width in widths)
+    typer.echo("".join(f"{layout.format(*of_line).rstrip()}\n" for of_line in cells), nl=False)
     typer.echo(f"{len(lines)} trials in {runs}", err=True)
 
 

@@ -12,9 +12,7 @@ from tsadbench.execution.check_reports import SCHEMA, CheckReport, version_texts
 from tsadbench.execution.provenance import determining_versions
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure, describe, with_files_read
-from tsadbench.sandbox.interpreter.environment import environment_of
 from tsadbench.testing import all_checks, synthetic
 from tsadbench.testing.check import CheckResult
 from tsadbench.utils.names import without_folders
@@ -31,8 +29,7 @@ def subject_of(detector: str, *, full: bool = False) -> CheckReport:
         If there is no such detector, it cannot be loaded, or a parameter is out of range.
     """
     label = parse_label(detector)
-    named = Construction.named(locate(label.target), label.arguments)
-    environment = environment_of(named.source.python) if named.source.python else None
+    named = Construction(locate(label.target), label.arguments)
     with Interview() as interview:
         description = describe(named.source, interview)
         own = with_files_read(named, description)
@@ -41,13 +38,11 @@ def subject_of(detector: str, *, full: bool = False) -> CheckReport:
             changed = dict(configure(own, description, prior=prior, interview=interview).changed)
         except PluginError:  # the check `works` says so
             changed = {name: str(text) for name, text in sorted(own.given.items())}
-    if environment is not None:
-        changed = dict(sorted({**changed, PYTHON: environment.name}.items()))
     return CheckReport(
         schema=SCHEMA,
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.code_hash,
-        versions=version_texts(determining_versions(description, environment)),
+        versions=version_texts(determining_versions(description)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),

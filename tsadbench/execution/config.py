@@ -17,7 +17,6 @@ from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.request import RunRequest, RunSettings
 from tsadbench.registry import floors, load_protocol, locate
 from tsadbench.sandbox import Construction
-from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import describe, parse, with_files_read
 from tsadbench.utils.issues import Issue, listed
 from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
@@ -64,7 +63,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> RunRequest:
     file, text, issues = read_toml(path, RunFile, "the configuration", "docs/configuration.md shows one")
     if file is None:
         raise _faulty(path, issues)
-    reader = _Reader(path, text, issues, file.settings)
+    reader = _Reader(path, text, issues)
     values = {**reader.values(file, options), **options}
     whole = not issues and not options.keys() & _CHOOSING
     settings = reader.settings(file.settings, {**dict(RunSettings()), **values}, whole=whole)
@@ -85,7 +84,6 @@ class _Reader:
     path: Path
     text: str
     issues: list[Issue]
-    tables: Mapping[str, Any]
 
     def values(self, file: RunFile, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the file's keys that no option overrides, settings of detectors and protocols aside."""
@@ -172,9 +170,7 @@ class _Reader:
 
     def _arguments(self, detector: str, texts: Mapping[str, str]) -> dict[str, str]:
         """Return a detector's checked arguments, with the paths of files as seen from the working directory."""
-        texts = {key: self._from_here(text) if key == PYTHON else text for key, text in texts.items()}
-        # A detector may be such that nothing but its own interpreter can import it.
-        own = Construction.named(locate(detector), {**self._interpreter(detector), **texts})
+        own = Construction(locate(detector), texts)
         description = describe(own.source)
         files = {parameter.name for parameter in description.parameters if parameter.names != "value"}
         arguments = {
@@ -182,15 +178,7 @@ class _Reader:
             for key, text in own.texts.items()
         }
         parse(with_files_read(replace(own, texts=arguments), description), description)
-        return {**arguments, **{key: text for key, text in texts.items() if key == PYTHON}}
-
-    def _interpreter(self, detector: str) -> dict[str, str]:
-        """Return what the file's settings say of the interpreter of a detector, as one of its arguments."""
-        for keys, value in _leaves(self.tables):
-            name, _, key = dotted(keys).rpartition(".")
-            if key == PYTHON and isinstance(value, str) and self._target(name) == detector:
-                return {PYTHON: self._from_here(value)}
-        return {}
+        return arguments
 
     def _target(self, name: str) -> str:
         return self._from_here(name) if ".py:" in name else name

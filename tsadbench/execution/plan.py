@@ -22,15 +22,13 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import FAST_STEPS, DetectorSpec, RunRequest, is_fast
+from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Interview, seal_status
-from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
 from tsadbench.sandbox.description import Description
-from tsadbench.sandbox.interpreter.environment import Environment, environment_of
 from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
@@ -63,8 +61,6 @@ class Contender:
         Whether the process that plans runs code of its owner (`Source.runs_here`): no box can seal it then.
     stands_for
         The label that the user asked for, if the data set has no prior and ``graph=correlation`` takes its place.
-    environment
-        The detector's own interpreter and what is installed in it; None: it runs in the one that runs tsadbench.
     """
 
     name: str
@@ -76,7 +72,6 @@ class Contender:
     fit_label: str
     imported: bool = False
     stands_for: str = ""
-    environment: Environment | None = None
 
     @property
     def floor(self) -> bool:
@@ -164,10 +159,7 @@ class Plan:
 
     @cached_property
     def episodes_hash(self) -> str:
-        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode.
-
-        Episodes without calibration recordings have the hash that they had before there were any.
-        """
+        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode."""
         return episodes_hash(self.episodes)
 
     def one_episode(self, entity: str | None = None) -> Episode:
@@ -262,7 +254,7 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     with Interview() as interview:
         names = [*request.detectors, *(floor_labels(interview) if with_floors else ())]
         with about_setting("detectors"):
-            detectors = [_resolved(detector, settings, interview, fast=is_fast()) for detector in names]
+            detectors = [_resolved(detector, settings, interview) for detector in names]
         with about_setting("protocols" if request.against is None else "against"):
             protocols = [_protocol(name, settings.get(name, {})) for name in _protocol_names(request)]
         known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
@@ -298,7 +290,6 @@ def _plans(
                     ]
                     _refuse_false_floors(contenders)
                     _refuse_one_label_for_two(contenders)
-                    _refuse_interpreters(contenders, request)
                 if request.require_seal:
                     with about_setting("require_seal"):
                         _refuse_imported([contender.name for contender in contenders if contender.imported])
@@ -437,8 +428,6 @@ def _resolved(
     detector: DetectorSpec,
     settings: Mapping[str, Mapping[str, str]],
     interview: Interview | None,
-    *,
-    fast: bool = False,
 ) -> tuple[str, Construction, Description]:
     """Return a detector's name, construction and description; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
@@ -456,16 +445,8 @@ def _resolved(
     name = construction.source.target
     texts = {**settings.get(name, {}), **construction.texts}
     about = "settings" if texts and not construction.texts else "detectors"
-    with about_setting(about):
-        named = Construction.named(construction.source, texts)
-        construction = replace(construction, source=named.source, texts=named.texts)
+    construction = replace(construction, texts=texts)
     description = describe(construction.source, interview)
-    if (
-        fast
-        and "max_steps" in description.defaults
-        and not {"max_steps"} & {*construction.texts, *construction.arguments}
-    ):
-        construction = replace(construction, texts={**construction.texts, "max_steps": str(FAST_STEPS)})
     with about_setting(about):
         construction = with_files_read(construction, description)
         parse(construction, description, interview)  # report what is wrong for any data set before reading one
@@ -580,14 +561,6 @@ def _contender(
                 f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
             )
     changed = dict(configured.changed)
-    if PYTHON in description.defaults:
-        raise UsageError(
-            f"{name}: its constructor takes {PYTHON!r}, which names the interpreter that runs a detector; call it "
-            "otherwise"
-        )
-    environment = environment_of(construction.source.python) if construction.source.python else None
-    if environment is not None:
-        changed = dict(sorted({**changed, PYTHON: environment.name}.items()))
     fitted = {key: text for key, text in changed.items() if key not in traits.scoring_parameters}
     return Contender(
         name,
@@ -599,7 +572,6 @@ def _contender(
         fit_label=str(Label(name, fitted)),
         imported=construction.source.runs_here,
         stands_for=str(Label(name, {key: text for key, text in changed.items() if key != _GRAPH})) if replaced else "",
-        environment=environment,
     )
 
 
@@ -645,33 +617,13 @@ def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
             raise UsageError(f"two detectors or priors would both be called {contender.label}: rename a file")
 
 
-def _refuse_interpreters(contenders: Iterable[Contender], request: RunRequest) -> None:
-    """Refuse own interpreters that no table could tell apart, or that another machine would have to have."""
-    paths: dict[str, str] = {}
-    for contender in contenders:
-        if contender.environment is None:
-            continue
-        if request.cluster is not None:
-            raise UsageError(
-                f"{contender.name}: {PYTHON}= runs a detector on this machine; leave --cluster out, or install what it "
-                "needs beside tsadbench on the workers"
-            )
-        path = contender.environment.executable
-        if paths.setdefault(contender.label, path) != path:
-            raise UsageError(
-                f"{contender.label} names two interpreters, {paths[contender.label]} and {path}: rename the folder of "
-                "one of these environments, since labels show its name"
-            )
-
-
 def contender_from_label(label: str, dataset: Dataset, interview: Interview | None = None) -> Contender:
     """Return the contender that a label names, checked against a data set; no protocol takes part.
 
     Parameters
     ----------
     label
-        As records and tables hold it. Nothing runs: it may name a device that this machine lacks. It may not name an
-        interpreter: no table has the path of one, and no stored label may choose what is run here.
+        As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
     dataset
         Its sensors are checked, its prior is the default.
     interview
@@ -682,6 +634,4 @@ def contender_from_label(label: str, dataset: Dataset, interview: Interview | No
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    if PYTHON in (arguments := parse_label(label).arguments):
-        raise UsageError(f"{label} ran in an interpreter of its own, {arguments[PYTHON]}, which is not started here")
     return _contender(*_resolved(label, {}, interview), dataset, interview, elsewhere=True)

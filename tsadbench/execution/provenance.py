@@ -17,19 +17,15 @@ from tsadbench.base import scores
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Contender, Plan, Trial
-from tsadbench.sandbox import LoadedPackages
 from tsadbench.sandbox.description import Description
-from tsadbench.sandbox.interpreter.environment import Environment
 from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
-from tsadbench.utils.distributions import distributions_of, installed_version, normalised, requirements, versions_of
+from tsadbench.utils.distributions import installed_version, versions_of
 from tsadbench.utils.names import command_without_folders
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.threads import loaded_blas
 
 # Another release of one of these may change a score's last digits, or more.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "torch-geometric")
-# Their versions stand in a manifest by themselves.
-_IN_EVERY_RECORD = frozenset({"tsadbench", *_LIBRARIES})
 # The packages that these install.
 _LIBRARY_PACKAGES = frozenset({"numpy", "scipy", "sklearn", "pandas", "torch", "torch_geometric"})
 
@@ -54,12 +50,12 @@ class Identity:
 
 def identity(trial: Trial, plan: Plan) -> Identity:
     """Return the identity of a trial of a plan."""
-    description, environment = trial.contender.description, trial.contender.environment
+    description = trial.contender.description
     scoring = scoring_identity(
         label=trial.contender.label,
         priors=prior_hashes(trial.contender),
         code=description.code_hash,
-        libraries=determining_versions(description, environment),
+        libraries=determining_versions(description),
         dataset=plan.data.dataset.name,
         data=plan.data.dataset.content_hash,
         episodes=plan.episodes_hash,
@@ -159,7 +155,6 @@ def manifest(
     started: datetime,
     fit_shared_with: Sequence[str] = (),
     crossing: str | None = None,
-    loaded: LoadedPackages | None = None,
 ) -> dict[str, JsonValue]:
     """Return what a reader needs to repeat the trial, or to see why a repetition differs.
 
@@ -171,10 +166,8 @@ def manifest(
         Labels of the variants that were scored by the same fit.
     crossing
         The secret from which its recordings' order, ids and clocks were drawn (`sandbox.Crossing`), if it came to that.
-    loaded
-        What its boxes loaded to fit and to score.
     """
-    contender, environment = trial.contender, trial.contender.environment
+    contender = trial.contender
     return {
         "seed": trial.seed,
         "threads": trial.threads,
@@ -185,14 +178,10 @@ def manifest(
         "platform": platform.platform(),
         "processor": platform.processor() or platform.machine(),
         "cpu_count": os.cpu_count(),
-        "versions": {
-            "python": platform.python_version() if environment is None else environment.version,
-            **library_versions(environment),
-        },
-        "adapted": dict(adapted_versions(contender.description.libraries, environment)),
-        "blas": list(loaded_blas() if environment is None else environment.blas),
-        "imported": dict(imported_versions(contender.description.imported, environment)),
-        "loaded": dict(loaded_versions(loaded or LoadedPackages(), contender.description, environment)),
+        "versions": {"python": platform.python_version(), **library_versions()},
+        "adapted": dict(adapted_versions(contender.description.libraries)),
+        "blas": list(loaded_blas()),
+        "imported": dict(imported_versions(contender.description.imported)),
         "priors": dict(prior_hashes(contender)),
         "code_hash": contender.description.code_hash,
         "data_hash": plan.data.dataset.content_hash,
@@ -200,7 +189,6 @@ def manifest(
         "labels_hash": plan.data.labels.content_hash,
         "fit_shared_with": list(fit_shared_with),
         **({} if crossing is None else {"crossing": crossing}),
-        **({} if environment is None else {"interpreter": _interpreter(environment)}),
         **asked_by(plan),
     }
 
@@ -216,39 +204,23 @@ def asked_by(plan: Plan) -> dict[str, JsonValue]:
 
 
 @cache
-def library_versions(environment: Environment | None = None) -> dict[str, JsonValue]:
-    """Return the versions of the libraries on which a score's last digits depend; None if one is not installed.
-
-    Parameters
-    ----------
-    environment
-        A detector's own interpreter; None: this one.
-    """
-    return {"tsadbench": __version__, **{library: _version(library, environment) for library in _LIBRARIES}}
+def library_versions() -> dict[str, JsonValue]:
+    """Return the versions of the libraries on which a score's last digits depend; None if one is not installed."""
+    return {"tsadbench": __version__, **{library: installed_version(library) for library in _LIBRARIES}}
 
 
-def determining_versions(description: Description, environment: Environment | None = None) -> dict[str, JsonValue]:
+def determining_versions(description: Description) -> dict[str, JsonValue]:
     """Return the versions of all libraries that determine a detector's scores, as far as its identity knows them."""
     return {
-        **library_versions(environment),
-        **adapted_versions(description.libraries, environment),
-        **imported_versions(description.imported, environment),
+        **library_versions(),
+        **adapted_versions(description.libraries),
+        **imported_versions(description.imported),
     }
 
 
-def adapted_versions(libraries: Iterable[str], environment: Environment | None = None) -> dict[str, JsonValue]:
+def adapted_versions(libraries: Iterable[str]) -> dict[str, JsonValue]:
     """Return the versions of the libraries that do an adapted detector's work (`AdaptedDetector.libraries`)."""
-    return {library: _version(library, environment) for library in libraries}
-
-
-def _interpreter(environment: Environment) -> dict[str, JsonValue]:
-    """Return what a record keeps of a detector's own interpreter; its path is no part of any identity."""
-    return {
-        "path": environment.executable,
-        "name": environment.name,
-        "python": environment.version,
-        "distributions": dict(environment.distributions),
-    }
+    return {library: installed_version(library) for library in libraries}
 
 
 @cache
@@ -258,45 +230,13 @@ def _ranking() -> str:
 
 
 @cache
-def imported_versions(imported: tuple[str, ...], environment: Environment | None = None) -> dict[str, JsonValue]:
+def imported_versions(imported: tuple[str, ...]) -> dict[str, JsonValue]:
     """Return the versions of other distributions that hold packages which a detector's own files import.
 
     As for `versions_of`: what is installed from its source folder, or belongs to no distribution, counts by its code.
-    In another interpreter, distributions count by their versions alone.
     """
-    packages = frozenset(imported) - _LIBRARY_PACKAGES
-    if environment is None:
-        return dict(versions_of(packages))
-    tops = sorted({package.partition(".")[0] for package in packages})
-    return {name: _version(name, environment) for top in tops for name in environment.packages.get(top, ())}
-
-
-def loaded_versions(
-    loaded: LoadedPackages, description: Description, environment: Environment | None = None
-) -> dict[str, JsonValue]:
-    """Return the versions of the distributions that a detector's fit and scores loaded, besides `library_versions`.
-
-    These are the distributions of modules that its boxes imported, and those that the detector's own files import or
-    declare, with what they require, if they are loaded. What the boxes' server had loaded for others is left out, so
-    that a detector's records do not differ by what ran before.
-    """
-    if environment is not None:  # nobody else's process: whatever it loaded is the detector's
-        tops = {package.partition(".")[0] for package in {*description.imported, *loaded.since}}
-        found = {name for package in tops for name in environment.packages.get(package, ())}
-        return {
-            name: environment.version_of(name)
-            for name in sorted({*found, *description.libraries}, key=str.lower)
-            if normalised(name) not in _IN_EVERY_RECORD
-        }
-    named = {name for package in {*description.imported, *loaded.since} for name in distributions_of(package)}
-    counted = requirements([*named, *description.libraries]) - _IN_EVERY_RECORD
-    held = {name for package in loaded.held for name in distributions_of(package)}
-    return {name: installed_version(name) for name in sorted(held, key=str.lower) if normalised(name) in counted}
+    return dict(versions_of(frozenset(imported) - _LIBRARY_PACKAGES))
 
 
 def _hash(determinants: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(json.dumps(determinants, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def _version(library: str, environment: Environment | None) -> str | None:
-    return installed_version(library) if environment is None else environment.version_of(library)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 # 1: the first.
 SCHEMA = 1
 CHECKSUM = "checksum"
+# Fields that a record's JSON leaves out if they have their default.
+_USUAL = frozenset(
+    {
+        *("scoring", "judging", "training", "replay", "rows_scored", "stands_for", "pretrained_on", "trust"),
+        *("smoothing", "protocol_version", "dataset_version"),
+    }
+)
 # What is found anew when scores are judged again, or carried over to what today's code calls the trial: the checksum
 # leaves it out, and `verify` computes it again instead.
 _FOUND_ANEW = {
@@ -71,9 +78,9 @@ class Record:
     fit_seconds, score_seconds
         Wall clock of the box's work, measured by the harness: fitting, and scoring training and test recordings.
     fit_cpu_seconds, score_cpu_seconds
-        CPU seconds of all its threads and processes together; None in records from before this was measured.
+        CPU seconds of all its threads and processes together; None if not measured.
     rows_scored
-        Normal and test rows that were scored in ``score_seconds``; None in records from before they were counted.
+        Normal and test rows that were scored in ``score_seconds``; None if not counted.
     protocol_notes
         What tables must say about the protocol's use of the data.
     leaky
@@ -82,23 +89,23 @@ class Record:
         What tables must say about the detector.
     scoring
         Hash of all that determines the scores: detector, parameters, what its code does, library versions, data,
-        episodes, seed, threads. Empty in records from before it was kept.
+        episodes, seed, threads.
     judging
         Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
-        threshold that a floor brings. Empty in records from before it was kept.
+        threshold that a floor brings.
     smoothing
         Over how many rows the scores were averaged before they were judged; 1 in every record that is kept.
     training
-        What the detector stated about its fits, for each episode in which it did. None of it in older records.
+        What the detector stated about its fits, for each episode in which it did.
     protocol_version
-        Version of the protocol whose rules judged the trial; records from before versions were kept are of the first.
+        Version of the protocol whose rules judged the trial.
     seal, seal_reason
         Whether the kernel kept the detector's process from everything but its recordings ("sealed") or an audit hook
-        guarded it ("guarded"), and why the latter. Records from before boxes were sealed are "guarded".
+        guarded it ("guarded"), and why the latter.
     replay
-        What scoring again in other circumstances found; None if the trial is not ok, and in older records.
+        What scoring again in other circumstances found; None if the trial is not ok.
     dataset_version
-        Version of the data set; records from before versions were kept are of the first.
+        Version of the data set.
     stands_for
         The label that the user asked for, if planning replaced it by ``label``: a detector that takes the data set's
         prior runs on its correlations where there is none. Empty if they are the same.
@@ -165,20 +172,11 @@ class Record:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON; on one line if ``indent`` is None."""
-        # As the record was before these were kept.
-        unknown = set() if self.scoring else {"scoring", "judging"}
-        unknown |= set() if self.training else {"training"}
-        unknown |= {"smoothing"} if self.smoothing == 1 else set()
-        unknown |= {"protocol_version"} if self.protocol_version == 1 else set()
-        unknown |= {"dataset_version"} if self.dataset_version == 1 else set()
-        unknown |= set() if self.stands_for else {"stands_for"}
-        unknown |= set() if self.pretrained_on else {"pretrained_on"}
-        unknown |= {"trust"} if self.trust == "rerun" else set()
-        unknown |= {"seal", "seal_reason"} if (self.seal, self.seal_reason) == ("guarded", "") else set()
-        unknown |= {"replay"} if self.replay is None else set()
-        unknown |= {"rows_scored"} if self.rows_scored is None else set()
+        usual = [one.name for one in fields(self) if one.name in _USUAL and getattr(self, one.name) == one.default]
+        if (self.seal, self.seal_reason) == ("guarded", ""):
+            usual += ["seal", "seal_reason"]
         one_model = {name: {"entities"} for name, split in self.splits.items() if not split.entities}
-        left_out: dict[str, bool | dict[str, set[str]]] = {**dict.fromkeys(unknown, True), "splits": one_model}
+        left_out: dict[str, bool | dict[str, set[str]]] = {**dict.fromkeys(usual, True), "splits": one_model}
         return _adapter().dump_json(self, indent=indent, exclude=left_out).decode() + ("" if indent is None else "\n")
 
     @property
@@ -306,7 +304,7 @@ def _shown(record: Record) -> Record:
 
 
 def _known(value: JsonValue) -> JsonValue:
-    """Return a value without fields that are empty or False, at any depth: records from before a field was added."""
+    """Return a value without fields that are empty or False, at any depth."""
     if not isinstance(value, dict):
         return value
     known = {name: _known(item) for name, item in value.items()}

@@ -55,7 +55,7 @@ def judged_again(
         judging=judging,
         protocol_version=protocol.version,
         manifest=manifest,
-        rows_scored=rows_scored(scored),  # an older record lacks it
+        rows_scored=rows_scored(scored),
         smoothing=smoothing,
         splits={},
         thresholds=(),

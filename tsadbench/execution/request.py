@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -23,20 +22,11 @@ from tsadbench.sandbox import Construction
 from tsadbench.utils.toml import FOLDER, TABLE, fault_text
 
 DEFAULT_PROTOCOL = "strict"
-# With this environment variable, runs are to be fast, not good: the tutorials' commands, where they are tested.
-FAST = "TSADBENCH_FAST"
-# A network's steps of training then; its label says so.
-FAST_STEPS = 20
 
 DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector | Estimator
 DatasetSpec: TypeAlias = str | Path | LabelledDataset
 
 _CLUSTER = re.compile(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*")
-
-
-def is_fast() -> bool:
-    """Whether `FAST` asks for one seed and at most `FAST_STEPS` steps of training."""
-    return os.environ.get(FAST, "") not in ("", "0")
 
 
 def _checked_detector(value: object) -> object:
@@ -228,8 +218,7 @@ class RunSettings(BaseModel):
     @property
     def seed_numbers(self) -> tuple[int, ...]:
         """The seeds of a stochastic detector."""
-        numbers = tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
-        return numbers[:1] if is_fast() else numbers
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
 
     @property
     def elsewhere(self) -> bool:

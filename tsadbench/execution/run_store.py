@@ -28,7 +28,6 @@ from tsadbench.execution.stored_files import CHECKS, Shapes, open_regular, read_
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.atomic_files import exchange, require_own_folder
-from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.names import name_fault
 from tsadbench.utils.text import printable
 
@@ -194,8 +193,7 @@ class Store:
         StoreError
             If one of them is not a record.
         """
-        with collector_paused():
-            return _oldest_first(map(self.record, self.trials()))
+        return _oldest_first(map(self.record, self.trials()))
 
     def listed(self) -> tuple[tuple[Listed, ...], dict[str, str]]:
         """Return what lists need of the trials, oldest first, and why some cannot be read, by their names.
@@ -208,12 +206,11 @@ class Store:
     def readable(self) -> tuple[Record, ...]:
         """Return the records that can be read, oldest first; a `BrokenTrialWarning` tells of each of the others."""
         records = []
-        with collector_paused():
-            for trial in self.trials():
-                try:
-                    records.append(self.record(trial))
-                except BrokenTrialError as error:
-                    self.pass_over(trial, error)
+        for trial in self.trials():
+            try:
+                records.append(self.record(trial))
+            except BrokenTrialError as error:
+                self.pass_over(trial, error)
         return _oldest_first(records)
 
     def pass_over(self, trial: str, reason: object) -> None:

@@ -21,7 +21,6 @@ from tsadbench.base.status import Status
 from tsadbench.errors import BrokenTrialError
 from tsadbench.execution.record import Record
 from tsadbench.execution.stored_files import open_regular
-from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
@@ -87,30 +86,29 @@ def listed(
     new_folder
         Makes a folder in the store that the store removes if this process is killed.
     """
-    with collector_paused():
-        known = _read(folder / _INDEX) if len(trials) >= _LEAST else {}
-        fresh: _Entries = {}
-        broken: dict[str, str] = {}
-        found: list[Listed] = []
-        n_new = 0
-        young = time.time_ns() - _YOUNG_NS
-        for trial in trials:
-            stamp = _stamp(os.path.join(folder, trial, record_file))
-            entry = known.get(trial)
-            if entry is None or entry[0] != stamp:
-                try:
-                    entry = stamp, Listed.of(read(trial))
-                except BrokenTrialError as error:
-                    broken[trial] = str(error)
-                    continue
-                n_new += max(stamp[2:]) < young
-            if max(stamp[2:]) < young:
-                fresh[trial] = entry
-            found.append(entry[1])
-        n_gone = len(known.keys() - fresh.keys())
-        if len(trials) >= _LEAST and n_new + n_gone > _SHARE * len(trials):
-            _write(folder, fresh, new_folder)
-        return found, broken
+    known = _read(folder / _INDEX) if len(trials) >= _LEAST else {}
+    fresh: _Entries = {}
+    broken: dict[str, str] = {}
+    found: list[Listed] = []
+    n_new = 0
+    young = time.time_ns() - _YOUNG_NS
+    for trial in trials:
+        stamp = _stamp(os.path.join(folder, trial, record_file))
+        entry = known.get(trial)
+        if entry is None or entry[0] != stamp:
+            try:
+                entry = stamp, Listed.of(read(trial))
+            except BrokenTrialError as error:
+                broken[trial] = str(error)
+                continue
+            n_new += max(stamp[2:]) < young
+        if max(stamp[2:]) < young:
+            fresh[trial] = entry
+        found.append(entry[1])
+    n_gone = len(known.keys() - fresh.keys())
+    if len(trials) >= _LEAST and n_new + n_gone > _SHARE * len(trials):
+        _write(folder, fresh, new_folder)
+    return found, broken
 
 
 def _stamp(file: str) -> _Stamp:

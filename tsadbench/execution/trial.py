@@ -19,7 +19,7 @@ from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest
 from tsadbench.execution.record import CHECKSUM, SCHEMA, Record
 from tsadbench.execution.score_arrays import arrays_hash, contribution_name, named_scores
-from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits, LoadedPackages
+from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
 from tsadbench.utils.arrays import Float32Array, FloatArray
@@ -72,7 +72,6 @@ class _TrialProgress:
         self.training: list[EpisodeTraining] = []
         self.replays: list[Replay] = []
         self.seals: list[tuple[Seal, str]] = []
-        self.loaded = LoadedPackages()
 
     @property
     def seal(self) -> tuple[Seal, str]:
@@ -240,16 +239,12 @@ def _score_episode(work: _Work, all_progress: Sequence[_TrialProgress], listener
             progress.seals.append((box.seal, box.seal_reason))
         try:
             training = EpisodeTraining(episode.id, box.fit(episode.train))
-            imported = box.imported()
-            for progress in all_progress:
-                progress.loaded |= imported
             with work.copies(box, trials) as copies:
                 for progress in all_progress:
                     progress.training.append(training)
                     contender = progress.trial.contender
                     box.set_parameters(contender.construction, contender.traits.scoring_parameters)
                     seconds = progress.score(box, episode, order, contributions=work.plan.contributions)
-                    progress.loaded |= box.imported()
                     progress.settle(box)
                     unsettled.remove(progress)
                     # A published leak is kept for comparison, marked and without a place: that its scores do not repeat
@@ -276,7 +271,7 @@ def _outcome(
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
     shared_with = [trial.contender.label for trial in trials if trial is not progress.trial]
-    made = manifest(progress.trial, plan, started, shared_with, secret, progress.loaded)
+    made = manifest(progress.trial, plan, started, shared_with, secret)
     if failure is not None:
         record = _record(progress, plan, judgement, failure, made)
         return Outcome(record, {}, log=progress.log + failure.traceback)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.registry import is_registered
-from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import describe
 from tsadbench.sandbox.description import Description
 from tsadbench.utils.parameters import parse_label
@@ -30,19 +27,9 @@ def refusal(record: Record, *, trust_code: bool = False) -> str:
         return ""
     if not (is_registered(record.detector) and is_registered(label.target)):
         return f"the detector {record.detector} is not registered here, and --trust-code is not given"
-    if PYTHON in label.arguments:
-        return f"its label names an interpreter, {label.arguments[PYTHON]}, and --trust-code is not given"
     if "prior" in label.arguments:
         return f"its label names a prior, {label.arguments['prior']}, and --trust-code is not given"
     return ""
-
-
-def runnable_label(record: Record) -> str:
-    """Return the label of an admitted record as one runs it: with the path of its detector's own interpreter."""
-    label, interpreter = parse_label(record.label), record.manifest.get("interpreter")
-    if PYTHON not in label.arguments or not isinstance(interpreter, dict):
-        return record.label
-    return str(replace(label, arguments={**label.arguments, PYTHON: str(interpreter.get("path"))}))
 
 
 def require_admitted(record: Record, *, trust_code: bool = False) -> None:

@@ -19,7 +19,7 @@ from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import score_shapes, scored_episodes
 from tsadbench.execution.trial import Outcome, run_trial
-from tsadbench.results.admission import require_admitted, runnable_label
+from tsadbench.results.admission import require_admitted
 from tsadbench.results.trial_result import data_faults
 from tsadbench.results.verification import judged_faults
 from tsadbench.utils.arrays import FloatArray
@@ -133,7 +133,7 @@ def _planned(
     protocol = parse_label(record.protocol)
     plan = make_plan(
         RunRequest(
-            detectors=[runnable_label(record)],
+            detectors=[record.label],
             datasets=[data],
             protocols=[protocol.target],
             settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],

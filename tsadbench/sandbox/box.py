@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,29 +33,6 @@ from tsadbench.utils.text import one_line
 # struct ucred of Linux: process, user, group.
 _CREDENTIALS = struct.Struct("3i")
 _KEPT_BY_FORKS = ("launcher", "box")
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedPackages:
-    """Top-level packages of the modules that a box has loaded; those of the standard library left out.
-
-    Parameters
-    ----------
-    held
-        All of them.
-    since
-        For those of modules that were loaded since the process is the box's: the packages whose code imported them.
-    """
-
-    held: frozenset[str] = frozenset()
-    since: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    def __or__(self, other: LoadedPackages) -> LoadedPackages:
-        """Return what either of two boxes has loaded."""
-        names = self.since.keys() | other.since.keys()
-        nobody = frozenset[str]()
-        since = {name: self.since.get(name, nobody) | other.since.get(name, nobody) for name in names}
-        return LoadedPackages(self.held | other.held, since)
 
 
 class Box(BoxedProcess):
@@ -101,7 +78,6 @@ class Box(BoxedProcess):
             forbidden=forbidden,
             modules=construction.source.modules,
             gpu=construction.on_gpu,
-            python=construction.source.python,
             launcher=launcher,
         )
         self._crossing = crossing or Crossing(None)
@@ -176,14 +152,13 @@ class Box(BoxedProcess):
         header, arrays = packed("held_out_loss", opaque)
         return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
 
-    def imported(self) -> LoadedPackages:
-        """Return which packages its process has loaded, and which of them since it is the detector's; it costs nothing.
+    def imported(self) -> dict[str, frozenset[str]]:
+        """Return the top-level packages that its process has loaded by itself, and for each the packages that did so.
 
-        The server from which it was forked may have loaded more than the detector uses.
+        What the server had loaded from which it was forked, and the standard library, are left out.
         """
         reply, _ = self._ask({"kind": "imported"}, expected=Imported)
-        since = {package: frozenset(importers) for package, importers in reply.since.items()}
-        return LoadedPackages(frozenset(reply.held), since)
+        return {package: frozenset(importers) for package, importers in reply.importers.items()}
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name.

@@ -17,10 +17,11 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from tsadbench.base.status import Seal
-from tsadbench.sandbox.launch import Launcher, default_launcher, launcher_of
+from tsadbench.sandbox.launch import Launcher, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Failure, Progress, Reply, read_reply
+from tsadbench.sandbox.walls import plan_walls
 from tsadbench.sandbox.wire import Array, BrokenFrameError, Header, receive_arrays, receive_header, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.progress import Listener
@@ -79,10 +80,8 @@ class BoxedProcess:
         Modules and files that hold the code inside: it may read their packages.
     gpu
         Whether it may use GPUs.
-    python
-        The interpreter that the code inside runs in, as `Source` names it.
     launcher
-        Starts the process; None: this system's default for that interpreter.
+        Starts the process; None: this system's default.
     """
 
     def __init__(
@@ -95,7 +94,6 @@ class BoxedProcess:
         forbidden: Sequence[Path] = (),
         modules: Sequence[str] = (),
         gpu: bool = False,
-        python: str = "",
         launcher: Launcher | None = None,
     ) -> None:
         self.costs = Costs()
@@ -103,8 +101,9 @@ class BoxedProcess:
         self._listener = listener
         self._next_report = 0.0
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        launcher = launcher or (launcher_of(python) if python else default_launcher())
-        walls = launcher.interpreter.walls(
+        launcher = launcher or default_launcher()
+        walls = plan_walls(
+            import_path(),
             forbidden=forbidden,
             modules=modules,
             gpu=gpu,
@@ -125,8 +124,7 @@ class BoxedProcess:
         # Sent with the first request.
         self._surroundings: Header = {
             "threads": threads,
-            "path": launcher.interpreter.path(),
-            "lent": launcher.interpreter.lent(modules),
+            "path": import_path(),
             "forbidden": list(walls.hidden),
             "allowed": walls.needed_below_hidden(),
         }

@@ -31,7 +31,6 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
 from tsadbench.sandbox.import_log import ImportLog
-from tsadbench.sandbox.interpreter.inside import lend
 from tsadbench.sandbox.room import move_in
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
@@ -109,10 +108,9 @@ class _Inside:
             limit_threads(self._threads)
             return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
         if kind == "imported":
-            return self._imports.report(), []
+            return {"importers": self._imports.importers()}, []
         if kind == "learned":
-            with self._imports.leaving_out():  # what writes model files is the benchmark's
-                return _learned(detector, estimators=header["estimators"])
+            return _learned(detector, estimators=header["estimators"])
         if kind == "restore":
             self._detector = _restored(detector, dict(zip(header["parts"], arrays, strict=True)))
             return {}, []
@@ -137,9 +135,8 @@ class _Inside:
         }
 
     def _surround(self, header: Header) -> None:
-        """Take over the parent's import path, modules that this interpreter lacks, and a number of threads."""
+        """Take over the parent's import path and a number of threads."""
         sys.path[:] = header["path"]
-        lend(header["lent"])
         self._threads = header["threads"]
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
 

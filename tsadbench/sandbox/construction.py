@@ -8,7 +8,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -17,14 +17,10 @@ import cloudpickle
 from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.registry import Source, registered_name, remember_pickled
-from tsadbench.sandbox.interpreter.named import interpreter_path
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.import_text import imported_texts
 from tsadbench.utils.module_source import parsed
 from tsadbench.utils.parameters import parse_arguments
-
-# Among a detector's parameters, the name of the interpreter that runs it.
-PYTHON = "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +48,6 @@ class Construction:
     def of(cls, detector: type[Detector], arguments: Mapping[str, object] | None = None) -> Construction:
         """Return how to construct a class that this process has imported or made (`source_of`)."""
         return cls(source_of(detector), arguments=arguments or {})
-
-    @classmethod
-    def named(cls, source: Source, texts: Mapping[str, str]) -> Construction:
-        """Return how to construct a detector of which a user has given texts, ``python`` among them or not.
-
-        Parameters
-        ----------
-        source
-            Where its class is.
-        texts
-            Values of its constructor's parameters. ``python`` is none: it names the interpreter that runs the detector.
-
-        Raises
-        ------
-        UsageError
-            If there is no such interpreter, or the class is an object of this one.
-        """
-        if PYTHON not in texts:
-            return cls(source, texts)
-        if source.imported:
-            raise UsageError(f"{PYTHON}= takes a detector by its name or its file, found a class of this program")
-        own = replace(source, python=interpreter_path(texts[PYTHON]))
-        return cls(own, {name: text for name, text in texts.items() if name != PYTHON})
 
     @property
     def given(self) -> dict[str, object]:

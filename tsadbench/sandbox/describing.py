@@ -22,9 +22,7 @@ from tsadbench.errors import TsadbenchError
 from tsadbench.registry import Source, locate
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.description import Configured, Description, configured, described, parsed
-from tsadbench.sandbox.interpreter.environment import environment_of
-from tsadbench.sandbox.launch import launcher_of
-from tsadbench.sandbox.learned_weights import TRAINED, LearnedWeights, learned_weights
+from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.questions import Interview
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.import_lookup import find_package
@@ -60,7 +58,7 @@ def describe(detector: str | Source, interview: Interview | None = None) -> Desc
         with _or_new(interview) as asked:
             found = asked.ask(source, described, Description, source)
         _remember(found, key, found.files)
-    launcher_of(source.python).preload(found.modules)
+    default_launcher().preload(found.modules)
     return found
 
 
@@ -91,31 +89,6 @@ def configure(
     """
     names = None if sensors is None else tuple(sensors)
     return _asked(configured, Configured, construction, (prior, names, elsewhere), description.files, interview)
-
-
-def count_weights(
-    construction: Construction, description: Description, n_sensors: int, interview: Interview | None = None
-) -> int | None:
-    """Return how many weights a detector's networks have for so many sensors; None if it has none.
-
-    Parameters
-    ----------
-    construction, description, interview
-        As for `configure`. Only a detector whose constructor takes ``epochs`` or ``max_steps`` is asked.
-    n_sensors
-        Sensors of the plant.
-
-    Raises
-    ------
-    UsageError, DataError
-        If the detector does not take its parameters, or so few sensors.
-    PluginError
-        If it fails, or takes too long.
-    """
-    if description.libraries or not TRAINED & description.defaults.keys():
-        return None
-    asked = (n_sensors,)
-    return _asked(learned_weights, LearnedWeights, construction, asked, description.files, interview).count
 
 
 def parse(
@@ -186,10 +159,7 @@ def _key(source: Source, asked: Sequence[object]) -> Path:
     top = source.modules[0].partition(".")[0] if source.modules else ""
     package = find_package(top) if top else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
-    versions: list[object] = [__version__, platform.python_version()]
-    if source.python:
-        environment = environment_of(source.python)
-        versions += [environment.version, environment.distributions]
+    versions = [__version__, platform.python_version()]
     about = {"source": source, "place": place, "asked": asked, "versions": versions}
     return (
         _folder()

@@ -1,48 +1,19 @@
-"""Notes, inside the box, which packages are loaded and by whom."""
+"""Notes, inside the box, which packages the detector loads, and which packages import them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
-
-from tsadbench.utils.loaded_modules import LoadedModules
 
 _LONGEST_NAME = 200
 
 
-class _Held:
-    """The packages that this process holds; a box inherits what its server has noted."""
-
-    def __init__(self) -> None:
-        self._modules = LoadedModules()
-        self.packages: set[str] = set()
-
-    def note(self) -> list[str]:
-        """Note what is new, and return its modules."""
-        new = self._modules.newer()
-        self.packages.update(loaded_packages(new))
-        return new
-
-
-_held = _Held()
-
-
-def note_loaded() -> None:
-    """Note what is loaded by now, in the server, so that no box needs to."""
-    _held.note()
-
-
 class ImportLog(MetaPathFinder):
-    """Notes what this process loads from now on; it finds nothing itself."""
+    """Notes who imports what from now on; it finds nothing itself."""
 
     def __init__(self) -> None:
-        _held.note()
-        # Modules that show what the detector imported.
-        self._since: list[str] = []
         self._importers: dict[str, set[str]] = {}
         sys.meta_path.insert(0, self)
 
@@ -50,7 +21,7 @@ class ImportLog(MetaPathFinder):
         self,
         fullname: str,
         path: Sequence[str] | None,  # noqa: ARG002 - the protocol of finders
-        target: ModuleType | None = None,  # noqa: ARG002
+        target: object | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         """Note who imports a module that is not loaded yet; always None."""
         above, _, _ = fullname.rpartition(".")
@@ -58,41 +29,27 @@ class ImportLog(MetaPathFinder):
             self._importers.setdefault(fullname, set()).add(_importer())
         return None
 
-    @contextmanager
-    def leaving_out(self) -> Iterator[None]:
-        """Leave out what is loaded inside a block: it is the benchmark's."""
-        self._since += _held.note()
-        yield
-        _held.note()
-
-    def report(self) -> dict[str, object]:
-        """Return all packages that were loaded, and for those that were since the start who imported them."""
-        self._since += _held.note()
-        since = {package: set[str]() for package in loaded_packages(self._since)}
+    def importers(self) -> dict[str, list[str]]:
+        """Return the packages that were loaded since the start, each with the packages whose code imported it."""
+        found: dict[str, set[str]] = {}
         for module, importers in self._importers.items():
-            for package in loaded_packages([module]):
-                if package in since:
-                    since[package].update(name for one in importers for name in loaded_packages([one]))
-        return {
-            "held": sorted(_held.packages),
-            "since": {package: sorted(importers - {package}) for package, importers in since.items()},
-        }
+            if module in sys.modules and (package := _package(module)):
+                found.setdefault(package, set()).update(filter(None, map(_package, importers)))
+        return {package: sorted(importers - {package}) for package, importers in sorted(found.items())}
 
 
-def loaded_packages(modules: Iterable[str]) -> list[str]:
-    """Return the top-level packages of modules that this process has loaded, sorted, but for the standard library's.
+def _package(module: str) -> str:
+    """Return the top-level package of a module, below a namespace package the one that holds the module.
 
-    Below a namespace package it is the one that holds the module, as for `package_of`.
+    Empty for the standard library and namespace packages themselves.
     """
-    packages = set()
-    for module in modules:
-        parts = module.split(".")
-        depth = 1
-        while depth < len(parts) and _is_namespace(".".join(parts[:depth])):
-            depth += 1
-        if parts[0] not in sys.stdlib_module_names and parts[0].isidentifier() and not _is_namespace(module):
-            packages.add(".".join(parts[:depth])[:_LONGEST_NAME])
-    return sorted(packages)
+    parts = module.split(".")
+    depth = 1
+    while depth < len(parts) and _is_namespace(".".join(parts[:depth])):
+        depth += 1
+    if parts[0] in sys.stdlib_module_names or not parts[0].isidentifier() or _is_namespace(module):
+        return ""
+    return ".".join(parts[:depth])[:_LONGEST_NAME]
 
 
 def _is_namespace(package: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import shutil
 import socket
 import subprocess
@@ -17,11 +18,9 @@ from functools import cache
 
 from tsadbench.errors import PluginError
 from tsadbench.sandbox.closing import ClosedBox, SealStatus
-from tsadbench.sandbox.interpreter.environment import Environment, environment_of
-from tsadbench.sandbox.interpreter.program import Interpreter
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.room import Building
-from tsadbench.sandbox.walls import Walls, gpu_devices
+from tsadbench.sandbox.walls import Walls, gpu_devices, plan_walls
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
 
 # Slow to import: the server preloads those of their modules that this process has loaded, or that detectors import.
@@ -31,10 +30,38 @@ _LATE = {"torch": "torch._dynamo"}
 # By which each trial takes over what a detector has learned, for the replay audit.
 _OF_EVERY_TRIAL = ("safetensors.numpy",)
 _START_SECONDS = 120.0
-# All that a detector's own interpreter is known to have.
-_HEAVY_ELSEWHERE = ("numpy",)
 # What a box that answers questions needs.
 _QUESTIONS = "tsadbench.sandbox.description"
+# Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
+_PASSED_ON = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
+        "VIRTUAL_ENV",
+        # Which kernels OpenBLAS uses: set where it chooses wrong ones for the processor. Without them, scores from the
+        # box would differ from those outside in the last bits.
+        "OPENBLAS_CORETYPE",
+        "OPENBLAS_L2_SIZE",
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_HOME",
+        "CUBLAS_WORKSPACE_CONFIG",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+    }
+)
+_SERVER = """
+import sys
+from tsadbench.utils.linux.namespaces import keepers_or_reason
+keepers = keepers_or_reason(wanted=sys.argv[2] == "sealed")
+from tsadbench.sandbox.server import main
+main(int(sys.argv[1]), keepers)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +88,7 @@ class Process:
 
 
 class Launcher(ABC):
-    """Starts processes and reports how they ended.
-
-    Parameters
-    ----------
-    environment
-        A detector's own interpreter, which they run in; None: the one that runs this program.
-    """
-
-    def __init__(self, environment: Environment | None = None) -> None:
-        self.interpreter = Interpreter(environment)
+    """Starts processes and reports how they ended."""
 
     def warm(self) -> None:
         """Begin what makes the first start slow, without waiting for it."""
@@ -85,7 +103,7 @@ class Launcher(ABC):
     def seal_status(self) -> SealStatus:
         """Return how well its processes are closed: one is started to find out."""
         with tempfile.TemporaryFile() as log:
-            process = self.start(log.fileno(), self.interpreter.walls())
+            process = self.start(log.fileno(), plan_walls(import_path()))
             process.kill()
             process.end()
         devices = ", ".join(gpu_devices()) or "none here"
@@ -102,14 +120,11 @@ class ForkServer(Launcher):
 
     Parameters
     ----------
-    environment
-        As for `Launcher`.
     seal
         Whether the kernel closes them; False shows what it is good for.
     """
 
-    def __init__(self, environment: Environment | None = None, *, seal: bool = True) -> None:
-        super().__init__(environment)
+    def __init__(self, *, seal: bool = True) -> None:
         self._seal = seal
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
@@ -144,7 +159,7 @@ class ForkServer(Launcher):
             except (OSError, EOFError, BrokenFrameError) as error:
                 self._stop()
                 raise PluginError(
-                    f"{self.interpreter.executable}: no box can be started in this interpreter (the server that boxes "
+                    f"{sys.executable}: no box can be started in this interpreter (the server that boxes "
                     f"are forked from has ended: {type(error).__name__})"
                 ) from error
 
@@ -181,8 +196,8 @@ class ForkServer(Launcher):
             ours.settimeout(_START_SECONDS)
             with theirs:
                 sealed = "sealed" if self._seal else "open"
-                self._server = self.interpreter.start("serve", theirs, subprocess.DEVNULL, sealed)
-            self._preloaded.update(_heavy_modules() if self.interpreter.environment is None else _HEAVY_ELSEWHERE)
+                self._server = _start_python(["-c", _SERVER], theirs, subprocess.DEVNULL, sealed)
+            self._preloaded.update(_heavy_modules())
             send(ours, {"preload": [_QUESTIONS, *_OF_EVERY_TRIAL, *sorted(self._preloaded)], "seal": self._seal})
             self._control = ours
             self._building = Building()
@@ -204,8 +219,7 @@ class ForkServer(Launcher):
 class PlainLauncher(Launcher):
     """Starts a fresh interpreter for each process: slower, but possible on any POSIX system."""
 
-    def __init__(self, environment: Environment | None = None) -> None:
-        super().__init__(environment)
+    def __init__(self) -> None:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._building: Building | None = None
 
@@ -216,7 +230,7 @@ class PlainLauncher(Launcher):
             self._building = Building()
             atexit.register(self._building.remove)
         with theirs:
-            started = self.interpreter.start("box", theirs, log, str(self._building.folder))
+            started = _start_python(["-m", "tsadbench.sandbox.child"], theirs, log, str(self._building.folder))
         self._started[started.pid] = started
         return Process(started.pid, ours, self, _closed(ours))
 
@@ -231,31 +245,42 @@ class PlainLauncher(Launcher):
 
 
 @cache
-def launcher_of(python: str) -> Launcher:
-    """Return the launcher of this process for an interpreter: forking on Linux, plain elsewhere.
-
-    Parameters
-    ----------
-    python
-        The interpreter's absolute path; empty: the one that runs this program.
-
-    Raises
-    ------
-    UsageError
-        If that interpreter is not fit for a box.
-    """
-    environment = environment_of(python) if python else None
+def default_launcher() -> Launcher:
+    """Return the launcher of this process: forking on Linux, plain elsewhere."""
     # Apple's system libraries do not survive a fork without an exec.
     if sys.platform != "linux":
-        return PlainLauncher(environment)
-    server = ForkServer(environment)
+        return PlainLauncher()
+    server = ForkServer()
     atexit.register(server.stop)
     return server
 
 
-def default_launcher() -> Launcher:
-    """Return the launcher of this process for the interpreter that runs it."""
-    return launcher_of("")
+def import_path() -> list[str]:
+    """Return the import path of this process, absolute."""
+    return list(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
+
+
+def _start_python(program: list[str], theirs: socket.socket, output: int, argument: str) -> subprocess.Popen[bytes]:
+    """Start Python with one end of a socket and another argument, its output led to a file descriptor."""
+    passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+    return subprocess.Popen(
+        # -P: the working directory is on the import path only if it is on ours.
+        [sys.executable, "-P", *program, str(theirs.fileno()), argument],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(theirs.fileno(),),
+        env={
+            **passed_on,
+            "PYTHONPATH": os.pathsep.join(import_path()),
+            # One BLAS thread while importing: a fork copies no other thread, and a lock that one held would never be
+            # released. The box sets its own number of threads later.
+            "OPENBLAS_NUM_THREADS": "1",
+            # Threads that spin while they wait slow each other down when several boxes share the cores.
+            "OMP_WAIT_POLICY": "PASSIVE",
+        },
+        start_new_session=True,  # Ctrl-C reaches the parent alone, which decides what ends
+    )
 
 
 def _closed(sock: socket.socket) -> ClosedBox:

@@ -42,7 +42,7 @@ class Interview:
     """
 
     def __init__(self) -> None:
-        self._boxes: dict[tuple[str, tuple[str, ...], bool, str], _Asked] = {}
+        self._boxes: dict[tuple[str, tuple[str, ...], bool], _Asked] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class Interview:
         PluginError
             If it fails otherwise, ends or blocks its process, or its answer is not of that type.
         """
-        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), gpu, source.python
+        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), gpu
         if who not in self._boxes:
             self._boxes[who] = _Asked(source, gpu=gpu)
         try:
@@ -121,7 +121,7 @@ class _Asked(BoxedProcess):
     """A box that answers questions."""
 
     def __init__(self, source: Source, *, gpu: bool) -> None:
-        super().__init__(source.target, modules=source.modules, gpu=gpu, python=source.python)
+        super().__init__(source.target, modules=source.modules, gpu=gpu)
         self._opening = {"kind": "question", **self._surroundings}
 
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> str:

@@ -73,10 +73,9 @@ class HeldOutLoss(Done):
 
 
 class Imported(Done):
-    """The packages that are loaded; for those that were loaded since the process is the box's, who imported them."""
+    """The packages that were loaded since the process is the box's, and who imported them."""
 
-    held: _Packages
-    since: Annotated[dict[Annotated[str, Field(max_length=200)], _Packages], Field(max_length=5000)]
+    importers: Annotated[dict[Annotated[str, Field(max_length=200)], _Packages], Field(max_length=5000)]
 
 
 class Learned(Done):

@@ -21,11 +21,9 @@ import psutil
 
 from tsadbench.sandbox import child
 from tsadbench.sandbox.closing import close_box, opened_box
-from tsadbench.sandbox.import_log import note_loaded
 from tsadbench.sandbox.process_tree import kill_process_tree
 from tsadbench.sandbox.walls import Walls
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
-from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.linux.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
 from tsadbench.utils.linux.namespaces import Keeper, Keepers, children_enter
 from tsadbench.utils.threads import limit_threads
@@ -156,13 +154,11 @@ def main(fd: int, keepers: Keepers | str) -> None:
 
 
 def _preload(modules: list[str]) -> None:
-    with collector_paused():
-        for module in modules:
-            with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
-                importlib.import_module(module)
-    # Finds the libraries and the packages, so that the boxes need not.
+    for module in modules:
+        with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
+            importlib.import_module(module)
+    # Finds the libraries, so that the boxes need not.
     limit_threads(1)
-    note_loaded()
     # A box shares the server's memory until one of them writes, and the garbage collector writes to all that it visits.
     gc.freeze()
 

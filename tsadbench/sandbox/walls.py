@@ -62,7 +62,6 @@ class Walls:
 def plan_walls(
     path: Sequence[str],
     *,
-    libraries: Sequence[str] | None = None,
     forbidden: Sequence[Path] = (),
     modules: Sequence[str] = (),
     gpu: bool = False,
@@ -74,8 +73,6 @@ def plan_walls(
     ----------
     path
         The import path of the process inside, absolute.
-    libraries
-        Files and folders that hold the interpreter inside and its libraries; None: those of this one.
     forbidden
         Folders that it must not see.
     modules
@@ -87,11 +84,11 @@ def plan_walls(
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
     folders = (entry for entry in path if os.path.isdir(entry))
-    importable = {entry: _importables(entry) for entry in folders if not _is_of_libraries(entry, libraries)}
+    importable = {entry: _importables(entry) for entry in folders if not _is_of_libraries(entry)}
     for entry, found in importable.items():
         found |= {name: folder for name, folder in own.items() if folder is not None and is_below(folder, entry)}
     readable = [
-        *(libraries_of(tuple(path)) if libraries is None else libraries),
+        *_libraries_of(tuple(path)),
         *(folder for folder in own.values() if folder is not None),
         *(name for name in modules if name.endswith(".py")),
         *(place for found in importable.values() for place in found.values()),
@@ -120,7 +117,7 @@ def gpu_devices() -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
+def _libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return this interpreter, its libraries, the system's, and packages installed from their source folders."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     of_python = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in ("lib", "lib64", "pyvenv.cfg")]
@@ -131,12 +128,10 @@ def libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for place in found if os.path.isabs(place) and os.path.exists(place)))
 
 
-def _is_of_libraries(entry: str, libraries: Sequence[str] | None = None) -> bool:
-    """Whether a folder of the import path holds libraries, of this interpreter or among those given."""
+def _is_of_libraries(entry: str) -> bool:
+    """Whether a folder of the import path holds libraries."""
     if os.path.basename(entry) in _SITE_FOLDERS:
         return True
-    if libraries is not None:
-        return any(is_below(entry, folder) for folder in libraries)
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in prefixes)
 

@@ -108,11 +108,6 @@ def fit_model(
     )
     plan = make_plan(request, judged=False)
     trial = Trial(plan.trials[0].contender, seed, threads)
-    if trial.contender.environment is not None:
-        raise UsageError(
-            f"{detector}: a model is scored by the interpreter that runs tsadbench, so python= cannot be fitted into a "
-            "file; leave python= out"
-        )
     configure(trial.contender.seeded(seed), trial.contender.description, sensors=plan.data.dataset.sensors)
     episode = plan.one_episode(entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))

@@ -16,7 +16,7 @@ import pooch
 from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
-from tsadbench.sandbox import Box, Construction, Crossing, LoadedPackages
+from tsadbench.sandbox import Box, Construction, Crossing
 from tsadbench.testing import synthetic
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parameters_of
@@ -207,12 +207,12 @@ class BoxedSubject(_Subject):
         return self._boxed[0]
 
     @property
-    def loaded(self) -> LoadedPackages:
-        """Which packages that box has loaded; errors as for `boxed_scores`."""
+    def importers(self) -> dict[str, frozenset[str]]:
+        """Which packages that box has loaded, and which packages imported each; errors as for `boxed_scores`."""
         return self._boxed[1]
 
     @cached_property
-    def _boxed(self) -> tuple[FloatArray, LoadedPackages]:
+    def _boxed(self) -> tuple[FloatArray, dict[str, frozenset[str]]]:
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
             crossing, forbidden = Crossing(synthetic.SENSORS), _data_folders(decoy)

@@ -21,16 +21,16 @@ def libraries(subject: BoxedSubject) -> None:
     known = {OWN, *required_by_core(), *requirements([*named, *description.libraries], extras=True)}
     of_package = {
         package: {normalised(name): name for name in distributions_of(package)}
-        for package in subject.loaded.since.keys() - own
+        for package in subject.importers.keys() - own
     }
     explained = [package for package, names in of_package.items() if names.keys() <= known]
     unexplained = {package: names for package, names in of_package.items() if not names.keys() <= known}
     for package in explained:  # grows: what a known library imports without requiring it is known by its version too
-        for other in [one for one in unexplained if package in subject.loaded.since[one]]:
+        for other in [one for one in unexplained if package in subject.importers[one]]:
             explained.append(other)
             del unexplained[other]
     # What a hidden library imports is explained when that one is declared.
-    roots = {package for package in unexplained if not subject.loaded.since[package] & unexplained.keys()}
+    roots = {package for package in unexplained if not subject.importers[package] & unexplained.keys()}
     hidden = sorted({name for package in roots or unexplained for name in unexplained[package].values()})
     if hidden:
         declaration = ", ".join(f'"{name}"' for name in hidden)

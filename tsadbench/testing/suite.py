@@ -16,7 +16,6 @@ from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Interview, default_launcher
 from tsadbench.sandbox.describing import describe, with_files_read
 from tsadbench.sandbox.description import Description
-from tsadbench.sandbox.interpreter.environment import environment_of
 from tsadbench.testing import (
     contract,
     leakage,
@@ -40,8 +39,6 @@ from tsadbench.utils.threads import limit_threads
 _MODULES = (probe, contract, reproducibility, robustness, learning, position, libraries, leakage, replays)
 (_PROBE,) = probe.group.checks
 # Networks at their real size take hours.
-# What the checks import.
-_OF_CHECKS = ("pooch", "pydantic", "scipy")
 _SECONDS = 24 * 3600.0
 
 
@@ -131,9 +128,8 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
     """
     checks = _asked_for(only)
     label = parse_label(detector)
-    named = Construction.named(locate(label.target), label.arguments)
+    named = Construction(locate(label.target), label.arguments)
     source = named.source
-    _require_libraries(source.python)
     with Interview() as interview:
         description = describe(source, interview)
         own = with_files_read(named, description)
@@ -167,15 +163,6 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
         else:
             raise PluginError(f"{detector} cannot be checked: its box gave no result of {check.id!r}")
     return results
-
-
-def _require_libraries(python: str) -> None:
-    """Raise a UsageError if a detector's own interpreter lacks what the checks, which run beside it, import."""
-    missing = [name for name in _OF_CHECKS if python and environment_of(python).version_of(name) is None]
-    if missing:
-        raise UsageError(
-            f"the checks run beside the detector and need more than numpy: {python} -m pip install {' '.join(missing)}"
-        )
 
 
 def _probed_boxed(

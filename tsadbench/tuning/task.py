@@ -17,7 +17,6 @@ from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.construction import PYTHON
 from tsadbench.sandbox.describing import configure
 from tsadbench.sandbox.description import Description
 from tsadbench.tuning import faults, folds, objective
@@ -192,9 +191,8 @@ def make_task(plan: Plan, settings: Settings) -> Task:
 
 
 def _given(contender: Contender) -> dict[str, str]:
-    """Return what the user has set, as one writes it: of an interpreter its path, where the label has its name."""
-    python = contender.construction.source.python
-    return {**parse_label(contender.label).arguments, **({PYTHON: python} if python else {})}
+    """Return what the user has set, as one writes it."""
+    return dict(parse_label(contender.label).arguments)
 
 
 def searched(

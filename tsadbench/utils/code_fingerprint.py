@@ -20,7 +20,6 @@ import hashlib
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from uuid import uuid4
@@ -42,15 +41,6 @@ from tsadbench.utils.module_source import (
 
 # Bases in these count by their version, which records keep.
 _VERSIONED = frozenset({"numpy", "pandas", "scipy", "sklearn", "torch", "torch_geometric"})
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A piece of source that counts: a file and, if less than all of it counts, the first and the last line."""
-
-    file: Path
-    first: int = 1
-    last: int = sys.maxsize
 
 
 def code_fingerprint(cls: type) -> str:
@@ -83,11 +73,6 @@ def module_fingerprint(module: types.ModuleType) -> str:
         return hashlib.sha256(source.content).hexdigest()
     tokens = Writer(source, own, source.tree, whole=True).statements(source.tree.body)
     return hashlib.sha256("\n".join(map(str, tokens)).encode()).hexdigest()
-
-
-def reached(cls: type) -> frozenset[Reached]:
-    """Return the pieces of source that the fingerprint of a class covers, data files left out."""
-    return frozenset(_parts(cls).pieces())
 
 
 def fingerprinted_files(cls: type) -> frozenset[Path]:
@@ -199,22 +184,6 @@ class _Fingerprint:
         sources = {module.file for module in modules if module.file is not None}
         data = set(self._own.data_files())
         return frozenset(sources | data | {Path(folder) for module in modules for folder in module.folders or ()})
-
-    def pieces(self) -> Iterator[Reached]:
-        """Yield the pieces of source that count."""
-        for part in self._reach([*self._roots, *map(Effects, self.closure)]):
-            if part.module.file is None:
-                continue
-            if isinstance(part, Whole):
-                yield Reached(part.module.file)
-            elif isinstance(part, Effects):
-                for statement in part.module.effects:
-                    if hasattr(statement, "lineno"):
-                        yield Reached(part.module.file, statement.lineno, statement.end_lineno or statement.lineno)
-            else:
-                node = part.module.definitions[part.name]
-                first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-                yield Reached(part.module.file, first, node.end_lineno or node.lineno)
 
     def _variables(self, cls: type) -> str:
         """Return the present values of a script's variables that it binds more than once, in a loop for instance."""

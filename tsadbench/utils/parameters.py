@@ -13,7 +13,6 @@ from typing_extensions import TypeAliasType
 
 from tsadbench.errors import UsageError
 from tsadbench.utils.docstrings import definitions, sections
-from tsadbench.utils.plain_values import plain_value
 
 # A TypeAliasType, not a TypeAlias: pydantic follows no other recursion when it reads records.
 JsonValue = TypeAliasType("JsonValue", "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None")
@@ -145,13 +144,8 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
     """Return a text as a value of a parameter's annotated type; parameters and errors as for `parse_arguments`."""
     if text.lower() == "none" and parameter.accepts_none:
         return None
-    try:
-        from pydantic import TypeAdapter, ValidationError
-    except ImportError:  # in a detector's own interpreter
-        try:
-            return plain_value(parameter.annotation, text)
-        except ValueError as error:
-            raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {error}") from error
+    from pydantic import TypeAdapter, ValidationError
+
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
     # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
     with contextlib.suppress(ValidationError):

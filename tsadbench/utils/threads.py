@@ -6,10 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.machinery import ExtensionFileLoader
 from typing import TYPE_CHECKING, Any
-
-from tsadbench.utils.loaded_modules import LoadedModules
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -36,20 +33,17 @@ class _Libraries:
     """The numeric libraries of this process. To find them takes milliseconds; a box inherits what its server found."""
 
     def __init__(self) -> None:
-        self._modules = LoadedModules()
+        self._n_modules = 0
         self._found: ThreadpoolController | None = None
 
     def found(self) -> ThreadpoolController:
-        """Find them, again only after a compiled module came in."""
-        if any(map(_is_compiled, self._modules.newer())) or self._found is None:
+        """Find them, again only after a module came in."""
+        if self._found is None or len(sys.modules) != self._n_modules:
             from threadpoolctl import ThreadpoolController
 
             self._found = ThreadpoolController()
+            self._n_modules = len(sys.modules)
         return self._found
-
-
-def _is_compiled(module: str) -> bool:
-    return isinstance(getattr(getattr(sys.modules.get(module), "__spec__", None), "loader", None), ExtensionFileLoader)
 
 
 _libraries = _Libraries()

@@ -15,19 +15,17 @@ from tsadbench.base.kinds import KINDS, kind_place
 from tsadbench.cli.actions.data import description
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import Kind, Source, entries, load_protocol, locate, locate_entry
+from tsadbench.registry import Kind, entries, load_protocol, locate, locate_entry
 from tsadbench.results.cost import Cost, shipped_cost
 from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.describing import configure, count_weights, describe
-from tsadbench.sandbox.description import Description, library_members, library_text
+from tsadbench.sandbox.describing import configure, describe
+from tsadbench.sandbox.description import library_members, library_text
 from tsadbench.sandbox.questions import ask
 from tsadbench.utils.docstrings import cited, method_notes, sections, year_of
 from tsadbench.utils.parameters import Label, format_value, nearest, parameters_of
 from tsadbench.utils.text import one_line
 
 _BROKEN = "CANNOT BE LOADED"
-# Numbers of sensors for which networks are counted: those of skab and tep.
-SIZES = (8, 52)
 # Leaderboards whose rows tell what a detector costs.
 _MEASURED = (("skab", "strict"), ("tep", "strict"))
 
@@ -131,7 +129,6 @@ def _inform_of_detector(name: str) -> None:
     with Interview() as interview:
         detector = describe(source, interview)
         traits = configure(Construction(source), detector, interview=interview).traits
-        weights = weights_of(source, detector, interview)
     _print_text(detector.doc, [(one.name, one.default_text, one.meaning) for one in detector.parameters])
     if detector.note:
         _print_section("Note", detector.note)
@@ -146,45 +143,12 @@ def _inform_of_detector(name: str) -> None:
         _print_section("Paper", cited(traits.paper, detector.doc))
     if references := sections(detector.doc).get("References"):
         _print_section("References", references)
-    if weights:
-        _print_section("Learned weights", "\n".join(_sizes_line(size, counts) for size, counts in weights.items()))
     costs = [shipped_cost(name, *table) for table in _MEASURED]
     if lines := [_cost_line(cost) for cost in costs if cost is not None]:
         _print_section("Cost, from the tables that ship (one thread, means over seeds)", "\n".join(lines))
     typer.echo("\nTraits")
     for field in fields(traits):
         typer.echo(f"  {field.name:<20} {format_value(getattr(traits, field.name))}")
-
-
-def weights_of(source: Source, detector: Description, interview: Interview) -> dict[str, list[int | str]]:
-    """Return how many weights a detector's networks have with each of `SIZES`, by ``size``; none without networks.
-
-    If a network cannot be built for a number of sensors, the reason stands in its place.
-    """
-    found = {"default": _counts(Construction(source), detector, interview)}
-    if any(one.name == "size" and one.default == "default" for one in detector.parameters):
-        found["paper"] = _counts(Construction(source, {"size": "paper"}), detector, interview)
-    return {size: counts for size, counts in found.items() if counts}
-
-
-def _counts(construction: Construction, detector: Description, interview: Interview) -> list[int | str]:
-    counts: list[int | str] = []
-    for n_sensors in SIZES:
-        try:
-            count = count_weights(construction, detector, n_sensors, interview)
-        except TsadbenchError as error:
-            counts.append(one_line(str(error)))
-            continue
-        if count is None:
-            return []
-        counts.append(count)
-    return counts
-
-
-def _sizes_line(size: str, counts: Sequence[int | str]) -> str:
-    texts = (f"{count:,}" if isinstance(count, int) else f"not known ({count})" for count in counts)
-    parts = (f"{text} for {n_sensors} sensors" for text, n_sensors in zip(texts, SIZES, strict=True))
-    return f"{'as it is' if size == 'default' else f'size={size}':<12} {', '.join(parts)}"
 
 
 def _cost_line(cost: Cost) -> str:

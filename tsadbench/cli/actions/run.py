@@ -16,7 +16,7 @@ from tsadbench.errors import DataNotFoundError, MissingExtraError, UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.records_file import committed_records
-from tsadbench.execution.request import FAST, FAST_STEPS, RunRequest, is_fast
+from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store, require_outside_stores
 from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
@@ -49,8 +49,6 @@ def run_request(
     missing: list[MissingExtraError] = []
     if not request.detectors:
         request, missing = with_defaults(request)
-    if is_fast():
-        typer.echo(f"{FAST} is set: one seed and at most {FAST_STEPS} steps of training, as labels say", err=True)
     with progress_bar(f"Reading {', '.join(map(str, request.datasets))}"):  # it may have to be downloaded first
         try:
             plans = make_plans(request)

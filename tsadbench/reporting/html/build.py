@@ -23,7 +23,6 @@ from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.atomic_files import write_file
-from tsadbench.utils.collector import collector_paused
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, nearest, stored_label
 
@@ -115,19 +114,18 @@ def report_content(
     presentation: Presentation | None = None,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
-    with collector_paused():
-        records = store.readable()
-        if not records:
-            raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
-        labels = _labels(labels, records)
-        records, _ = judge_outdated(records, store, load)
-        shown = presentation or Presentation()
-        names = _only_names(shown)
-        board = Leaderboard.from_records(records, checked_in=store.path)
-        replace(shown, detectors=()).check([row.label for row in board.rows])
-        board = board.presented(names)
-        tables.check_columns(board, shown.columns)
-        ranks = comparisons.over_datasets(store, board.rows, names)
+    records = store.readable()
+    if not records:
+        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+    labels = _labels(labels, records)
+    records, _ = judge_outdated(records, store, load)
+    shown = presentation or Presentation()
+    names = _only_names(shown)
+    board = Leaderboard.from_records(records, checked_in=store.path)
+    replace(shown, detectors=()).check([row.label for row in board.rows])
+    board = board.presented(names)
+    tables.check_columns(board, shown.columns)
+    ranks = comparisons.over_datasets(store, board.rows, names)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
