@@ -32,7 +32,6 @@ def test_info_of_a_detector_tells_paper_equations_defaults_size_and_cost(tsadben
     assert "\nPaper\n  Malhotra et al., arXiv 1607.00148, 2016\n" in out
     for table in ("skab", "tep"):
         assert re.search(rf"^  {table} strict +fit [\d.]+ CPU s, score [\d.]+ CPU s, peak memory \d+ MiB$", out, re.M)
-    assert "size=paper" in tsadbench("info", "vanilla-ae").out
 
 
 def test_info_leaves_out_what_there_is_not(tsadbench, tiny_plugin):

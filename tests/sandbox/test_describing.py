@@ -132,7 +132,7 @@ class TestHostilePlugins:
         [
             ("import os; os._exit(3)", "exit code 3"),
             ("raise KeyError('nothing')", "KeyError: 'nothing'"),
-            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'{\"doc\": 3}'", "doc"),
+            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'{\"doc\": 3}'", "class_name"),
             (
                 "import os\nfor fd in range(3, 99):\n try: os.write(fd, b'x' * 99)\n except OSError: pass",
                 "channel",

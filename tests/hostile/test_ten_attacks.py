@@ -1,0 +1,42 @@
+"""Ten hostile detectors under the seal, one a channel; `test_hostile` has all of them (``make test-long``)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile.plant import attacks
+from tests.hostile.suite import (
+    require_nothing_learned,
+    require_nothing_left,
+    require_seal,
+    require_undisturbed,
+    run_suite,
+)
+
+NAMES = (
+    "OpensByName",  # files
+    "CallsOut",  # the network
+    "ReadsMemoryAcross",  # other processes
+    "StartsCat",  # programs
+    "WritesMachineCode",  # native code
+    "ClearsTheHooks",  # the audit hook
+    "SaysScoresAhead",  # the box's channel
+    "EatsMemory",  # limits
+    "SharesMemoryPosix",  # other trials
+    "KnowsTheOrder",  # what crosses
+)
+
+
+@pytest.mark.processes
+@pytest.mark.slow(20)  # two runs of the command, as a user starts it
+def test_none_learns_anything_changes_another_trial_or_leaves_anything(tmp_path):
+    require_seal()
+    suite = run_suite(tmp_path / "user", NAMES)
+    chosen = [attack for attack in attacks() if attack.name in NAMES]
+    assert len(chosen) == len(NAMES)
+    for attack in chosen:
+        require_nothing_learned(suite, attack)
+    require_undisturbed(suite)
+    require_nothing_left(suite)
+    assert (suite.alone.returncode, suite.crowd.returncode) == (0, 1), suite.crowd.stderr
+    assert "Traceback" not in suite.crowd.stderr
