@@ -1,4 +1,4 @@
-"""Keep numbers in prose equal to what is committed: ``python docs/readme.py --check`` or ``--write`` (``make readme``).
+"""Fill the numbers and tables of pages from what is committed: ``python docs/readme.py`` (``make pages``).
 
 The pages are `PAGES`. They mark what is generated, in comments that a rendered page does not show:
 
@@ -6,18 +6,15 @@ The pages are `PAGES`. They mark what is generated, in comments that a rendered 
 - a value in a sentence: ``<!--= FACT -->VALUE<!--/-->``. FACT is a cell of a table, ``skab/strict/overall dprgm auprc``
   (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`.
 
-Sentences say what a value is, never how large it is, so that they hold whatever a table says. What cannot be written so
-is among the `claims`: ``--check`` and ``--write`` fail if one is no longer true.
+Sentences say what a value is, never how large it is, so that they hold whatever a table says.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import posixpath
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -25,19 +22,13 @@ from itertools import groupby
 from pathlib import Path
 
 from scipy.stats import kendalltau
+from tables import ROOT, rows
 from typer.main import get_command
 
 import tsadbench
-from tsadbench.analysis.audit.findings import shipped_findings
+from tsadbench.api import Row, Summary, fill_blocks, number, table_lines
 from tsadbench.cli import app
-from tsadbench.execution.records_file import RECORDS, read_records
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.ranking import Summary
-from tsadbench.studies.reproduction.paper import reference_rows
-from tsadbench.studies.tuning.page import method
-from tsadbench.utils.markdown import fill_blocks, number, table_lines
 
-ROOT = Path(__file__).parent.parent
 # The data sets, which have a page each, in a few words.
 WORDS = {
     "skab": "a water pump on a testbed",
@@ -50,7 +41,7 @@ WORDS = {
     "smd": "server machines",
 }
 PAGES = (
-    "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md", "docs/tuning.md",
+    "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md",
     "docs/reading-a-table.md", "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
@@ -86,36 +77,15 @@ COLUMNS = (
     "detector", "AUPRC", "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "VUS-PR†",
     "Aff-P†", "Aff-R†", "Aff-F1†",
 )  # fmt: skip
-# Blocks that docs/systems/pumploop.py makes.
-ELSEWHERE = ("faults", "sessions")
 # Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
 
-@cache
-def rows(table: str) -> Mapping[str, Mapping[str, str]]:
-    """Return a committed leaderboard's rows by label, best first; "overall" is a name of a CSV without its ending."""
-    with (ROOT / "leaderboards" / f"{table}.csv").open(encoding="utf-8") as file:
-        return {row["detector"]: row for row in csv.DictReader(file)}
-
-
-def is_floor(row: Mapping[str, str]) -> bool:
-    """Whether a row is a floor's."""
-    return row["family"] == "floor"
-
-
-def summary(row: Mapping[str, str], metric: str) -> str:
-    """Return a cell as mean(std)."""
-    deviation = row[f"{metric}_std"]
-    return Summary(float(row[f"{metric}_mean"]), float(deviation) if deviation else None).text()
-
-
 def cell(table: str, label: str, column: str) -> str:
     """Return one cell of a committed leaderboard, or how many rows were evaluated."""
-    if column == "n_rows":
-        return next(f"{row['n_rows']:,}" for row in json_rows(table) if row["label"] == label)
-    return summary(rows(table)[label], column)
+    row = rows(table)[label]
+    return f"{row.n_rows:,}" if column == "n_rows" else row.metrics[column].text()
 
 
 def page_rows(page: str, section: str = "") -> list[list[str]]:
@@ -131,14 +101,6 @@ def line_of(lines: Iterable[Sequence[str]], *first: str) -> Sequence[str]:
     return next(line for line in lines if tuple(line[: len(first)]) == first)
 
 
-@cache
-def json_rows(table: str) -> Sequence[dict]:
-    """Return a committed leaderboard's rows as JSON has them."""
-    folder, _, split = table.rpartition("/")
-    board = Leaderboard.from_records(read_records(ROOT / "leaderboards" / folder / RECORDS), [split])
-    return [row.to_json() for row in board.rows]
-
-
 def listed(labels: Iterable[str], nothing: str = "none") -> str:
     """Return names as a sentence lists them."""
     names = [f"`{label}`" for label in labels]
@@ -147,8 +109,8 @@ def listed(labels: Iterable[str], nothing: str = "none") -> str:
 
 def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
     """Return the means of a table's floors, or of its other rows, by label; undefined ones are left out."""
-    values = {label: row[f"{metric}_mean"] for label, row in rows(table).items() if is_floor(row) == floor}
-    return {label: float(value) for label, value in values.items() if value}
+    values = {label: row.metrics[metric].mean for label, row in rows(table).items() if row.ok and row.floor == floor}
+    return {label: value for label, value in values.items() if value is not None}
 
 
 def above_floors(table: str, metric: str) -> str:
@@ -191,7 +153,7 @@ def facts() -> dict[str, str]:
             if (row["detector"], row["split"], row["metric"]) == ("dprgm[graph=random]", "overall", "auroc")
         )
     card = tomllib.loads((Path(tsadbench.__file__).parent / "datasets/skab.toml").read_text(encoding="utf-8"))
-    paper = reference_rows().values["skab", "published", "overall", "gdn"]
+    paper = in_paper("GDN")
     return {
         **dict(
             zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
@@ -212,25 +174,16 @@ def facts() -> dict[str, str]:
     }
 
 
-def claims() -> dict[str, bool]:
-    """Return the statements that the pages make without a number."""
-    audit = (ROOT / "docs/audits/pumploop.md").read_text(encoding="utf-8")
-    quirks = rows("skab/published/overall")["gdn[quirks=on]"]
-    paper = reference_rows().values["skab", "published", "overall", "gdn"]
-    apart = {
-        metric: abs(float(quirks[f"{metric}_mean"]) - paper[metric].mean) for metric in ("recall", "prac_f1", "auroc")
-    }
-    leader = {table: best(table, "auprc", "detector") for table in ("skab/strict/overall", "pumploop/strict/overall")}
-    return {
-        "lstm-ndt leads SKAB under strict": leader["skab/strict/overall"].startswith("`lstm-ndt`"),
-        "cva leads pumploop": leader["pumploop/strict/overall"].startswith("`cva`"),
-        "the best floor on SKAB under strict is sensor-range[mean=10]": best(
-            "skab/strict/overall", "auprc", "floor"
-        ).startswith("`sensor-range[mean=10]`"),
-        "the audit of pumploop finds nothing that reveals the labels": "- ✗" not in audit and "- · " not in audit,
-        "the normalisation explains GDN's recall and Prac-F1, not its AUROC": apart["auroc"] > 0.05
-        and max(apart["recall"], apart["prac_f1"]) < 0.05,
-    }
+@cache
+def in_paper(method: str) -> dict[str, Summary]:
+    """Return the paper's overall values of a method by metric, from the first of its tables that has it."""
+    values: dict[str, Summary] = {}
+    with (ROOT / "leaderboards/paper/paper_tables.csv").open(encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            if (line["method"], line["split"]) == (method, "overall"):
+                deviation = float(line["std"]) if line["std"] else None
+                values.setdefault(line["metric"], Summary(float(line["mean"]), deviation))
+    return values
 
 
 def floors_table() -> list[str]:
@@ -280,12 +233,12 @@ def seeds_table() -> list[str]:
     """Return a table of the seeds behind each committed leaderboard's rows."""
     lines = []
     for table in TABLES:
-        counted = sorted((len(row["seeds"]), row["label"]) for row in json_rows(table) if row["status"] == "ok")
+        counted = sorted((len(row.seeds), row.label) for row in rows(table).values() if row.ok)
         cells = [
             f"{count} seed{'s' * (count > 1)}: {len(labels := list(group))} row{'s' * (len(labels) > 1)}"
             for count, group in groupby(counted, key=lambda pair: pair[0])
         ]
-        first = {row["seeds"][0] for row in json_rows(table) if row["seeds"]}
+        first = {row.seeds[0] for row in rows(table).values() if row.seeds}
         lines.append(
             [f"[{table}](leaderboards/{table}.md)", ", ".join(reversed(cells)), ", ".join(map(str, sorted(first)))]
         )
@@ -367,14 +320,9 @@ def data_sets_table() -> list[str]:
 
 def findings(dataset: str) -> list[str]:
     """Return what the audit of a data set found, but for what is good."""
-    every = shipped_findings(dataset)
-    if not every:
-        return ["Not audited yet: `make audits` does."]
-    bad = [
-        f"- {'✗' if one.grade == 'fault' else '·'} **{one.about}**: {one.sentence}"
-        for one in every
-        if one.grade != "good"
-    ]
+    page = ROOT / f"docs/audits/{dataset}.md"
+    every = [line for line in page.read_text(encoding="utf-8").splitlines() if re.match("- [✓✗·] ", line)]
+    bad = [line for line in every if not line.startswith("- ✓")]
     return [
         *(bad or ["Nothing was found."]),
         "",
@@ -385,25 +333,18 @@ def findings(dataset: str) -> list[str]:
 def floors_of(dataset: str) -> list[str]:
     """Return the floors of a data set under `strict`, from its committed leaderboard."""
     table = f"{dataset}/strict/overall"
-    if not (ROOT / f"leaderboards/{table}.md").exists():
-        return [f"No table is committed yet: `make leaderboards-{dataset}` makes it."]
     names = ("auroc", "auprc", "bf_f1", "mcc")
-    lines, spread = [], False
-    for row in json_rows(table):
-        if row["family"] != "floor" or row["status"] != "ok":
-            continue
-        cells = [f"`{row['label']}`"]
-        for name in names:
-            mean, deviation = row["metrics"][name]["mean"], row["metrics"][name]["std"]
-            over_entities = row.get("metrics_spread", {}).get(name)
-            spread |= over_entities is not None
-            text = "-" if mean is None else Summary(mean, deviation).text()
-            cells.append(text + (f" ±{number(over_entities, 2)}" if over_entities is not None else ""))
-        lines.append(cells)
+    floors = [row for row in rows(table).values() if row.floor and row.ok]
+    lines = [[f"`{row.label}`", *(_over_entities(row, name) for name in names)] for row in floors]
     notes = ["Means over the entities, each with its own model, ± their standard deviation over the entities."]
     link = f"[The whole table](leaderboards/{table}.md), detectors beside the floors."
     header = ["floor", *(METRICS[name] for name in names)]
-    return [*table_lines(header, lines), "", *(notes if spread else ()), link]
+    return [*table_lines(header, lines), "", *(notes if any(row.entity_spread for row in floors) else ()), link]
+
+
+def _over_entities(row: Row, metric: str) -> str:
+    spread = row.entity_spread.get(metric)
+    return row.metrics[metric].text() + (f" ±{number(spread, 2)}" if spread is not None else "")
 
 
 def comparison() -> list[str]:
@@ -414,11 +355,11 @@ def comparison() -> list[str]:
 def published_table() -> list[str]:
     """Return the lines of the table under `published`, the paper's own rows last."""
     lines = [
-        [f"`{label}`{' (floor)' if is_floor(row) else ''}", *(summary(row, metric) for metric in METRICS)]
+        [f"`{label}`{' (floor)' * row.floor}", *(row.metrics[metric].text() for metric in METRICS)]
         for label, row in rows("skab/published/overall").items()
     ]
-    for name, label in (("DPR-GM", "dprgm"), ("isolation forest", "isolation-forest")):
-        values = reference_rows().values["skab", "published", "overall", label]
+    for name, method in (("DPR-GM", "DPR-GM"), ("isolation forest", "ISF")):
+        values = in_paper(method)
         cells = [values[metric].text() if metric in values else "" for metric in METRICS]
         lines.append([f"*{name}, in the paper*", *cells])
     return table_lines(["", *METRICS.values()], lines)
@@ -426,8 +367,10 @@ def published_table() -> list[str]:
 
 def command_table() -> list[str]:
     """Return the lines of a table of every command with the first sentence of its help."""
-    lines = []
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined] # Typer's class is private
+    top, lines = get_command(app), []
+    context = top.make_context("tsadbench", [], resilient_parsing=True)
+    for name in top.list_commands(context):
+        _, command, _ = top.resolve_command(context, [name])
         help_text = " ".join((command.help or "").partition("\n\n")[0].split())
         members = ", ".join(getattr(command, "commands", {}))
         lines.append([f"`{name}`", help_text + (f" (`{members}`)" if members else "")])
@@ -455,7 +398,6 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},
     **{f"findings {name}": partial(findings, name) for name in WORDS},
     **{f"floors {name}": partial(floors_of, name) for name in WORDS},
-    "how tuning is done": lambda: method().splitlines(),
     **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
 }
 
@@ -480,11 +422,6 @@ def seen_from(page: str, line: str) -> str:
     return _ROOTED.sub(lambda link: f"]({posixpath.relpath(link[1], folder)}", line)
 
 
-def page_of(file: Path) -> str:
-    """Return which of the pages a file is, or is a copy of: the longest path that the file's own ends in."""
-    return max((page for page in PAGES if f"/{file.resolve().as_posix()}".endswith(f"/{page}")), key=len, default="")
-
-
 def generated(text: str, page: str) -> str:
     """Return a page's text with every block and value brought up to date.
 
@@ -502,35 +439,16 @@ def generated(text: str, page: str) -> str:
     """
     return _VALUE.sub(
         lambda found: found[1] + value(found[2]) + found[3],
-        fill_blocks(
-            text, lambda name: None if name in ELSEWHERE else [seen_from(page, line) for line in BLOCKS[name]()]
-        ),
+        fill_blocks(text, lambda name: [seen_from(page, line) for line in BLOCKS[name]()]),
     )
 
 
-def main() -> int:
-    """Check or rewrite the pages; exit code 1 if one is out of date, or claims what no longer holds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--check", action="store_true", help="report what differs")
-    action.add_argument("--write", action="store_true", help="rewrite them")
-    parser.add_argument("--file", type=Path, action="append", help="a page; may be repeated (default: all)")
-    arguments = parser.parse_args()
-    wrong = [f"no longer true: {claim}" for claim, holds in claims().items() if not holds]
-    for page in arguments.file or [ROOT / name for name in PAGES]:
-        text = page.read_text(encoding="utf-8")
-        current = generated(text, page_of(page))
-        if arguments.write:
-            page.write_text(current, encoding="utf-8")
-        elif text != current:
-            old, new = text.splitlines(), current.splitlines()
-            wrong += [f"expected: {line}" for line in new if line not in old]
-            wrong += [f"found:    {line}" for line in old if line not in new]
-            wrong.append(f"{page.name} differs from what is committed: run `make readme`")
-    for line in wrong:
-        print(line, file=sys.stderr)
-    return 1 if wrong else 0
+def main() -> None:
+    """Rewrite the pages."""
+    for name in PAGES:
+        page = ROOT / name
+        page.write_text(generated(page.read_text(encoding="utf-8"), name), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -83,7 +83,3 @@ class BrokenTrialWarning(UserWarning):
 
 class ModelFileError(TsadbenchError, ValueError):
     """A file with a fitted detector is not what it has to be, or a detector cannot be kept in one."""
-
-
-class ModelError(TsadbenchError, RuntimeError):
-    """A language model gives no answer."""

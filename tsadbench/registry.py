@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tsadbench.base import Detector, DetectorLibrary, Protocol
 
 _Loaded = TypeVar("_Loaded")
-Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets"]
+Kind: TypeAlias = Literal["detectors", "families", "protocols", "datasets", "commands"]
 
 # The group of the detectors that every run adds; they are detectors like any other.
 _FLOORS = "tsadbench.floors"
@@ -38,6 +38,7 @@ _PICKLED_HERE: WeakValueDictionary[bytes, type] = WeakValueDictionary()
 _OWN_PROTOCOLS: dict[str, type[Protocol]] = {}
 _SINGULAR: dict[Kind, str] = {
     "detectors": "detector", "families": "family", "protocols": "protocol", "datasets": "data set",
+    "commands": "command",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Count what the data sets of all suites contain, for their pages (``make contents``).
+"""Count what the data sets of all suites contain, for their pages (``make pages``).
 
 It writes ``contents.json``, from which docs/readme.py makes the pages' tables. A data set whose files are not on this
 machine keeps its figures.
@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.recording import Recording
+from tsadbench import DataNotFoundError, LabelledDataset, Recording, UsageError
+from tsadbench.api import load_dataset
+from tsadbench.base import mask_runs
 from tsadbench.base.sessions import sessions_of
-from tsadbench.cli.actions.data import load_here
-from tsadbench.datasets.suites import SUITES
-from tsadbench.errors import DataNotFoundError, UsageError
-from tsadbench.utils.mask_runs import mask_runs
 
 FILE = Path(__file__).with_suffix(".json")
+NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")
 
 
 def counted(loaded: LabelledDataset) -> dict[str, Any]:
@@ -67,12 +65,12 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
 def main() -> None:
     """Write the figures of all data sets whose files are here."""
     contents = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    for name in SUITES["all"].datasets:
+    for name in NAMES:
         try:
-            contents[name] = counted(load_here(name, None))
+            contents[name] = counted(load_dataset(name))
         except (DataNotFoundError, UsageError) as error:
             print(f"{name} is left as it is: {error}")
-    ordered = {name: contents[name] for name in SUITES["all"].datasets if name in contents}
+    ordered = {name: contents[name] for name in NAMES if name in contents}
     FILE.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 

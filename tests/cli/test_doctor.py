@@ -64,7 +64,6 @@ def test_a_sound_machine(tmp_path):
     assert KEY not in out + err
     found = findings(out)
     assert found["packages", "numpy"]["text"] == version("numpy")
-    assert found["tools", "ANTHROPIC_API_KEY"]["text"] == "is set"
     assert found["run store", str(tmp_path / "runs")]["text"].startswith("0 trials (none)")
     assert found["data sets", "pumploop"]["state"] == "ok"
     assert found["data sets", "skab"]["state"] == "missing"
@@ -215,8 +214,7 @@ def test_gpus_that_torch_names_are_told(tmp_path, monkeypatch):
 
 def test_tools_that_are_not_here_are_missing_and_say_what_they_are_for(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    assert [(one.name, one.state) for one in tools()] == [("chromium", "missing"), ("ANTHROPIC_API_KEY", "missing")]
+    assert [(one.name, one.state) for one in tools()] == [("chromium", "missing")]
     assert all(one.advice.startswith("only ") for one in tools())
 
 

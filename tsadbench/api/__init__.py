@@ -1,1 +1,32 @@
-"""The Python face of tsadbench: what its commands do, for scripts and notebooks."""
+"""The Python face of tsadbench: what its commands do, and what scripts and plugins' commands need besides."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# Loaded on first use (PEP 562), as in `tsadbench` itself.
+_MODULE_OF = {
+    "Row": "tsadbench.leaderboard.ranking",
+    "Summary": "tsadbench.leaderboard.ranking",
+    "fill_blocks": "tsadbench.utils.markdown",
+    "load_dataset": "tsadbench.api.loading",
+    "load_prior": "tsadbench.api.loading",
+    "number": "tsadbench.utils.markdown",
+    "table_lines": "tsadbench.utils.markdown",
+}
+
+__all__ = ["Row", "Summary", "fill_blocks", "load_dataset", "load_prior", "number", "table_lines"]
+
+if TYPE_CHECKING:
+    from tsadbench.api.loading import load_dataset, load_prior
+    from tsadbench.leaderboard.ranking import Row, Summary
+    from tsadbench.utils.markdown import fill_blocks, number, table_lines
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value

@@ -7,7 +7,7 @@ of imports; the command line keeps this package out of ``--help`` and ``list``.
 from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
-from tsadbench.base.prior import Edge, Prior
+from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import (
     Episode,
     EpisodeThreshold,
@@ -67,6 +67,7 @@ __all__ = [
     "RealRange",
     "Recording",
     "Scored",
+    "Sensor",
     "Series",
     "Space",
     "SplitJudgement",

@@ -20,11 +20,9 @@ from tsadbench.cli import (
     judge,
     leaderboard,
     plot,
-    prior,
     rank,
     regress,
     report,
-    reproduce,
     run,
     runs,
     score,
@@ -50,7 +48,6 @@ app.command()(catalogue.info)
 app.command()(leaderboard.leaderboard)
 app.command()(compare.compare)
 app.command()(rank.rank)
-app.command()(reproduce.reproduce)
 app.command()(report.report)
 app.command()(site.site)
 app.command()(plot.plot)
@@ -62,11 +59,10 @@ app.command()(check.check)
 app.command()(doctor.doctor)
 app.command()(fit.fit)
 app.command()(score.score)
+app.command()(tune.tune)
 app.add_typer(runs.app, name="runs")
 app.add_typer(bank.app, name="bank")
 app.add_typer(data.app, name="data")
-app.add_typer(prior.app, name="prior")
-app.add_typer(tune.app, name="tune")
 
 
 def _version(requested: bool) -> None:

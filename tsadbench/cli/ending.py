@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from tsadbench.cli.plugins import PluginCommand, plugin_commands
 from tsadbench.utils.interrupts import EXIT_CODE, interrupted
 from tsadbench.utils.text import printable
 
@@ -34,7 +35,20 @@ class Listing(TyperGroup):
 
 
 class Commands(Listing):
-    """The commands, each of which ends as `_told` says; Typer's own ends are silent or of other codes."""
+    """The commands, and those of plugins; each ends as `_told` says, for Typer's ends are silent or of other codes."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, those of plugins last."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *plugin_commands()]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or what stands for a plugin's."""
+        return super().get_command(ctx, cmd_name) or plugin_commands().get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called; a plugin's is imported now."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, PluginCommand) else command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:  # as Typer's, which differ by version
         """Read the command line; --help and --version print here."""

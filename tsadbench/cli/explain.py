@@ -41,7 +41,7 @@ def explain(
     """
     from tsadbench.analysis.explanation.explain import explain as explain_result
     from tsadbench.analysis.explanation.narrative import narrative
-    from tsadbench.cli.actions.loading import load_prior
+    from tsadbench.api.loading import load_prior
     from tsadbench.leaderboard.selection import select
 
     if figure is not None:

@@ -64,7 +64,6 @@ def report(
     from tsadbench.execution.run_store import Store
     from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.reporting.html.build import write_report
-    from tsadbench.studies.reproduction.paper import reference_rows
 
     if order == "given" and not detector:
         raise UsageError("--order given is the order of --detector: name the detectors, or choose auprc or label")
@@ -82,7 +81,6 @@ def report(
             out,
             labels=detector or (),
             best=best,
-            reference=reference_rows(),
             tell=tell,
             trust_code=trust_code,
             stability=stability,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
-from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import (
     AllowChangedDataOption,
     DataOption,
     MemoryOption,
     RequireSealOption,
-    SeedsOption,
     ThreadsOption,
     TimeoutOption,
     detector_option,
@@ -31,20 +28,7 @@ class Objective(StrEnum):
     heldout = "heldout"
 
 
-app = typer.Typer(cls=Listing, help="Choose a detector's parameters without labels.")
-
-_Folds: TypeAlias = Annotated[
-    int, typer.Option("--folds", help="Blocks of each training recording; each is held out once.")
-]
-_Jobs: TypeAlias = Annotated[
-    int, typer.Option("--jobs", help="Points to evaluate at the same time, each in a process of its own.")
-]
-_Out: TypeAlias = Annotated[Path, typer.Option("--out", help="Folder of the studies and their results.")]
-
-
-@app.callback(invoke_without_command=True)
 def tune(
-    context: typer.Context,
     detector: Annotated[str | None, detector_option] = None,
     dataset: Annotated[str, typer.Option(help="Name of the data set, or a card.")] = "skab",
     trials: Annotated[int, typer.Option(help="Points of the study, those of earlier runs included.")] = 30,
@@ -64,9 +48,9 @@ def tune(
             "held-out training rows."
         ),
     ] = Objective.injection,
-    folds: _Folds = 3,
+    folds: Annotated[int, typer.Option(help="Blocks of each training recording; each is held out once.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the detector, the faults and the search.")] = 0,
-    jobs: _Jobs = 1,
+    jobs: Annotated[int, typer.Option(help="Points to evaluate at the same time, each in a process of its own.")] = 1,
     threads: ThreadsOption = 1,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
@@ -83,16 +67,14 @@ def tune(
     ] = None,
     data: DataOption = None,
     allow_changed_data: AllowChangedDataOption = False,
-    out: _Out = Path("tuning"),
+    out: Annotated[Path, typer.Option(help="Folder of the studies and their results.")] = Path("tuning"),
 ) -> None:
-    """Search a detector's parameters on training recordings alone, and write the best point as a configuration.
+    """Choose a detector's parameters without labels, on training recordings alone, and write them as a configuration.
 
     Parameters set in the detector's brackets are not searched. The search knows the training recordings and nothing
     else: test recordings and labels are dropped before it begins. The same command continues the study. Exit code 1 if
     no point is complete.
     """
-    if context.invoked_subcommand is not None:
-        return
     from tsadbench.cli.actions.tune import PointProgress, show
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
@@ -139,70 +121,3 @@ def tune(
     if result.best is None:
         raise typer.Exit(1)
     typer.echo(f"{write_tuned(task, result, out)}: use it with tsadbench run --config", err=True)
-
-
-@app.command()
-def report(
-    detector: Annotated[
-        list[str] | None,
-        typer.Option("--detector", "-d", help="A detector; may be repeated (default: four cheap ones)."),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="A data set; may be repeated (default: skab, tep and pumploop).")
-    ] = None,
-    objective: Annotated[
-        list[Objective] | None,
-        typer.Option(help="An objective; may be repeated (default: all that a detector offers)."),
-    ] = None,
-    trials: Annotated[int, typer.Option(help="Points of each study.")] = 20,
-    folds: _Folds = 3,
-    seeds: SeedsOption = 5,
-    jobs: _Jobs = 1,
-    data: DataOption = None,
-    out: _Out = Path("tuning"),
-    runs: Annotated[Path, typer.Option(help="Run store of the runs on the test recordings.")] = Path("tuning-runs"),
-    write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page to this file instead of standard output.")
-    ] = None,
-) -> None:
-    """Tune several detectors on several data sets, and compare the defaults, the tuned and an oracle's choice.
-
-    Studies and runs are kept: the same command continues them.
-    """
-    from tsadbench.base.dataset import DataOptions
-    from tsadbench.cli.actions.tune import PointProgress
-    from tsadbench.datasets.loading import load_dataset
-    from tsadbench.execution.run_store import Store
-    from tsadbench.execution.runner import run_plan
-    from tsadbench.studies.tuning.comparison import DATASETS, DETECTORS, compare
-    from tsadbench.studies.tuning.page import page
-    from tsadbench.tuning.task import Settings
-    from tsadbench.utils.atomic_files import require_not_read, require_writable, write_file
-
-    if write is not None:
-        require_not_read(write, map(Path, dataset or ()))
-        require_writable(write)
-    settings = Settings(trials=trials, folds=folds, jobs=jobs)
-    store = Store.create(runs)
-    comparisons = []
-    with interruptible(f"completed work is kept in {out} and {runs}; run the same command to continue"):
-        for dataset_name in dataset or DATASETS:
-            loaded = load_dataset(dataset_name)(DataOptions(directory=data))
-            comparisons += [
-                compare(
-                    detector_name,
-                    loaded,
-                    settings,
-                    seeds=seeds,
-                    out=out,
-                    run=lambda plan: run_plan(plan, store, jobs=jobs),
-                    watch=PointProgress,
-                    objectives=[name.value for name in objective or Objective],
-                )
-                for detector_name in detector or DETECTORS
-            ]
-    text = page(comparisons, " ".join(["tsadbench", *sys.argv[1:]]))
-    if write is None:
-        typer.echo(text, nl=False)
-    else:
-        typer.echo(write_file(write, text), err=True)

@@ -23,14 +23,11 @@ from tsadbench.errors import DataError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.ranking import Summary
 from tsadbench.reporting.html import tables
 from tsadbench.reporting.html.build import report_content, write_report
 from tsadbench.reporting.html.curves import densities, ranking_curves, tail
 from tsadbench.reporting.html.extent import Extent
-from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.studies.reproduction.paper import reference_rows
 
 PROTOCOLS = ("strict", "published", "skab[train_rows=60]")
 
@@ -236,32 +233,6 @@ class TestContent:
     def test_no_text_of_the_content_ends_the_script(self, hostile_store, hostile, tmp_path):
         content = held_content(write_report(hostile_store, lambda name: hostile, tmp_path))
         assert content["boards"][0]["recordings"][0]["id"] == "<script>alert(1)</script>"
-
-
-def test_published_values_stand_beside_the_rows_that_reproduce_them(stores):
-    record = stores[1]["published"].records()[0]
-    reference = reference_rows()
-    rows = {}
-    for label, dataset in (("dprgm", "skab"), ("t2", "skab"), ("max-z", "skab"), ("gdn", "small")):
-        board = Leaderboard.from_records([replace(record, dataset=dataset, label=label, detector=label)])
-        everything = Extent.of(board, (), best=0)
-        rows[label] = tables.tables(board, everything, reference)[0]["rows"][0]["reference"]
-        assert tables.tables(board, everything)[0]["rows"][0]["reference"] == {}
-    # Tables 2 and 3 of the paper, not the ablation that its source has commented out (.7259).
-    assert rows["dprgm"]["auroc"] == {"mean": 0.7256, "std": 0.0058}
-    assert rows["t2"]["auroc"]["mean"] == 0.6737
-    assert rows["max-z"] == rows["gdn"] == {}
-
-
-def test_a_report_may_stand_beside_any_reference(stores):
-    data, found = stores
-    values = {("small", "strict", "overall", DISTANCE): {"auroc": Summary(0.9, None)}}
-    reference = ReferenceRows("survey", "A survey, 2031", values)
-    content = report_content(found["strict"], lambda name: data, reference=reference)
-    assert content["reference"] == {"title": "survey", "citation": "A survey, 2031"}
-    of_split = {one["split"]: one["rows"] for one in content["boards"][0]["tables"]}
-    assert [row["reference"] for row in of_split["overall"]] == [{"auroc": {"mean": 0.9, "std": None}}, {}]
-    assert [row["reference"] for row in of_split["f"]] == [{}, {}]
 
 
 def test_the_page_has_each_rows_throughput(stores):

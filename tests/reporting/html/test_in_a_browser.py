@@ -12,26 +12,17 @@ from matplotlib.image import imread
 from tests.helpers.hostile import LONG, QUOTES, SCRIPT
 from tests.helpers.machines import made_machines
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.ranking import Summary
 from tsadbench.reporting.html.build import write_report
-from tsadbench.reporting.html.tables import ReferenceRows
 
 pytestmark = pytest.mark.browser
 
 FIGURES = ("seeds", "speed", "curves", "recording", "pair", "densities", "thresholds")
 
 
-REFERENCE = ReferenceRows(
-    title=f"survey {SCRIPT}",
-    citation=QUOTES,
-    values={("hostile", "strict", "overall", SCRIPT): {"auroc": Summary(0.1234, 0.05)}},
-)
-
-
 @pytest.fixture(scope="module")
 def page_file(hostile_store, hostile, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    return write_report(hostile_store, lambda name: hostile, folder, reference=REFERENCE)
+    return write_report(hostile_store, lambda name: hostile, folder)
 
 
 @pytest.fixture
@@ -78,19 +69,6 @@ def test_hostile_names_are_shown_as_they_are(opened):
     opened.see("recording")
     drawn = opened.page.locator("#recording-chart .annotation-text").all_text_contents()
     assert SCRIPT in drawn
-    assert opened.complaints == []
-
-
-def test_published_values_stand_beside_their_row(opened):
-    cells = opened.page.locator("#table .reference")
-    assert cells.all_inner_texts() == [f"survey {SCRIPT} .1234(.0500)"]
-    assert cells.first.get_attribute("title") == f"in {QUOTES}"
-    opened.see("seeds")
-    opened.page.locator("#seed-metric").select_option("auroc")
-    opened.see("seeds")
-    assert f"in the survey {SCRIPT}" in opened.page.locator("#seeds .legendtext").all_text_contents()
-    opened.page.get_by_label("the survey").uncheck()
-    assert cells.count() == 0
     assert opened.complaints == []
 
 

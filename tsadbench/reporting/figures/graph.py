@@ -15,7 +15,7 @@ from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import FigureBase
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
@@ -98,12 +98,6 @@ def prior(shown: Prior, *, axes: Axes | None = None) -> Axes:
     axes.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal")
     axes.set_axis_off()
     return axes
-
-
-def draw_prior(shown: Prior, page: Figure) -> None:
-    """Draw a prior on an empty page, with its legend."""
-    axes = prior(shown, axes=page.add_subplot())
-    page.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
 def _name(axes: Axes, name: str, x: float, y: float, size: float) -> None:

@@ -20,7 +20,6 @@ from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import comparisons, detectors, page, tables
 from tsadbench.reporting.html.extent import SEEDS, Extent
-from tsadbench.reporting.html.tables import ReferenceRows
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
@@ -38,7 +37,6 @@ def write_report(
     *,
     labels: Sequence[str] = (),
     best: int | None = None,
-    reference: ReferenceRows | None = None,
     tell: Callable[[str], object] = lambda _: None,
     trust_code: bool = False,
     stability: bool = False,
@@ -61,8 +59,6 @@ def write_report(
         How many detectors of each metric are the best; 0 takes all, however many there are.
     tell
         Receives a line about how much there is to do, before the long part of it.
-    reference
-        Published values to show beside the rows that reproduce them.
     trust_code
         Whether to import detectors that are not registered here, to show the graphs on which they work.
     stability
@@ -90,7 +86,6 @@ def write_report(
                 store,
                 load,
                 labels,
-                reference,
                 best,
                 tell,
                 trust_code=trust_code,
@@ -105,7 +100,6 @@ def report_content(
     store: Store,
     load: Callable[[str], LabelledDataset],
     labels: Sequence[str] = (),
-    reference: ReferenceRows | None = None,
     best: int | None = None,
     tell: Callable[[str], object] = lambda _: None,
     *,
@@ -135,7 +129,6 @@ def report_content(
             store,
             load,
             extent,
-            reference,
             labels,
             trust_code=trust_code,
             stability=stability,
@@ -151,7 +144,6 @@ def report_content(
         "n_trials": len(records),
         "broken": dict(list(store.broken.items())[:_BROKEN]),
         "n_broken": len(store.broken),
-        "reference": None if reference is None else {"title": reference.title, "citation": reference.citation},
         "aliases": dict(shown.aliases),
         "columns": list(shown.columns),
         "order": shown.order or "auprc",
@@ -166,7 +158,6 @@ def _board(
     store: Store,
     load: Callable[[str], LabelledDataset],
     extent: Extent,
-    reference: ReferenceRows | None,
     named: Sequence[str],
     *,
     trust_code: bool,
@@ -192,11 +183,11 @@ def _board(
     try:
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
-            return {**content, "tables": tables.tables(board, extent, reference)}
+            return {**content, "tables": tables.tables(board, extent)}
         held = detectors.detectors(records, store, data, 1 / len(extent.figures), trust_code, names)
         noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
     except TsadbenchError as error:
-        return {**content, "tables": tables.tables(board, extent, reference), "missing": str(error)}
+        return {**content, "tables": tables.tables(board, extent), "missing": str(error)}
     diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
     by_row = {(row.split, row.label): row for row in diagnosed.rows}
     board = Leaderboard(
@@ -204,7 +195,7 @@ def _board(
     )
     return {
         **content,
-        "tables": tables.tables(board, extent, reference),
+        "tables": tables.tables(board, extent),
         "diagnostics": tables.diagnostics(board),
         "description": data.dataset.description,
         "citation": data.dataset.citation,

@@ -1,10 +1,9 @@
-"""The tables of one data set and protocol as a page holds them: rows, published values beside them, manifests."""
+"""The tables of one data set and protocol as a page holds them: rows, manifests."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
@@ -12,7 +11,7 @@ from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of,
 from tsadbench.leaderboard.columns import DIAGNOSTICS, shown_diagnostics
 from tsadbench.leaderboard.marks import Marks, marks_for
 from tsadbench.leaderboard.presentation import places_of_columns
-from tsadbench.leaderboard.ranking import Row, Summary, failures_json, replay_json, summaries_json
+from tsadbench.leaderboard.ranking import Row, failures_json, replay_json, summaries_json
 from tsadbench.leaderboard.throughput import COSTS, SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
 from tsadbench.utils.parameters import JsonValue
@@ -21,30 +20,7 @@ from tsadbench.utils.parameters import JsonValue
 COLUMNS = ("coverage", "threshold", "look_ahead", "seeds", *COSTS, "score_seconds", "cpu_seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceRows:
-    """Published values to show beside a report's own.
-
-    Parameters
-    ----------
-    title
-        What the page calls their source, in "the ...'s values" and "in the ...": a word or two.
-    citation
-        The source in full.
-    values
-        Metrics by name, by (data set, protocol, split, label) of the row that reproduces them.
-    """
-
-    title: str
-    citation: str
-    values: Mapping[tuple[str, str, str, str], Mapping[str, Summary]]
-
-    def of(self, row: Row) -> Mapping[str, Summary]:
-        """Return the values for a row; empty if there are none."""
-        return self.values.get((row.dataset, row.protocol, row.split, row.label), {})
-
-
-def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None = None) -> list[JsonValue]:
+def tables(board: Leaderboard, extent: Extent) -> list[JsonValue]:
     """Return a table for each split; the rows are those of one data set and protocol."""
     marks = marks_for(board.rows)
     return [
@@ -52,7 +28,7 @@ def tables(board: Leaderboard, extent: Extent, reference: ReferenceRows | None =
             "split": split,
             "n_rows": next((row.n_rows for row in rows if row.n_rows is not None), None),
             "n_anomalous": next((row.n_anomalous for row in rows if row.n_anomalous is not None), None),
-            "rows": _rows(rows, extent, reference, marks=marks),
+            "rows": _rows(rows, extent, marks=marks),
             "about_entities": next((about_entities(row) for row in rows if row.ok), ""),
             "n_left_out": len(rows) - len(extent.shown(rows)),
             "fronts": _fronts(extent.shown(rows)),
@@ -105,14 +81,13 @@ def diagnostics(board: Leaderboard) -> list[JsonValue]:
     return [{"name": column.name, "title": column.title} for column in shown_diagnostics(board.rows)]
 
 
-def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, *, marks: Marks) -> list[JsonValue]:
+def _rows(rows: Sequence[Row], extent: Extent, *, marks: Marks) -> list[JsonValue]:
     places = {metric.name: ranks_of(rows, metric) for metric in metrics_of(rows)}
     in_sight = best_floors(rows, metrics_of(rows))
     return [
         _row(
             row,
             {name: of_metric[row.label] for name, of_metric in places.items() if row.label in of_metric},
-            {} if reference is None else reference.of(row),
             extent.n_seeds,
             folded=row.floor and row.label not in in_sight,
             marks=marks,
@@ -121,9 +96,7 @@ def _rows(rows: Sequence[Row], extent: Extent, reference: ReferenceRows | None, 
     ]
 
 
-def _row(
-    row: Row, places: Mapping[str, int], reference: Mapping[str, Summary], n_seeds: int, *, folded: bool, marks: Marks
-) -> JsonValue:
+def _row(row: Row, places: Mapping[str, int], n_seeds: int, *, folded: bool, marks: Marks) -> JsonValue:
     records = row.records[:n_seeds]
     return {
         "label": row.label,
@@ -152,7 +125,6 @@ def _row(
         "entities": {name: summaries_json(metrics) for name, metrics in row.entities.items()},
         "spread": dict(row.entity_spread),
         "by_seed": {name: [record.splits[row.split].metrics.get(name) for record in records] for name in row.metrics},
-        "reference": summaries_json(reference),
         "diagnostics": summaries_json(row.diagnostics),
         "cost": {
             "fit_seconds": row.fit_seconds,

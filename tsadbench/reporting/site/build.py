@@ -145,7 +145,6 @@ def _index(tables: Sequence[Table], entries: Sequence[Mapping[str, JsonValue]], 
         "columns": [],
         "order": "auprc",
         "given": [],
-        "reference": None,
     }
 
 

@@ -24,7 +24,7 @@ from tsadbench.utils.parameters import JsonValue, parse_label
 # Significant digits of a number: more than tables show, at half the size.
 _DIGITS = 6
 # Keys of the report's rows that no part of the site shows.
-_UNUSED = ("pretrained_on", "replay", "seal_reasons", "reference", "diagnostics", "stored")
+_UNUSED = ("pretrained_on", "replay", "seal_reasons", "diagnostics", "stored")
 
 
 def script(name: str, content: Mapping[str, JsonValue]) -> str:
@@ -60,7 +60,6 @@ def _row(shown: Mapping[str, JsonValue], row: Row, pages: Mapping[str, str]) -> 
     return rounded(
         {
             **kept,
-            "reference": {},
             "kind": row.first.family,
             "pretrained": ", ".join(row.pretrained_on),
             "checked": row.verdict.checked,

@@ -60,7 +60,6 @@ def _standing(standing: Mapping[str, JsonValue], rows: Sequence[Row], pages: Map
             "folded": False,
             "status": "ok",
             "marks": {},
-            "reference": {},
             "metrics": {},
             "page": pages.get(target_of(label), ""),
             "kind": rows[0].first.family if rows else "",

@@ -16,7 +16,6 @@ from packaging.requirements import Requirement
 
 from tsadbench.cli.actions.doctor.findings import Finding
 from tsadbench.cli.actions.doctor.packages import fault_of
-from tsadbench.priors.questions import KEY
 from tsadbench.sandbox import seal_status
 
 _GIB = 2**30
@@ -82,17 +81,13 @@ def devices() -> Iterator[Finding]:
 
 
 def tools() -> Iterator[Finding]:
-    """Yield programs and keys that single commands use."""
+    """Yield programs that single commands use."""
     browser = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if browser:
         yield Finding("tools", "chromium", "ok", browser)
     else:
         advice = "only tests of reports use it: apt-get install chromium"
         yield Finding("tools", "chromium", "missing", "not found", advice)
-    if os.environ.get(KEY):
-        yield Finding("tools", KEY, "ok", "is set")
-    else:
-        yield Finding("tools", KEY, "missing", "is not set", "only tsadbench prior extract uses it")
 
 
 def _failure_of(done: subprocess.CompletedProcess[str]) -> str | None:

@@ -2,8 +2,8 @@
 // What is shown, in the part of the address after #: a copied link, a reload and the way back restore it.
 // Whatever stands there is compared with what the page holds, and left aside if it is nothing of it.
 
-const VIEWS = ["mixed", "floors", "reference"];
-const VIEWED = { mixed: false, floors: false, reference: true };
+const VIEWS = ["mixed", "floors"];
+const VIEWED = { mixed: false, floors: false };
 // No page of ours writes a longer one.
 const LONGEST = 20000;
 let restoring = false;

@@ -56,14 +56,6 @@ function drawSeeds() {
     type: "scatter", mode: "markers", name: "mean", x: order.map(mean), y: lines, hoverinfo: "skip",
     marker: { symbol: "line-ns-open", size: 17, color: style("--ink"), line: { width: 2 } },
   });
-  const published = order.map((row) => (row.reference[shown.metric] || {}).mean ?? null);
-  if (published.some((value) => value !== null)) {
-    const name = `in the ${plain(content.reference.title)}`;
-    traces.push({
-      type: "scatter", mode: "markers", name, x: published, y: lines, hovertemplate: `${name}: %{x:.4f}<extra></extra>`,
-      marker: { symbol: "diamond-open", size: 10, color: colour(1), line: { width: 2 } },
-    });
-  }
   const floors = order.filter((row) => row.floor).map(mean);
   const lower = metric.better === "lower";
   const best = floors.length && metric.better ? (lower ? Math.min(...floors) : Math.max(...floors)) : null;

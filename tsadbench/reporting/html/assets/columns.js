@@ -2,7 +2,7 @@
 // The leaderboard's columns: which there are, which are shown, and what of them goes into a CSV file.
 
 const sorting = { column: "auprc", descending: true };
-const views = { mixed: false, floors: false, reference: true };
+const views = { mixed: false, floors: false };
 // What most readers do not need starts hidden.
 const SELDOM = ["score_seconds", "cpu_seconds"];
 const PREFIX = "diagnostic:";
@@ -52,12 +52,6 @@ function metricCell(row, metric) {
     const each = Object.entries(row.entities).map(([entity, metrics]) => `${entity} ${number((metrics[metric.name] || {}).mean)}`);
     cell.append(element("span", { class: "spread", title: `of each entity's own model: ${each.join(", ")}` }, `±${number(overEntities, 2)}`));
   }
-  const published = row.reference[metric.name];
-  if (views.reference && published) {
-    const spread = published.std === null ? "" : `(${number(published.std)})`;
-    const { title, citation } = content.reference;
-    cell.append(element("span", { class: "reference", title: `in ${citation}` }, `${title} ${number(published.mean)}${spread}`));
-  }
   return cell;
 }
 
@@ -79,8 +73,6 @@ const summaryCsv = (name, of) => [[`${name}_mean`, (row) => (of(row) || {}).mean
 
 function metricColumn(metric) {
   const of = (row) => row.metrics[metric.name];
-  const published = (row) => row.reference[metric.name];
-  const referred = views.reference && table().rows.some(published);
   return {
     key: metric.name,
     group: metric.better ? "quality" : "operation",
@@ -88,7 +80,7 @@ function metricColumn(metric) {
     value: (row) => (of(row) || {}).mean,
     cell: (row) => metricCell(row, metric),
     ascending: metric.better === "lower",
-    csv: [...summaryCsv(metric.name, of), ...(referred ? [[`${metric.name}_reference`, (row) => (published(row) || {}).mean]] : [])],
+    csv: summaryCsv(metric.name, of),
   };
 }
 
@@ -161,7 +153,6 @@ function drawColumnChoice() {
   };
   const wanted = { mixed: "rank floors among the detectors" };
   if (foldable(table().rows)) wanted.floors = "all floors";
-  if (table().rows.some((row) => Object.keys(row.reference).length)) wanted.reference = `the ${content.reference.title}'s values`;
   const groups = Object.entries(GROUPS_OF_COLUMNS).map(([group, title]) => [title, all.filter((one) => one.group === group)]).filter(([, some]) => some.length);
   // What had the focus is drawn anew: the same box gets it again.
   const boxes = () => [...byId("column-choice").querySelectorAll("input")];

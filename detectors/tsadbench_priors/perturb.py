@@ -1,0 +1,89 @@
+"""Priors made worse on purpose, to see what a correct one is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+
+from tsadbench import Prior, UsageError
+from tsadbench.base import Edge
+
+
+def perturbed(
+    prior: Prior, sensors: Sequence[str], *, drop: float = 0.0, add: float = 0.0, reverse: float = 0.0, seed: int = 0
+) -> Prior:
+    """Return a prior with some edges dropped, some invented and some reversed, in this order.
+
+    Parameters
+    ----------
+    prior
+        The prior.
+    sensors
+        Sensors between which edges are invented.
+    drop, add, reverse
+        Numbers of edges as shares of the prior's edges, rounded; 0 to 1, ``add`` also more if there are enough pairs.
+    seed
+        Seed of the choice.
+
+    Raises
+    ------
+    UsageError
+        If a share or the seed is out of range, no edge would be left, or there are not enough pairs for new edges.
+    """
+    for name, share in (("drop", drop), ("reverse", reverse)):
+        if not 0 <= share <= 1:
+            raise UsageError(f"--{name} must be a share from 0 to 1, found {share}")
+    if not 0 <= add < np.inf:
+        raise UsageError(f"--add must be a finite number and must not be negative, found {add}")
+    if seed < 0:
+        raise UsageError(f"--seed must not be negative, found {seed}")
+    prior.check(tuple(sensors))
+    rng = np.random.default_rng(seed)
+    n = len(prior.edges)
+    n_dropped, n_added, n_reversed = round(drop * n), round(add * n), round(reverse * n)
+    dropped = set(rng.choice(n, n_dropped, replace=False).tolist())
+    kept = [edge for i, edge in enumerate(prior.edges) if i not in dropped]
+    taken = pairs(prior)
+    free = [pair for pair in permutations(sensors, 2) if pair not in taken]
+    if n_added > len(free):
+        raise UsageError(f"--add {add}: expected at most {len(free)} more edges between {len(sensors)} sensors")
+    chosen = (free[i] for i in rng.choice(len(free), n_added, replace=False).tolist())
+    invented = [Edge(source, target, mechanism="invented") for source, target in chosen]
+    edges = _reversed([*kept, *invented], n_reversed, rng)
+    if not edges:
+        raise UsageError(f"--drop {drop}: no edge would be left; use graph=none for that")
+    how = f"drop {drop:g}, add {add:g}, reverse {reverse:g}, seed {seed}"
+    provenance = {**prior.provenance, "perturbed": how}
+    return replace(prior, edges=tuple(edges), origin=f"{prior.origin}: {how}", provenance=provenance)
+
+
+def pairs(prior: Prior) -> set[tuple[str, str]]:
+    """Return a prior's edges as pairs of names."""
+    return {(edge.source, edge.target) for edge in prior.edges}
+
+
+def jaccard(first: set[tuple[str, str]], second: set[tuple[str, str]]) -> float:
+    """Return the share of the edges of either that both have; 1 if neither has any."""
+    return len(first & second) / len(first | second) if first | second else 1.0
+
+
+def _reversed(edges: list[Edge], count: int, rng: np.random.Generator) -> list[Edge]:
+    """Reverse so many edges, except those that run both ways already."""
+    taken = {(edge.source, edge.target) for edge in edges}
+    one_way = [i for i, edge in enumerate(edges) if (edge.target, edge.source) not in taken]
+    turned = set(rng.choice(one_way, min(count, len(one_way)), replace=False).tolist()) if one_way else set()
+    return [
+        replace(
+            edge,
+            source=edge.target,
+            target=edge.source,
+            source_quantity=edge.target_quantity,
+            target_quantity=edge.source_quantity,
+        )
+        if i in turned
+        else edge
+        for i, edge in enumerate(edges)
+    ]

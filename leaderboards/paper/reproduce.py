@@ -1,0 +1,86 @@
+"""Write the paper's tables beside ours from the committed records: ``python leaderboards/paper/reproduce.py``.
+
+With ``--run FOLDER`` the missing trials are run first (half an hour on two cores), kept in that run store, and their
+records replace the committed ones (``make reproduce``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from comparison import beside_paper, to_csv, to_markdown
+from figures import draw
+from page import page, unexplained
+from paper import HERE, PROTOCOL, SEEDS, TABLES, labels
+from reading import Rows
+from repository import repository_page
+
+import tsadbench
+
+RECORDS = "records.jsonl"
+DOCS = HERE.parents[1] / "docs"
+
+
+def run(store: Path, jobs: int) -> tuple[tsadbench.Record, ...]:
+    """Run the missing trials of all tables, and return the records of every row, floors included."""
+    board = tsadbench.run(labels(), "skab", PROTOCOL, seeds=SEEDS, jobs=jobs, out=store)
+    return tuple({record.trial: record for row in board.rows for record in row.records}.values())
+
+
+def committed(folder: Path) -> tuple[tsadbench.Record, ...]:
+    """Return the records of a committed table; none if there is no such table."""
+    file = folder / RECORDS
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ()
+    return tuple(tsadbench.Record.from_json(line, str(file)) for line in lines)
+
+
+def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
+    """Return ranked rows by label and split."""
+    return {(row.label, row.split): row for row in tsadbench.Leaderboard.from_records(records).rows}
+
+
+def write(records: tuple[tsadbench.Record, ...]) -> list[str]:
+    """Write pages, tables and figures; return the labels of rows that are off without an explanation."""
+    rows, strict, skab = (rows_of(one) for one in (records, *(committed(HERE.parent / "skab" / p) for p in OTHERS)))
+    operating_points = (DOCS / "reproduction/operating_points.txt").read_text(encoding="utf-8")
+    texts = {
+        DOCS / "reproduction.md": page(rows, strict, operating_points),
+        DOCS / "skab-leaderboard.md": repository_page(skab),
+    }
+    for table in TABLES:
+        compared = beside_paper(table, rows)
+        texts[HERE / f"{table.file}.csv"] = to_csv(compared)
+        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, compared)}"
+        draw(table, compared, DOCS / "reproduction" / f"{table.file}.svg")
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
+    return unexplained(rows)
+
+
+OTHERS = ("strict", "skab")
+
+
+def main() -> int:
+    """Write everything; exit code 1 if a trial failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
+    parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
+    arguments = parser.parse_args()
+    records = committed(HERE)
+    if arguments.run is not None:
+        records = run(arguments.run, arguments.jobs)
+        lines = tsadbench.Leaderboard.from_records(records).record_lines()
+        text = "".join(f"{line}\n" for of_table in lines.values() for line in of_table)
+        (HERE / RECORDS).write_text(text, encoding="utf-8")
+    for label in write(records):
+        print(f"{label} differs from the paper without an explanation yet", file=sys.stderr)
+    failed = [record for record in records if record.status != "ok"]
+    for record in failed:
+        print(f"{record.label}, seed {record.seed}: {record.status}: {record.reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Studies with pages of their own; only the command line imports them."""

@@ -1,1 +1,0 @@
-"""Does tuning without labels help? The comparison and its page."""
