@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import cast
 
 from tsadbench.base.dataset import Dataset
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import Contender, contender_from_label
-from tsadbench.execution.provenance import imported_versions, prior_hashes, scoring_identity, trial_name
+from tsadbench.execution.provenance import scoring_identity, trial_name
 from tsadbench.execution.record import CHECKSUM, Record
 from tsadbench.sandbox import Interview
 from tsadbench.utils.parameters import JsonValue, parse_label
@@ -17,16 +16,15 @@ from tsadbench.utils.parameters import JsonValue, parse_label
 
 def edits(record: Record) -> Iterator[str]:
     """Yield what shows that a record was edited, by itself alone."""
-    checksum = record.manifest.get(CHECKSUM)
-    if checksum is not None and checksum != record.checksum:
+    if record.manifest.get(CHECKSUM) != record.checksum:
         yield "it was edited: its checksum is not that of what its run wrote"
-    if record.scoring and record.trial != trial_name(record.scoring, record.protocol):
+    if record.trial != trial_name(record.scoring, record.protocol):
         yield "its name is not that of its scoring identity and protocol"
     if parse_label(record.label).target != record.detector:
         yield f"its detector is {record.detector}, its label {record.label}"
     for name in ("seed", "threads"):
-        if name in record.manifest and record.manifest[name] != getattr(record, name):
-            yield f"{name}: {getattr(record, name)}, in its manifest {record.manifest[name]}"
+        if record.manifest.get(name) != getattr(record, name):
+            yield f"{name}: {getattr(record, name)}, in its manifest {record.manifest.get(name)}"
     if not record.floor and any(entry.threshold.method == "fixed" for entry in record.thresholds):
         yield "it has a fixed threshold and is no floor"
 
@@ -48,11 +46,10 @@ def other_detector(record: Record, contender: Contender) -> Iterator[str]:
         "look_ahead": contender.traits.look_ahead,
         "leaky": contender.traits.leaky,
         "pretrained_on": contender.traits.pretrained_on,
-        # A parameter that came later has its default value, or it would be in the label.
-        "parameters": {name: contender.parameters.get(name) for name in record.parameters},
+        "parameters": contender.parameters,
     }
     for name, value in here.items():
-        recorded = dict(record.parameters) if name == "parameters" else getattr(record, name)
+        recorded = getattr(record, name)
         if recorded != value:
             yield f"{name}: recorded {recorded!r}, expected {value!r}"
     fixed = {entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"}
@@ -60,66 +57,24 @@ def other_detector(record: Record, contender: Contender) -> Iterator[str]:
         yield f"fixed threshold: recorded {sorted(fixed)}, expected {contender.traits.fixed_threshold}"
 
 
-def scoring_fault(record: Record, episodes: str, dataset: Dataset, contender: Contender | None) -> str | None:
-    """Return what is wrong with a record's scoring identity; None if it cannot be computed again.
-
-    Parameters
-    ----------
-    record
-        The record.
-    episodes
-        Hash of the protocol's episodes on the data set here.
-    dataset
-        The data set, which is the one that was scored.
-    contender
-        The record's detector, if the same code is here. Records from before all parts were kept may need it.
-
-    Returns
-    -------
-    str or None
-        Empty if it is the hash of what the record says.
-    """
-    if not record.scoring:
-        return None
-    kept = "episodes_hash" in record.manifest
-    if kept and record.manifest["episodes_hash"] != episodes:
+def scoring_fault(record: Record, episodes: str) -> str:
+    """Return what is wrong with a record's scoring identity, given the hash of the protocol's episodes here."""
+    if record.manifest.get("episodes_hash") != episodes:
         return "the protocol's episodes here are not those that it was run on: their hash is another"
-    for priors, imported in product(_priors(record, dataset, contender), _imported(record, contender)):
-        found = scoring_identity(
-            label=record.label,
-            priors=priors,
-            code=str(record.manifest.get("code_hash")),
-            libraries={**_versions(record, "versions"), **_versions(record, "adapted"), **imported},
-            dataset=record.dataset,
-            data=str(record.manifest.get("data_hash")),
-            episodes=episodes,
-            seed=record.seed,
-            threads=record.threads,
-        )
-        if found == record.scoring:
-            return ""
-    if not kept and contender is None:
-        return None
-    return "its scoring identity is not that of its label, data, code, versions, seed and threads"
-
-
-def _priors(record: Record, dataset: Dataset, contender: Contender | None) -> list[Mapping[str, str]]:
-    """Return the priors that a trial may have had: those recorded, else what can be known of an older record."""
-    if "priors" in record.manifest:
-        return [cast("Mapping[str, str]", _mapping(record, "priors"))]
-    if contender is not None:
-        return [prior_hashes(contender)]
-    return [{}] if dataset.prior is None else [{}, {"prior": dataset.prior.content_hash}]
-
-
-def _imported(record: Record, contender: Contender | None) -> list[Mapping[str, JsonValue]]:
-    if "imported" in record.manifest:
-        return [_mapping(record, "imported")]
-    return [{}] if contender is None else [imported_versions(contender.description.imported), {}]
-
-
-def _versions(record: Record, key: str) -> Mapping[str, JsonValue]:
-    return {name: version for name, version in _mapping(record, key).items() if name != "python"}
+    versions = {name: version for name, version in _mapping(record, "versions").items() if name != "python"}
+    found = scoring_identity(
+        label=record.label,
+        priors=cast("Mapping[str, str]", _mapping(record, "priors")),
+        code=str(record.manifest.get("code_hash")),
+        libraries={**versions, **_mapping(record, "adapted"), **_mapping(record, "imported")},
+        dataset=record.dataset,
+        data=str(record.manifest.get("data_hash")),
+        episodes=episodes,
+        seed=record.seed,
+        threads=record.threads,
+    )
+    same = found == record.scoring
+    return "" if same else "its scoring identity is not that of its label, data, code, versions, seed and threads"
 
 
 def _mapping(record: Record, key: str) -> Mapping[str, JsonValue]:

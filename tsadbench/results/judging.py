@@ -79,13 +79,11 @@ class Judge:
         return data
 
     def outdated(self, record: Record) -> bool:
-        """Whether other rules than today's have judged a trial, as far as its record says which; reads no data."""
+        """Whether other rules than today's have judged a trial, by its record; reads no data."""
         if record.status != "ok":
             return False
         if record.protocol_version != self._protocol(record).version:
             return True
-        if not record.judging:
-            return False
         key = record.protocol, str(record.manifest.get("labels_hash")), fixed_threshold_of(record)
         if key not in self._judging:
             self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])

@@ -73,7 +73,7 @@ def judge_by(
         try:
             if record.dataset not in hashes:
                 hashes[record.dataset] = episodes_hash(judge.episodes(record))
-            if record.manifest.get("episodes_hash", hashes[record.dataset]) != hashes[record.dataset]:
+            if record.manifest.get("episodes_hash") != hashes[record.dataset]:
                 raise StoreError(
                     f"it was run under {found.protocol}, and {label} asks for other recordings to be fitted or scored"
                 )

@@ -30,7 +30,7 @@ Verdict: TypeAlias = Literal["to the bit", "within tolerance", "differs", "canno
 # Of the range of a trial's test scores. Another processor changes last digits, and training enlarges them.
 TOLERANCE = 1e-6
 # Of a manifest.
-_VERSIONS = ("versions", "imported", "adapted", "loaded")
+_VERSIONS = ("versions", "imported", "adapted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

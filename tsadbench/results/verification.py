@@ -18,7 +18,7 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.plan import Contender, episodes_hash
-from tsadbench.execution.record import CHECKSUM, Record
+from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import arrays_hash, contribution_shapes, score_shapes
 from tsadbench.results.admission import refusal
@@ -118,7 +118,8 @@ class _Verifier:
                 faults.append(f"its status is {record.status}, yet it has metrics")
         elif not other_data:
             try:
-                faults += self._identity_faults(record, data.dataset, same_code, remarks)
+                if fault := self._identity_fault(record):
+                    faults.append(fault)
                 faults += self._array_faults(record)
                 faults += self._judged_faults(record, remarks)
             except TsadbenchError as error:
@@ -142,18 +143,11 @@ class _Verifier:
             return None
         return contender
 
-    def _identity_faults(
-        self, record: Record, dataset: Dataset, contender: Contender | None, remarks: list[str]
-    ) -> Iterator[str]:
+    def _identity_fault(self, record: Record) -> str:
         table = record.dataset, record.protocol
         if table not in self._episodes:
             self._episodes[table] = episodes_hash(self._judge.episodes(record))
-        fault = scoring_fault(record, self._episodes[table], dataset, contender)
-        if fault is None or CHECKSUM not in record.manifest:
-            what = "identity and checksums" if fault is None else "checksums"
-            remarks.append(f"its {what} cannot be checked: it is from before all parts were kept")
-        if fault:
-            yield fault
+        return scoring_fault(record, self._episodes[table])
 
     def _array_faults(self, record: Record) -> Iterator[str]:
         """Yield whether the arrays are those that the run wrote; a StoreError if they cannot be read."""
@@ -163,8 +157,7 @@ class _Verifier:
             "contributions": self._store.contributions(record.trial, contribution_shapes(episodes)),
         }
         for name, found in arrays.items():
-            recorded = record.manifest.get(f"{name}_hash")
-            if recorded is not None and (found or name == "scores") and arrays_hash(found) != recorded:
+            if (found or name == "scores") and arrays_hash(found) != record.manifest.get(f"{name}_hash"):
                 yield f"its {name} are not those that its run wrote: their hash is another"
 
     def _judged_faults(self, record: Record, remarks: list[str]) -> Iterator[str]:
@@ -181,12 +174,12 @@ class _Verifier:
 
 
 def _found_again_faults(record: Record, now: Record) -> Iterator[str]:
-    """Yield what else judging finds again and is recorded otherwise; older records do not count their rows."""
+    """Yield what else judging finds again and is recorded otherwise."""
     if len({entry.episode for entry in record.thresholds}) < len(record.thresholds):
         yield "it has two thresholds for one episode"
     for name in _FOUND_AGAIN:
         then, found = getattr(record, name), getattr(now, name)
-        if then != found and then is not None:
+        if then != found:
             yield f"{name}: recorded {then!r}, found {found!r}"
     if record.reason is not None:
         yield f"reason: recorded {record.reason!r}, but its status is {record.status}"
