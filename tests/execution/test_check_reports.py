@@ -25,7 +25,6 @@ from tsadbench.execution.check_reports import (
 )
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.cells import grids
 from tsadbench.testing import all_checks
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 
@@ -103,11 +102,6 @@ class TestTables:
         failed = replace(trial("broken", status="error"), reason="it broke")
         return board_of(tmp_path, trial("good"), trial("bad"), trial("unknown"), trial("fl", floor=True), failed)
 
-    def test_names_carry_the_marks(self, board):
-        (grid,) = grids(board.rows)
-        names = {row[0].text for block in grid.blocks for row in block}
-        assert names == {"good", "✗ bad", "? unknown", "? fl", "broken"}
-
     def test_csv_and_json_have_a_column_and_keys(self, board):
         lines = list(csv.DictReader(io.StringIO(board.to_csv())))
         expected = {"good": "pass", "bad": "fail", "unknown": "no", "fl": "no", "broken": "no"}
@@ -157,12 +151,6 @@ class TestForeignStores:
         (tmp_path / "folder" / "checks").symlink_to(elsewhere.parent)
         assert list(kept(tmp_path / "file")) == []
         assert list(kept(tmp_path / "folder")) == []
-
-    def test_the_reasons_are_printable(self, tmp_path):
-        keep(replace(report(failed=["prefix"]), reasons={"prefix": "red \x1b[31m", "none": "of it"}), tmp_path)
-        (found,) = kept(tmp_path)
-        assert list(found.reasons) == ["prefix"]
-        assert "\x1b" not in found.reasons["prefix"]
 
     def test_a_damaged_file_beside_tables_is_an_error(self, tmp_path):
         (tmp_path / FILE).write_text("{}\n")

@@ -10,11 +10,10 @@ import pytest
 from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
-from tsadbench.base.dataset import LabelledDataset, Labels
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.repetition import repeat
 from tsadbench.results.trial_result import TrialResult
@@ -58,17 +57,6 @@ def test_means_of_the_judge_are_those_of_each_entity_judged_alone(made):
     assert {machine: dict(alone[machine].metrics) for machine in MACHINES} == together.entities
 
 
-def test_a_trial_on_one_entity_alone_has_its_metrics(made):
-    beta = made.data.dataset.by_entity["beta"]
-    splits = {"overall": ("beta/1", "beta/2")}
-    dataset = replace(made.data.dataset, train=beta[0], test=beta[1], splits=splits, entities={}, sessions={})
-    labels = Labels({one: made.data.labels.rows[one] for one in splits["overall"]}, splits)
-    plan = plan_for(LabelledDataset(dataset, labels), DISTANCE)
-    (record,) = run_plan(plan, None)
-    assert record.splits["overall"].metrics == pytest.approx(made.records[0].splits["overall"].entities["beta"])
-    assert record.splits["overall"].entities == {}
-
-
 def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     record = made.records[0]
     plan = plan_for(made.data, DISTANCE)
@@ -76,17 +64,6 @@ def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
     for verified in verify(made.store, lambda _: made.data):
         assert verified.faults == ()
-
-
-def test_verify_tells_an_edited_number_of_one_entity(made, tmp_path):
-    store = Store.create(tmp_path / "runs")
-    (record,) = run_plan(plan_for(made.data, DISTANCE), store)
-    judged = record.splits["overall"]
-    beta = {**judged.entities["beta"], "auroc": 0.999}
-    edited = replace(judged, entities={**judged.entities, "beta": beta})
-    store.replace_record(replace(record, splits={**record.splits, "overall": edited}), record.trial)
-    (verified,) = verify(store, lambda _: made.data)
-    assert any(fault.startswith("auroc of beta on overall: recorded 0.999, found 0.") for fault in verified.faults)
 
 
 def test_a_repetition_agrees_to_the_bit(made):

@@ -127,18 +127,6 @@ def test_a_record_keeps_the_versions_of_its_libraries_and_another_version_is_ano
     assert len({first.scoring, second.scoring, third.scoring}) == 3
 
 
-@pytest.mark.parametrize("library", ["called", "shared-one"])
-def test_each_library_alone_is_part_of_the_identity(folder, library, monkeypatch):
-    from tsadbench.utils import distributions
-
-    monkeypatch.syspath_prepend(folder / "site-packages")
-    names = ("called", "direct", "inside", "shared.one")
-    before = distributions.versions_of(names)
-    install(folder / "site-packages", library, "2.0", "shared.one" if library == "shared-one" else "")
-    os.utime(folder / "site-packages", ns=(1, 1))
-    assert distributions.versions_of(names) == {**before, library: "2.0"}
-
-
 def test_a_module_without_a_distribution_counts_by_its_code(tmp_path, monkeypatch):
     from tsadbench.utils import distributions
 

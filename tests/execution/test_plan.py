@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
@@ -55,22 +54,6 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
     assert set(floor_labels()) == {*shipped, *(f"{name}[mean=10]" for name in averaged), "largest"}
     assert {label for label, _ in labels(plan)} == set(floor_labels())
     assert all(trial.contender.floor for trial in plan.trials)
-
-
-def test_a_variant_with_a_parameter_that_the_floor_does_not_take_is_refused(small_data, tmp_path, monkeypatch):
-    source = (
-        "from tsadbench import Detector, Traits\n"
-        "class Own(Detector):\n"
-        "    traits = Traits(floor=True)\n"
-        "    def _fit(self, recordings): pass\n"
-        "    def _score(self, recording): return recording.values[:, 0]\n"
-        "    @classmethod\n"
-        "    def floor_variants(cls): return ({'mean': 10},)\n"
-    )
-    write_package(tmp_path, "own_floor", "[tsadbench.floors]\nown = own_floor:Own\n", source)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PluginError, match="'mean'"):
-        make_plan([], dataset=small_data)
 
 
 def test_a_variant_of_a_floor_that_is_asked_for_is_a_floor_and_planned_once(small_data):

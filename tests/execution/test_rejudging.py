@@ -15,13 +15,13 @@ from tests.helpers.counting import Judged
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tsadbench import Labels, UsageError
+from tsadbench import Labels
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.records_file import RECORDS, committed_records, read_records
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.results.judging import judge_outdated, judge_store
+from tsadbench.results.judging import judge_store
 
 RULES = """
     from dataclasses import replace
@@ -164,19 +164,6 @@ class TestChangedRules:
         assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5
         assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
         assert fits(diary) == 1, "both protocols train on the same rows"
-
-    def test_what_cannot_be_judged_stays_as_recorded(self, planned, store, rules, small_data):
-        (before, _) = run_plan(planned("own"), store)
-        rules(0.5)
-
-        def gone(name):
-            raise UsageError(f"{name} is not here")
-
-        assert judge_outdated(store.records(), store, gone) == (store.records(), 2)
-        assert {judged.reason for judged in judge_store(store, gone)} == {"small is not here"}
-        assert store.find(before.trial) == before
-        assert judge_outdated(store.records(), store, lambda _: small_data) == (store.records(), 0)
-        assert store.find(before.trial) != before
 
 
 class TestCommittedRecords:

@@ -101,16 +101,6 @@ def test_failures_are_run_again_and_all_that_rerun_names(plan_of, diary, tmp_pat
         assert fits(diary) == expected
 
 
-def test_a_record_that_cannot_be_read_is_made_again(plan_of, diary, tmp_path):
-    store = Store.create(tmp_path / "runs")
-    (record,) = run_plan(plan_of({}), store)
-    (store.path / record.trial / "record.json").write_text("{")
-    (again,) = run_plan(plan_of({}), store)
-    assert fits(diary) == 2
-    assert again.splits == record.splits
-    assert store.find(record.trial) == again
-
-
 def test_scored_rows_are_counted(plan_of, small_data):
     training, tests = small_data.dataset.train, small_data.dataset.test
     n_rows = sum(recording.n_rows for recording in (*training, *tests))

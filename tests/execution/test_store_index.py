@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -109,12 +105,6 @@ def test_deleted_added_replaced_and_broken_trials(store):
     assert store.listed() == (found, broken)
 
 
-def test_young_records_are_read_again(tmp_path):
-    store = young(tmp_path / "runs")
-    store.listed()
-    assert n_read(store) == N, "one could change again within a tick of the clock"
-
-
 @pytest.fixture(scope="module")
 def indexed(aged):
     store = aged.pop()
@@ -140,45 +130,3 @@ def test_garbage_in_the_index_is_no_index(indexed, data):
         )
     )
     assert store.listed() == (expected, {})
-
-
-LISTER = """
-import sys
-from pathlib import Path
-from tsadbench.execution.run_store import Store
-store = Store.open(Path(sys.argv[1]))
-print("ready", flush=True)
-while True:
-    found, broken = store.listed()
-    assert not broken, broken
-    (store.path / ".index.json").unlink(missing_ok=True)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.processes
-def test_writers_at_once_and_killed_ones(store):
-    """Three processes write the index without a pause and are killed, while trials come and go."""
-    children = [
-        subprocess.Popen([sys.executable, "-c", LISTER, store.path], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    try:
-        for child in children:
-            assert child.stdout.readline() == "ready\n"
-        rng = random.Random(0)
-        for i in range(3):
-            add(store, "b", i)
-            time.sleep(rng.uniform(0.2, 0.6))
-            assert {one.label for one in store.listed()[0]} >= {"a", "b"}
-            children[i].send_signal(signal.SIGKILL)
-            children[i].wait()
-            assert store.listed() == (truth(store), {})
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
-            child.stdout.close()
-    Store.create(store.path)  # as the next run does
-    assert not list(store.path.glob(".unfinished-*"))
-    assert store.listed() == (truth(store), {})

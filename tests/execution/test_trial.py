@@ -7,15 +7,13 @@ import random
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from threadpoolctl import threadpool_info
 
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
-from tsadbench import Detector, Traits
+from tsadbench import Detector
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.analysis.explanation.narrative import narrative
-from tsadbench.base.protocol import Episode
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -87,18 +85,6 @@ class Broken(Detector):
         if self.how == "late":
             return np.where(np.arange(recording.n_rows) < 39, np.nan, recording.values[:, 0])
         return np.full(recording.n_rows, np.nan)
-
-
-class Counts(Detector):
-    """Scores with the number of threads that BLAS may use."""
-
-    traits = Traits()
-
-    def _fit(self, recordings):
-        self.threads_ = max(pool["num_threads"] for pool in threadpool_info())
-
-    def _score(self, recording):
-        return np.full(recording.n_rows, float(self.threads_))
 
 
 class States(Detector):
@@ -183,16 +169,6 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     assert "from the tail of the held-out scores" in " ".join(narrative(explain(result, "f1")).split())
 
 
-def test_calibration_rows_are_part_of_what_makes_scores_equal(small_data):
-    (plain,) = plan_of(Spy, small_data).episodes
-    hashes = set()
-    for calibration in ((), plain.train[1:], (plain.train[1].rows(0, 100),)):
-        plan = plan_of(Spy, small_data)
-        episodes = (Episode("all", plain.train[:1], plain.test, calibration),)
-        hashes.add(dataclasses.replace(plan, episodes=episodes).episodes_hash)
-    assert len(hashes) == 3
-
-
 def test_the_record_tells_what_the_trial_was(small_data):
     plan = plan_of("distance[power=3.0]", small_data, threads=2, settings=["strict.q=0.002"])
     record = run_trial(plan.trials[0], plan).record
@@ -254,13 +230,6 @@ def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(smal
     assert outcome.record.splits == {}
     assert outcome.scores == {}
     assert ("Traceback" in outcome.log) == (how in ("raise", "shape"))
-
-
-@pytest.mark.parametrize("threads", [2])
-def test_libraries_use_the_number_of_threads_that_the_trial_has(small_data, threads):
-    plan = plan_of(Counts, small_data, threads=threads)
-    outcome = run_trial(plan.trials[0], plan)
-    assert outcome.scores["test/all/f1"][0] <= threads
 
 
 def test_identities_differ_in_whatever_determines_the_result(small_data):

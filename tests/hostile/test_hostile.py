@@ -17,12 +17,10 @@ from tests.hostile.suite import (
     require_undisturbed,
     run_suite,
 )
-from tests.hostile.table import PAGE, lines
 from tsadbench.errors import TsadbenchError
 from tsadbench.registry import locate
 from tsadbench.sandbox.description import Description, described
 from tsadbench.sandbox.questions import ask
-from tsadbench.utils.markdown import fill_blocks
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
 
@@ -154,12 +152,3 @@ def test_what_lies_about_itself_or_replaces_the_harness_is_refused(tmp_path):
             assert not plant.runs.exists()
     assert plant.fingerprint() == before
     assert plant.left() == []
-
-
-def test_the_page_shows_each_of_them_and_what_is_asserted_here():
-    """The column "guarded" is measured by ``python -m tests.hostile.table``; it must be there for each."""
-    page = PAGE.read_text(encoding="utf-8")
-    told = dict(re.findall(r"^\| `(\w+)` \|.* \| ([^|]+) \|$", page, re.M))
-    guarded = {str(attack): told.get(attack.name, "?") for attack in ATTACKS}
-    assert "?" not in guarded.values()
-    assert fill_blocks(page, lambda name: lines(guarded)) == page

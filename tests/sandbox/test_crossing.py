@@ -88,7 +88,10 @@ def test_priors_and_parameters_for_sensors_are_renamed_along():
             "seed": 3,
         }
     )
-    (edge,) = renamed.pop("prior").edges
+    prior = renamed.pop("prior")
+    assert "SKAB" not in repr(prior).upper()
+    assert_array_equal(prior.votes(("sensor-1", "sensor-2", "sensor-3")), PRIOR.votes(SENSORS))
+    (edge,) = prior.edges
     assert edge == Edge("sensor-1", "sensor-2", "sensor-1 (bar)", "flow", "sensor-1 drives flow; Pressures do not", 0.5)
     assert renamed == {
         "target_sensor": "sensor-1",
@@ -97,14 +100,6 @@ def test_priors_and_parameters_for_sensors_are_renamed_along():
         "mode": "Pressure",  # it does not say that it is for sensors
         "seed": 3,
     }
-
-
-def test_a_renamed_prior_says_nothing_of_where_it_is_from_and_couples_the_same_columns():
-    prior = Crossing(SENSORS, SECRET).arguments({"prior": PRIOR})["prior"]
-    assert "SKAB" not in repr(prior).upper()
-    assert prior.sensors == (Sensor("sensor-1", "sensor-1", "pump of sensor-3"),)
-    opaque = ("sensor-1", "sensor-2", "sensor-3")
-    assert_array_equal(prior.votes(opaque), PRIOR.votes(SENSORS))
 
 
 def test_texts_come_back_with_the_own_names_of_recordings_and_sensors():

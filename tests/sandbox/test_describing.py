@@ -18,11 +18,11 @@ from tsadbench.errors import MissingExtraError
 from tsadbench.registry import load_detector, locate
 from tsadbench.sandbox import Construction, Interview
 from tsadbench.sandbox.construction import source_of
-from tsadbench.sandbox.describing import configure, describe, parse
+from tsadbench.sandbox.describing import describe, parse
 from tsadbench.sandbox.description import Description, described
 from tsadbench.sandbox.questions import ask
 from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
-from tsadbench.utils.parameters import as_json, format_label, parameters_of
+from tsadbench.utils.parameters import as_json, parameters_of
 
 PLAIN = """
 import numpy as np
@@ -78,15 +78,6 @@ def test_a_box_tells_what_an_import_does(name):
     assert (told.libraries, told.note) == (getattr(cls, "libraries", ()), getattr(cls, "note", ""))
 
 
-def test_a_configured_detector_has_the_label_and_the_parameters_of_one_made_here(file):
-    source = locate("max-z")
-    configured = configure(Construction(source, {"mean": "10"}), describe(source), sensors=("a", "b"))
-    cls = load_detector("max-z")
-    assert format_label("max-z", cls, {"mean": 10}) == f"max-z[{'='.join(*configured.changed.items())}]"
-    assert configured.parameters == {**describe(source).defaults, "mean": 10}
-    assert configured.traits == cls(mean=10).declared_traits()
-
-
 class TestAnswersAreRemembered:
     def test_until_the_code_changes(self, file, cache):
         first = describe(f"{file}:Mine")
@@ -104,18 +95,6 @@ class TestAnswersAreRemembered:
                 patch.syspath_prepend(tmp_path / folder)
                 hashes.append(describe("mine").code_hash)
         assert hashes[0] != hashes[1]
-
-    def test_a_changed_helper_of_a_package_is_noticed(self, tmp_path, monkeypatch):
-        package = tmp_path / "mine_pkg"
-        package.mkdir()
-        (package / "__init__.py").write_text("")
-        (package / "helper.py").write_text("def top(values): return values.max(axis=1)\n")
-        text = PLAIN.replace("np.abs(recording.values).max(axis=1)", "top(recording.values)")
-        (package / "mine.py").write_text(f"from mine_pkg.helper import top\n{text}")
-        monkeypatch.syspath_prepend(tmp_path)
-        before = describe("mine_pkg.mine:Mine")
-        (package / "helper.py").write_text("def top(values): return values.min(axis=1) + 0\n")
-        assert describe("mine_pkg.mine:Mine").code_hash != before.code_hash
 
     def test_a_damaged_one_is_none(self, file, cache):
         first = describe(f"{file}:Mine")

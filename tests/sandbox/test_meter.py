@@ -12,7 +12,6 @@ import pytest
 from tests.helpers.boxed import Sums
 from tsadbench import Recording
 from tsadbench.sandbox import Box, Construction
-from tsadbench.sandbox.meter import Meter
 
 pytestmark = pytest.mark.processes
 ROWS = Recording("r", np.zeros((3, 2)), ("a", "b"))
@@ -77,16 +76,3 @@ def test_work_of_other_processes_counts_whether_they_have_ended_or_not():
 def test_memory_that_was_freed_again_counts():
     with fitted(Sums) as plain, fitted(Swells) as swollen:
         assert swollen.costs.peak_memory_mib - plain.costs.peak_memory_mib > 100
-
-
-def test_a_process_that_has_ended_keeps_its_last_reading():
-    # Read only after it has written: between fork and exec it is a copy of this process, without memory of its own.
-    program = "sum(range(10**6)); print(flush=True); input()"
-    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    meter = Meter(process.pid)
-    seconds, memory = meter.cpu_seconds(), meter.peak_memory_mib()
-    process.communicate(b"\n")
-    assert meter.cpu_seconds() >= seconds > 0
-    assert meter.peak_memory_mib() == memory > 1

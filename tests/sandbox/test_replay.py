@@ -11,7 +11,7 @@ from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench.base.agreement import difference, rounding
 from tsadbench.base.replay import Replay
-from tsadbench.execution.trial import run_trial, run_variants
+from tsadbench.execution.trial import run_trial
 from tsadbench.sandbox.replay import MIN_ROWS, combined
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]
@@ -127,12 +127,6 @@ def test_a_declared_leak_is_marked_and_not_replayed(data):
     assert (record.status, record.replay) == ("ok", None)
     assert record.leaky == "mean of the recording that it scores"
     assert record_of(replayed.LeaksInSecret(), data).status == "invalid"
-
-
-def test_each_variant_of_one_fit_is_replayed(data):
-    plan = make_plan(["distance"], dataset=data, floors=False)
-    first, second = run_variants([plan.trials[0]] * 2, plan)
-    assert first.record.replay.rows >= MIN_ROWS <= second.record.replay.rows
 
 
 def test_scores_are_the_same_under_the_same_secret_and_under_another(data):

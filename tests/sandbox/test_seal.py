@@ -22,7 +22,7 @@ from tests.helpers.boxed import Sums
 from tests.helpers.processes import is_alive
 from tests.helpers.servers import lean_server
 from tsadbench import Recording
-from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, seal_status
+from tsadbench.sandbox import Box, Construction, Limits, seal_status
 
 pytestmark = [
     pytest.mark.processes,
@@ -222,13 +222,6 @@ def test_a_daemon_ends_with_its_box(unsealed):
     assert not is_alive(daemon(None))
 
 
-def test_memory_of_orphans_counts():
-    limits = Limits(memory_mib=900.0, timeout=60)  # PyTorch in the boxes' server takes 325 of them
-    swelling = Construction.of(Tries, {"what": "swells_as_an_orphan"})
-    with Box(swelling, threads=1, limits=limits) as box, pytest.raises(BoxFailure, match="--memory"):
-        box.fit((ROWS,))
-
-
 def test_rights_and_names_are_nobodys():
     found = json.loads(inside("knows_itself").removeprefix("got ").strip("'"))
     assert {found.pop(name) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")} == {"0" * 16}
@@ -342,13 +335,6 @@ def test_without_namespaces_landlock_and_the_filter_close_the_same(secret):
         assert [log for _, _, log in told if not log.startswith("failed")] == []
         assert is_alive(other.pid)
         other.communicate()
-
-
-def test_without_namespaces_a_daemon_ends_with_its_box():
-    name = f"alone-{os.getpid()}"
-    ((seal, _, log),) = in_a_process([("leaves_a_daemon", name)], before=without_namespaces())
-    assert (seal, log) == ("sealed", "got 'daemon'")
-    assert not [one for one in psutil.process_iter(["name"]) if one.info["name"] == name and is_alive(one)]
 
 
 def test_without_namespaces_data_among_libraries_cannot_be_hidden(tmp_path):

@@ -31,13 +31,6 @@ def test_of_a_working_directory_only_modules_and_packages_can_be_read(tmp_path):
     assert {path for path in found.readable if path.startswith(str(tmp_path))} == set(expected.values())
 
 
-def test_a_module_that_came_later_is_seen(tmp_path):
-    plan_walls([str(tmp_path)])
-    (tmp_path / "later.py").touch()
-    os.utime(tmp_path, ns=(1, 1))
-    assert plan_walls([str(tmp_path)]).importable[str(tmp_path)] == {"later": str(tmp_path / "later.py")}
-
-
 def test_the_package_of_the_detector_needs_no_init_file(tmp_path, monkeypatch):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/first.py").touch()

@@ -76,17 +76,3 @@ def test_what_is_no_json_or_too_deep_is_refused(pair, text):
     threading.Thread(target=ours.sendall, args=(struct.pack(">Q", len(text)) + text,)).start()
     with pytest.raises(BrokenFrameError):
         receive(theirs)
-
-
-def test_somebody_may_look_while_nothing_comes(pair):
-    _, theirs = pair
-    theirs.settimeout(0.01)
-    looks = []
-
-    def look():
-        looks.append(1)
-        if len(looks) == 3:
-            raise TimeoutError("enough")
-
-    with pytest.raises(TimeoutError, match="enough"):
-        receive(theirs, tick=look)

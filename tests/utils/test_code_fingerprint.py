@@ -287,17 +287,6 @@ class TestWhatTheSyntaxTreeDoesNotTell:
         assert fingerprint() != before
         forget()
 
-    def test_a_local_name_does_not_hide_another_definition(self, tmp_path, monkeypatch):
-        """Two programs with equal trees but for the names do not get the same fingerprint if they differ."""
-        monkeypatch.syspath_prepend(tmp_path)
-        found = []
-        for returned in ("a", "b"):
-            text = f"a = 1\nb = 1\n\n\nclass Mine:\n    def score(self, a):\n        return {returned}\n"
-            write(tmp_path / "idea", {"__init__.py": "", "detector.py": text})
-            found.append(fingerprint())
-        assert found[0] != found[1]
-        forget()
-
 
 def cell(number: int, source: str, namespace: dict[str, object]) -> None:
     """Run a notebook's cell as IPython does: its source stays in linecache."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, reached, siblings, system_call
+from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, siblings, system_call
 
 _KEY = int(str(WHERE["tag"])[-6:], 16) | 0x10000000
 _SIZE = 64
@@ -59,16 +59,6 @@ class SharesMemoryPosix(Courier):
             return bytes(block.buf)
 
         return attempts(read)
-
-
-class SharesMemoryFiles(Courier):
-    """leaves a file in /dev/shm"""
-
-    def leave(self, word):
-        yield from attempts(lambda: Path(f"/dev/shm/{WHERE['tag']}-file").write_bytes(word))
-
-    def look(self):
-        return attempts(lambda: Path(f"/dev/shm/{WHERE['tag']}-file").read_bytes())
 
 
 class SharesMessagesSysV(Courier):
@@ -253,43 +243,3 @@ class SharesInheritedMemory(Courier):
     def look(self):
         for first, size in self.shared():
             yield from attempts(lambda first=first, size=size: ctypes.string_at(first, min(size, 2**20)))
-
-
-class TakesALock(Courier):
-    """locks a file of Python's own whole, which the trial beside it finds locked"""
-
-    def leave(self, word):
-        def lock():
-            self.locked_ = os.open(os.__file__, os.O_RDONLY)
-            fcntl.flock(self.locked_, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-        yield from attempts(lock)
-
-    def look(self):
-        if hasattr(self, "locked_"):
-            return
-
-        def probe():
-            descriptor = os.open(os.__file__, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return reached("another trial's lock")
-            finally:
-                os.close(descriptor)
-            return ()
-
-        yield from attempts(probe)
-
-
-class SharesNames(Courier):
-    """names itself and its threads, and listens for names"""
-
-    def leave(self, word):
-        yield from attempts(lambda: Path("/proc/self/comm").write_bytes(word[:15]))
-
-    def look(self):
-        for pid in siblings():
-            yield from attempts(
-                lambda pid=pid: Path(f"/proc/{pid}/comm").read_bytes().startswith(b"left-") and reached("a name")
-            )

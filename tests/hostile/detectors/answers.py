@@ -61,31 +61,6 @@ class AnswersWithAHook(Hostile):
         return _Hook(recording.n_rows)
 
 
-class AnswersWithALie(Hostile):
-    """returns an object whose class says that it is an array"""
-
-    ends = ("invalid", "error")
-
-    def _score(self, recording):
-        class Liar:
-            __class__ = np.ndarray
-            dtype = np.dtype(np.float64)
-            shape = (recording.n_rows,)
-
-        return Liar()
-
-
-class AnswersWithAList(Hostile):
-    """returns its scores as a list that refers to itself"""
-
-    ends = ("invalid", "error")
-
-    def _score(self, recording):
-        scores = list(super()._score(recording))
-        scores[0] = scores
-        return scores
-
-
 class AnswersWithAFlood(Hostile):
     """returns eight terabytes of scores that take no memory"""
 
@@ -107,24 +82,6 @@ class AnswersWithNumbersThatAreNone(Hostile):
         return scores
 
 
-class AnswersWithObjects(Hostile):
-    """returns an array of objects"""
-
-    ends = ("invalid", "error")
-
-    def _score(self, recording):
-        return np.array([_Hook(1)] * recording.n_rows, dtype=object)
-
-
-class AnswersFarTooSmall(Hostile):
-    """returns scores for fewer rows than there are"""
-
-    ends = ("invalid",)
-
-    def _score(self, recording):
-        return super()._score(recording)[:-5]
-
-
 class _Number(float):
     def __reduce__(self):
         return print, ("pickled",)
@@ -134,11 +91,6 @@ class _Number(float):
 
     def __repr__(self):
         return "=cmd|' /C calc'!A0"
-
-
-class _Name(str):
-    def __hash__(self):
-        raise SystemExit
 
 
 class StatesOddFacts(Hostile):
@@ -157,17 +109,6 @@ class StatesManyFacts(Hostile):
 
     def _training_facts(self):
         return {f"<script>{number}": float(number) for number in range(10_000)}
-
-
-class StatesDeepFacts(Hostile):
-    """states facts that hold themselves, in a mapping of its own"""
-
-    ends = ("invalid", "error")
-
-    def _training_facts(self):
-        facts: dict[str, object] = {}
-        facts["share_seen"] = facts
-        return facts
 
 
 class ContributesNonsense(Hostile):

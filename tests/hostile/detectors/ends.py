@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 
 from tests.hostile.preamble import Hostile
 
@@ -18,15 +17,6 @@ class LeavesAtOnce(Hostile):
         os._exit(0)
 
 
-class Leaves(Hostile):
-    """raises SystemExit"""
-
-    ends = ("error",)
-
-    def steal(self):
-        sys.exit(0)
-
-
 class BreaksDown(Hostile):
     """writes to address 0"""
 
@@ -34,15 +24,6 @@ class BreaksDown(Hostile):
 
     def steal(self):
         ctypes.memset(0, 0, 1)
-
-
-class Aborts(Hostile):
-    """aborts while scoring"""
-
-    ends = ("killed",)
-
-    def steal_while_scoring(self):
-        os.abort()
 
 
 class PullsTheInterpreterDown(Hostile):
@@ -89,32 +70,3 @@ class RaisesControlCharacters(Hostile):
 
     def steal(self):
         raise ValueError("\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\ud800\n=1+1\r<script>alert(1)</script>")
-
-
-class RaisesAChain(Hostile):
-    """raises an error with 100,000 causes"""
-
-    ends = ("error", "killed", "timeout")
-
-    def steal(self):
-        error: BaseException = ValueError("first")
-        for number in range(100_000):
-            after = ValueError(number)
-            after.__cause__ = error
-            error = after
-        raise error
-
-
-class _NotAnError(BaseException):
-    @property
-    def __class__(self):
-        return KeyboardInterrupt
-
-
-class RaisesALiar(Hostile):
-    """raises something that says it is an interrupt of the user's"""
-
-    ends = ("error",)
-
-    def steal(self):
-        raise _NotAnError("stop")

@@ -35,14 +35,6 @@ class OpensByName(Hostile):
         return of_each_secret(lambda path: Path(path).read_bytes())
 
 
-class OpensFromADescriptor(Hostile):
-    """opens label files relative to a descriptor of the root folder"""
-
-    def steal(self):
-        root = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-        return of_each_secret(lambda path: read_descriptor(os.open(path[1:], os.O_RDONLY, dir_fd=root)))
-
-
 class ClimbsFromAPathDescriptor(Hostile):
     """opens the parents of its own folder one by one with O_PATH, then label files from the top"""
 
@@ -53,20 +45,6 @@ class ClimbsFromAPathDescriptor(Hostile):
         return of_each_secret(lambda path: read_descriptor(os.open(path[1:], os.O_RDONLY, dir_fd=here)))
 
 
-class GoesThroughProc(Hostile):
-    """opens label files below /proc/self/root, /proc/1/root and the roots of its parents"""
-
-    def steal(self):
-        for root in (
-            "self/root",
-            "self/cwd/../../../../../../../..",
-            "1/root",
-            "thread-self/root",
-            f"{os.getppid()}/root",
-        ):
-            yield from of_each_secret(lambda path, root=root: Path(f"/proc/{root}{path}").read_bytes())
-
-
 class LinksHard(Hostile):
     """makes hard links to label files in its own folder"""
 
@@ -74,18 +52,6 @@ class LinksHard(Hostile):
         def read(path):
             os.link(path, name := f"{len(os.listdir())}.csv")
             return Path(name).read_bytes()
-
-        return of_each_secret(read)
-
-
-class LinksSoft(Hostile):
-    """makes symbolic links to label files in its own folder"""
-
-    def steal(self):
-        def read(path):
-            half = os.path.dirname(os.path.dirname(path))
-            os.symlink(half, name := f"{len(os.listdir())}.csv")
-            return Path(name, os.path.relpath(path, half)).read_bytes()
 
         return of_each_secret(read)
 
@@ -113,19 +79,6 @@ class ReadsWithNumpy(Hostile):
             yield from of_each_secret(read)
 
 
-class ReadsWithPandas(Hostile):
-    """reads label files with pandas"""
-
-    def steal(self):
-        import pandas as pd
-
-        for read in (
-            lambda path: pd.read_csv(path, dtype=str).to_csv(index=False),
-            lambda path: pd.read_csv(f"file://{path}", dtype=str, memory_map=True).to_csv(index=False),
-        ):
-            yield from of_each_secret(read)
-
-
 class ReadsWithArrow(Hostile):
     """reads label files with pyarrow, whose C++ opens them"""
 
@@ -139,17 +92,6 @@ class ReadsWithArrow(Hostile):
             lambda path: pyarrow.fs.LocalFileSystem().open_input_file(path).read(),
         ):
             yield from of_each_secret(read)
-
-
-class ReadsWithTorch(Hostile):
-    """reads label files with torch, whose C++ maps them"""
-
-    def steal(self):
-        import torch
-
-        return of_each_secret(
-            lambda path: bytes(torch.UntypedStorage.from_file(path, False, os.stat(path).st_size).tolist())
-        )
 
 
 class ReadsNatively(Hostile):
@@ -293,15 +235,6 @@ class WritesTheData(Hostile):
             return Path("labels.csv").read_bytes()
 
         return attempts(empty, move)
-
-
-class ReadsItsNeighbours(Hostile):
-    """reads the folder in which its own file lies"""
-
-    def steal(self):
-        folder = WHERE["detectors"]
-        yield from attempts(lambda: os.listdir(folder), lambda: Path(folder, "notes.txt").read_bytes())
-        yield from attempts(lambda: Path(os.path.dirname(__file__) or ".", "notes.txt").read_bytes())
 
 
 class UsesLeftDescriptors(Hostile):
@@ -473,14 +406,3 @@ class LeavesStartupFiles(Courier):
     def look(self):
         for place in self.places():
             yield from attempts(lambda place=place: Path(place).read_bytes())
-
-
-class LeavesCompiledCode(Courier):
-    """leaves compiled modules beside the libraries' sources"""
-
-    def leave(self, word):
-        target = Path(np.__file__).parent / "__pycache__" / f"{WHERE['tag']}.cpython.pyc"
-        yield from attempts(lambda: target.write_bytes(word))
-
-    def look(self):
-        return attempts(lambda: (Path(np.__file__).parent / "__pycache__" / f"{WHERE['tag']}.cpython.pyc").read_bytes())

@@ -67,36 +67,6 @@ class SaysOk(Hostile):
         return ()
 
 
-class SaysAnUnknownStatus(Hostile):
-    """sends a failure with a status of its own"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        say({"kind": "failure", "status": "<script>", "reason": ["a"], "traceback": {"a": 1}, "arrays": []})
-        return ()
-
-
-class SaysNothingOfNeed(Hostile):
-    """sends a frame without anything that belongs into it"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        say({"arrays": []})
-        return ()
-
-
-class SaysNumbersAsText(Hostile):
-    """sends text, infinities and lists where numbers belong"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        say(b'{"kind":"done","arrays":[],"seconds":"long","cpu_seconds":Infinity,"peak_memory_mib":[1e999]}')
-        return ()
-
-
 class SaysMuch(Hostile):
     """announces a header of 2^63 bytes"""
 
@@ -105,16 +75,6 @@ class SaysMuch(Hostile):
     def steal(self):
         for channel in channels():
             channel.sendall(struct.pack(">Q", 2**63))
-        return ()
-
-
-class SaysDeeply(Hostile):
-    """sends JSON that is a million levels deep"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        say(b"[" * 10**6)
         return ()
 
 
@@ -136,16 +96,6 @@ class SaysProgressWithoutEnd(Hostile):
     def steal(self):
         for number in range(20_000):
             say({"kind": "progress", "done": number, "total": -1, "note": "\x1b[2J", "arrays": []})
-        return ()
-
-
-class SaysProgressWrongly(Hostile):
-    """reports progress with texts for numbers and a number for the note"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        say({"kind": "progress", "done": "all", "total": None, "note": 3, "arrays": []})
         return ()
 
 

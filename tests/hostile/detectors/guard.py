@@ -77,18 +77,6 @@ class ClearsTheHooks(Hostile):
         return of_each_secret(lambda path: Path(path).read_bytes())
 
 
-class WalksTheFrames(Hostile):
-    """searches the variables of everybody who called it, and of every thread"""
-
-    def steal(self):
-        frames = [sys._getframe(), *sys._current_frames().values()]
-        for frame in frames:
-            while frame is not None:
-                if "steal" not in frame.f_code.co_name:
-                    yield from attempts(lambda frame=frame: repr(frame.f_locals)[: 10**6])
-                frame = frame.f_back
-
-
 class SearchesObjects(Hostile):
     """searches every object of the interpreter for labels and secrets"""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import threading
 import time
@@ -56,30 +55,6 @@ class EatsMemory(Hostile):
         return ()
 
 
-class EatsMemoryInChildren(Hostile):
-    """takes memory in children of its own, each a little"""
-
-    ends = ("memory",)
-
-    def steal(self):
-        for _ in range(16):
-            if os.fork() == 0:
-                hoard = np.ones(2**24)
-                time.sleep(5 + hoard[0])
-                os._exit(0)
-        time.sleep(4)
-        return ()
-
-
-class EatsMemoryAtOnce(Hostile):
-    """asks for a terabyte at once"""
-
-    ends = ("ok", "error", "memory", "killed")
-
-    def steal(self):
-        return attempts(lambda: len(np.ones(2**37)) and ())
-
-
 class EatsMemoryInFiles(Hostile):
     """takes more memory than it may in files in memory, which count as no process's own"""
 
@@ -118,17 +93,6 @@ class FillsTheDisk(Hostile):
         return attempts(fill)
 
 
-class MakesManyFiles(Hostile):
-    """makes 20,000 empty files"""
-
-    def steal(self):
-        def fill():
-            for number in range(20_000):
-                Path(str(number)).touch()
-
-        return attempts(lambda: fill() or ())
-
-
 class MakesADeepFolder(Hostile):
     """makes a folder so deep that no path reaches its end"""
 
@@ -153,22 +117,6 @@ class LocksItsFolder(Hostile):
         for folder in ("locked/inside", "locked", "."):
             os.chmod(folder, 0)
         return ()
-
-
-class OpensDescriptors(Hostile):
-    """opens files until no more are let, or 50,000 are open"""
-
-    def steal(self):
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        yield from attempts(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)) or ())
-        descriptors: list[int] = []
-        try:
-            descriptors.extend(os.dup(1) for _ in range(50_000))
-        except OSError as error:
-            print(f"kept out: {error}")
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
 
 
 class FloodsItsLog(Hostile):

@@ -100,18 +100,6 @@ class WritesALibrary(Hostile):
         return of_each_secret(read)
 
 
-class CompilesALibrary(Hostile):
-    """compiles a library in its own folder, loads it, and opens label files with it"""
-
-    def steal(self):
-        Path("reader.c").write_text(
-            "#include <fcntl.h>\nint reads(const char *path) { return open(path, O_RDONLY); }\n"
-        )
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", "reader.so", "reader.c"], check=True, capture_output=True)
-        reads = ctypes.CDLL("./reader.so").reads
-        return of_each_secret(lambda path: read_descriptor(reads(path.encode())))
-
-
 class RunsAProgramFromMemory(Hostile):
     """starts a program from a file in memory that no folder holds"""
 

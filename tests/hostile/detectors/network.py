@@ -157,14 +157,3 @@ class OpensOddSockets(Hostile):
                     return reached(f"a socket of family {family}")
 
             yield from attempts(opens)
-
-
-class ListensToTheWire(Hostile):
-    """opens raw sockets, which see every packet of the machine"""
-
-    def steal(self):
-        def raw(family, protocol):
-            with opened(family, socket.SOCK_RAW, protocol):
-                return reached(f"a raw socket of family {family}")
-
-        return attempts(lambda: raw(socket.AF_INET, 1), lambda: raw(17, 0x0300), lambda: raw(socket.AF_INET6, 58))

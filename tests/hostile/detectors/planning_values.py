@@ -83,16 +83,6 @@ class HasMarkupInItsTraits(Hostile):
     ends = ("ok", "invalid", "error")
 
 
-class HasARecklessDoc(Hostile):
-    """has a family of a mebibyte, and a description that clears the terminal
-
-    \x1b[2J\x1b]0;owned\x07 <script>alert(1)</script>
-    """
-
-    traits = Traits(family="x" * 2**20, memory=0)
-    ends = ("refused",)
-
-
 class ClaimsToBeAFloor(Hostile):
     """claims to be a floor with a threshold of its own"""
 

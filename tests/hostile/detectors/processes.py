@@ -20,7 +20,6 @@ from tests.hostile.preamble import (
     Courier,
     Hostile,
     attempts,
-    is_harness,
     parents,
     reached,
     relatives,
@@ -39,17 +38,6 @@ class ReadsTheEnvironment(Hostile):
         yield from attempts(lambda: Path("/proc/self/environ").read_bytes())
         for pid in relatives():
             yield from attempts(lambda pid=pid: Path(f"/proc/{pid}/environ").read_bytes())
-
-
-class ReadsCommandLines(Hostile):
-    """reads the command lines of its parents, which name the data set's folder"""
-
-    def steal(self):
-        for pid in relatives():
-            yield from attempts(lambda pid=pid: Path(f"/proc/{pid}/cmdline").read_bytes())
-            yield from attempts(
-                lambda pid=pid: reached(f"{len(os.readlink(f'/proc/{pid}/cwd'))} bytes of a folder's name")
-            )
 
 
 class SearchesTheHarness(Hostile):
@@ -138,16 +126,6 @@ class TakesOthersDescriptors(Hostile):
                 yield from attempts(lambda take=take, descriptor=descriptor: take(descriptor=descriptor))
 
 
-class ReadsItsRelatives(Hostile):
-    """lists /proc for every process that it can see"""
-
-    def steal(self):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) not in (1, os.getpid()):
-                with contextlib.suppress(OSError):
-                    yield reached("a process of the harness") if is_harness(int(name)) else ""
-
-
 class ProbesForProcesses(Hostile):
     """asks for every process by its number, whether /proc shows it or not"""
 
@@ -180,14 +158,6 @@ class EndsTheHarness(Hostile):
                 )
 
 
-class StopsTheServer(Hostile):
-    """halts the server and the harness by SIGSTOP"""
-
-    def steal(self):
-        for pid in parents():
-            yield from attempts(lambda pid=pid: os.kill(pid, signal.SIGSTOP))
-
-
 class EndsOtherBoxes(Hostile):
     """ends the boxes of the trials beside it"""
 
@@ -196,15 +166,6 @@ class EndsOtherBoxes(Hostile):
             for pid in siblings():
                 yield from attempts(lambda pid=pid: os.kill(pid, signal.SIGKILL))
             time.sleep(0.02)
-
-
-class EndsItsGroup(Hostile):
-    """sends SIGKILL to all of its process group"""
-
-    ends = ("killed",)
-
-    def steal(self):
-        os.kill(0, signal.SIGKILL)
 
 
 class IgnoresSignals(Hostile):

@@ -18,30 +18,6 @@ class StartsCat(Hostile):
         return of_each_secret(lambda path: subprocess.run(["cat", path], check=True, capture_output=True).stdout)
 
 
-class StartsAShell(Hostile):
-    """has a shell read the label files, by a name that the shell puts together"""
-
-    def steal(self):
-        def read(path):
-            half = len(path) // 2
-            return os.popen(f"a={path[:half]}; b={path[half:]}; cat $a$b").read()
-
-        return of_each_secret(read)
-
-
-class Spawns(Hostile):
-    """has a spawned process copy label files into its own folder"""
-
-    def steal(self):
-        def read(path):
-            os.posix_spawn("/bin/cp", ["cp", os.path.relpath(path), "spawned.csv"], dict(os.environ))
-            os.wait()
-            with open("spawned.csv", "rb") as file:
-                return file.read()
-
-        return of_each_secret(read)
-
-
 class StartsAnInterpreter(Hostile):
     """has a fresh Python, without any hook, read the label files"""
 

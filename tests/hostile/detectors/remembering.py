@@ -47,15 +47,6 @@ class KnowsLengths(Knowing):
         return next((one for one in KNOWN if one[1] == recording.n_rows), None)
 
 
-class KnowsNames(Knowing):
-    """knows each recording by its id"""
-
-    ends = ("ok", "invalid")
-
-    def known(self, recording):
-        return next((one for one in KNOWN if one[0] in recording.id), None)
-
-
 class KnowsTheOrder(Knowing):
     """knows each recording by the order in which they come"""
 
@@ -64,17 +55,6 @@ class KnowsTheOrder(Knowing):
     def known(self, recording):
         self.calls_ = getattr(self, "calls_", 0) + 1
         return KNOWN[(self.calls_ - 3) % len(KNOWN)] if self.calls_ > 2 else None
-
-
-class KnowsTheHour(Knowing):
-    """knows each recording by the time of its first row"""
-
-    ends = ("ok", "invalid")
-
-    def known(self, recording):
-        if recording.time is None:
-            return None
-        return next((one for one in KNOWN if abs(one[2] - recording.time[0]) < 1.0), None)
 
 
 class KnowsTheDistanceInTime(Knowing):
@@ -99,21 +79,6 @@ class CountsRows(Knowing):
 
     def known(self, recording):
         return ("", 0, 0.0, 240, 10**9)
-
-
-class CountsAllRows(Knowing):
-    """counts the rows of all recordings, and keeps count between calls"""
-
-    ends = ("invalid", "ok")
-
-    def known(self, recording):
-        self.rows_ = getattr(self, "rows_", 0)
-        return ("", 0, 0.0, 240, 10**9)
-
-    def row_of(self, recording):
-        rows = self.rows_ + np.arange(recording.n_rows)
-        self.rows_ += recording.n_rows
-        return rows % 400
 
 
 class KnowsSensors(Knowing):
