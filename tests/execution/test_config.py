@@ -11,6 +11,7 @@ from tests.helpers.cards import CARD, frame
 from tsadbench.errors import UsageError
 from tsadbench.execution.config import requested
 from tsadbench.execution.plan import make_plans
+from tsadbench.execution.request import RunRequest
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -60,50 +61,28 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         """
         detectors = ["distance[power=3]", "mine.py:Mine[table=rows.csv]"]
         datasets = ["pumploop", "card.toml"]
-        protocols = ["strict", "published"]
-        splits = ["overall"]
         seeds = 2
-        threads = 3
-        jobs = 4
-        cluster = "local:2"
         floors = false
-        contributions = false
-        timeout = 60
         memory = 512.5
-        require_seal = true
         data = "data"
-        allow_changed_data = true
         out = "../store"
         write = "/tables"
         """
     )
     here = path.parent
     (here / "data").mkdir()
-    request = requested(path, {})
-    assert request.model_dump() == {
+    given = {
         "detectors": ["distance[power=3]", f"{here}/mine.py:Mine[table={here}/rows.csv]"],
         "datasets": ["pumploop", str(here / "card.toml")],
-        "suite": None,
-        "protocols": ["strict", "published"],
-        "against": None,
-        "splits": ["overall"],
         "seeds": 2,
-        "threads": 3,
-        "jobs": 4,
-        "cluster": "local:2",
         "floors": False,
-        "contributions": False,
-        "timeout": 60.0,
         "memory": 512.5,
-        "require_seal": True,
         "data": here / "data",
-        "allow_changed_data": True,
         "out": here / "../store",
         "write": Path("/tables"),
-        "settings": [],
-        "tuned": {},
         "config_hash": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
+    assert requested(path, {}).model_dump() == {**RunRequest().model_dump(), **given}
 
 
 def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monkeypatch):

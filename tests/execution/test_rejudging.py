@@ -17,7 +17,6 @@ from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tsadbench import Labels
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.provenance import identity
 from tsadbench.execution.records_file import RECORDS, committed_records, read_records
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -101,15 +100,6 @@ def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_p
         assert old.judging != new.judging
     assert store.scores(after[0].trial)["thresholds"] == after[0].thresholds[0].threshold.value
     assert run_plan(planned(), store) == before
-
-
-def test_other_rows_to_train_on_are_fitted(planned, store, diary):
-    """The published protocol trains on other rows: equal detectors have other scores there."""
-    strict, published = planned(), planned("published")
-    assert identity(strict.trials[0], strict).scoring != identity(published.trials[0], published).scoring
-    run_plan(strict, store)
-    run_plan(published, store)
-    assert fits(diary) == 2
 
 
 def test_other_labels_fit_nothing(planned, store, diary, small_data):

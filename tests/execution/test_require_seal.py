@@ -64,13 +64,6 @@ def test_code_that_the_caller_imported_is_refused_by_name(guarded_boxes):
             package.run(detector, make_data(), require_seal=True)
 
 
-def test_a_cluster_answers_for_its_own_machines(unsealed_machine, monkeypatch):
-    plan = make_plan(["max-z"], dataset="pumploop", floors=False, cluster="tcp://127.0.0.1:1", require_seal=True)
-    assert plan.require_seal
-    with pytest.raises(UsageError, match="no Landlock"):
-        make_plan(["max-z"], dataset="pumploop", floors=False, cluster="local:2", require_seal=True)
-
-
 def test_a_guarded_box_fails_its_trial_and_says_why(guarded_boxes, small_data, tmp_path):
     plan = make_plan(["max-z"], dataset=small_data, floors=False, require_seal=True)
     (record,) = run_plan(plan, Store.create(tmp_path / "runs"))

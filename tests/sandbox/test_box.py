@@ -13,7 +13,7 @@ import psutil
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.helpers.boxed import Farewell, Misbehaves, Sums, Tells
+from tests.helpers.boxed import Farewell, Misbehaves, Sums, Tells, Threads
 from tests.helpers.processes import is_alive
 from tests.helpers.servers import lean_server, without_networks
 from tsadbench import Recording
@@ -165,6 +165,15 @@ def test_what_a_detector_started_ends_with_its_box(launcher):
         assert children
     assert gone(pid)
     assert all(gone(child) for child in children)
+
+
+def test_threads_are_limited_in_libraries_that_were_preloaded():
+    pytest.importorskip("torch")
+    with boxed(Threads, threads=2) as box:
+        box.fit((ROWS,))
+        torch_threads, blas_threads = box.score(ROWS)[:2]
+    assert torch_threads == 2
+    assert blas_threads <= 2
 
 
 def test_a_million_rows_cross_whole():

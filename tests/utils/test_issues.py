@@ -28,10 +28,6 @@ def test_condensing_in_steps_counts_the_same():
     assert condensed([*condensed(MANY[:5]), *MANY[5:]]) == condensed(MANY)
 
 
-def test_the_same_in_another_file_is_another_kind():
-    assert len(condensed([*MANY, *(Issue("b.csv", "cell", kind="cell") for _ in range(2))])) == 5
-
-
 def test_none_raises_nothing():
     raise_if_any("card x", [])
     with pytest.raises(DataError, match=r"^card x: 1 problem\n  a\.csv: no header$"):

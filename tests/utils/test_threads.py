@@ -8,18 +8,21 @@ import subprocess
 import sys
 
 import numpy as np
-import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tsadbench.utils.threads import limit_threads, limited_threads
 
 
 def threads() -> set[int]:
+    import torch
+
     np.ones((2, 2)) @ np.ones((2, 2))
     return {pool["num_threads"] for pool in threadpool_info()} | {torch.get_num_threads()}
 
 
 def test_a_block_is_limited_and_what_was_comes_back():
+    import torch
+
     before = torch.get_num_threads()
     with threadpool_limits():
         limit_threads(2)

@@ -41,7 +41,13 @@ class _Libraries:
         if self._found is None or len(sys.modules) != self._n_modules:
             from threadpoolctl import ThreadpoolController
 
-            self._found = ThreadpoolController()
+            try:
+                self._found = ThreadpoolController()
+            except PermissionError:
+                # A box without namespaces sees no /proc: what its server had found is limited here, what was loaded
+                # since by environment variables.
+                if self._found is None:
+                    raise
             self._n_modules = len(sys.modules)
         return self._found
 
