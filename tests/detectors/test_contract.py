@@ -1,0 +1,248 @@
+"""Every promise of the contract (docs/adding-a-detector.md), held to every detector that ships; each is fitted once."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import re
+from inspect import signature
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from tsadbench import Recording, UsageError
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange
+from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.registry import entries, load_detector
+from tsadbench.testing import normal
+from tsadbench.testing.synthetic import PRIOR, SENSORS
+from tsadbench.utils.docstrings import method_notes, sections, year_of
+from tsadbench_detectors.deep.network_detector import NetworkDetector
+from tsadbench_detectors.deep.windows import Windows
+
+SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+# Variants on whose parameters a promise depends: memory, look-ahead, or what a fit keeps.
+VARIANTS = [
+    *((name, {}) for name in SHIPPED),
+    ("dprgm", {"graph": "domain", "prior": PRIOR, "backbone": "gat"}),
+    ("grelen", {"statistic": "reconstruction"}),
+    ("multiview", {"adaptive": True}),
+    ("t2", {"smoothing": 4}),
+    ("arima", {"q": 0}),
+    ("pyod:KNN", {"window": 3}),
+    ("pyod:INNE", {}),
+    ("sklearn:LocalOutlierFactor", {}),
+]
+# Trained: `untrained` is the one network that is not.
+NETWORKS = [
+    name
+    for name in SHIPPED
+    if issubclass(load_detector(name), NetworkDetector) and not load_detector(name).traits.floor
+]
+TRAIN = (normal(120, 1, "one"), normal(80, 2, "two"))
+TEST, OTHER = normal(70, 3, "test"), normal(50, 4, "other")
+# Not published, or not yet.
+NO_YEAR = {"dprgm", "multiview", "multiview-graph"}
+
+
+def cheap(name, changes):
+    """Return a detector with its `test_params`; at most two epochs, for nothing here asks whether it is any good."""
+    cls = load_detector(name)
+    arguments = {**cls.test_params(), **changes}
+    if "epochs" in arguments:
+        arguments["epochs"] = min(2, arguments["epochs"])
+    if cls.traits.needs_prior:
+        arguments.setdefault("prior", PRIOR)
+    return cls(**arguments)
+
+
+FITTED = {}
+
+
+def fitted(name, changes):
+    """Return the detector of a name as a fit leaves it; no test may change it."""
+    key = (name, *changes)
+    if key not in FITTED:
+        FITTED[key] = cheap(name, changes).fit(TRAIN)
+    return FITTED[key]
+
+
+def close(found, expected):
+    """Networks compute in single precision, and other numbers of windows at once are summed in another order."""
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
+
+
+def rows(start, stop):
+    return Recording("part", TEST.values[start:stop], TEST.sensors)
+
+
+def generators():
+    return random.getstate(), repr(np.random.get_state()), torch.get_rng_state().tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), VARIANTS, ids=["-".join([name, *map(str, changes)]) for name, changes in VARIANTS]
+)
+class TestEveryDetector:
+    @pytest.fixture
+    def detector(self, name, changes):
+        return fitted(name, changes)
+
+    def test_parameters_are_stored_cloned_and_left_alone(self, name, changes):
+        detector = cheap(name, changes)
+        given = detector.get_params(deep=False)
+        assert set(vars(detector)) == set(given)
+        assert clone(detector).get_params(deep=False) == given
+        assert type(detector)().set_params(**given).get_params(deep=False) == given
+        detector.fit(TRAIN).score(TEST)
+        assert all(getattr(detector, key) is value for key, value in given.items())
+        assert all(key.endswith("_") for key in vars(detector) if key not in given)
+
+    def test_every_row_has_a_finite_score(self, detector):
+        for recording in (TEST, *(rows(0, n) for n in (1, 2, 7))):  # also where no window is full
+            assert np.isfinite(detector.score(recording)).all()
+        look_ahead = detector.declared_traits().look_ahead
+        known = 7 - look_ahead
+        if detector.declared_traits().memory is not None and known > 0:
+            close(detector.score(rows(0, 7))[:known], detector.score(TEST)[:known])
+        assert [len(scores) for scores in detector.training_scores(TRAIN)] == [120, 80]
+        assert all(np.isfinite(scores).all() for scores in detector.training_scores(TRAIN))
+
+    def test_contributions_are_finite_and_of_every_sensor(self, detector):
+        if not detector.offers_contributions():
+            with pytest.raises(UsageError, match=type(detector).__name__):
+                detector.contributions(TEST)
+            return
+        found = detector.contributions(TEST)
+        assert found.shape == TEST.values.shape
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(detector.contributions(TEST), found)
+
+    def test_scoring_leaves_no_trace(self, detector):
+        before, learned = generators(), pickle.dumps(detector.learned())
+        first = detector.score(TEST)
+        detector.score(OTHER)
+        detector.training_scores(TRAIN)
+        np.testing.assert_array_equal(detector.score(TEST), first)
+        assert pickle.dumps(detector.learned()) == learned
+        assert generators() == before
+
+    def test_a_seed_decides_all_and_an_earlier_fit_nothing(self, name, changes, detector):
+        before = generators()
+        again = cheap(name, changes).fit((OTHER,)).fit(TRAIN)
+        np.testing.assert_array_equal(again.score(TEST), detector.score(TEST))
+        assert again.training_facts() == detector.training_facts()
+        if "seed" in detector.get_params():
+            another = cheap(name, {**changes, "seed": 7}).fit(TRAIN)
+            differs = not np.allclose(another.score(TEST), detector.score(TEST), rtol=1e-6)
+            assert differs == detector.declared_traits().stochastic
+        assert generators() == before
+
+    def test_a_score_depends_on_the_declared_rows_alone(self, detector):
+        scores, traits = detector.score(TEST), detector.declared_traits()
+        ahead = traits.look_ahead
+        close(detector.score(rows(0, 50))[: 50 - ahead], scores[: 50 - ahead])
+        if traits.memory is not None and traits.memory < 50:
+            for row in (traits.memory, 55):
+                part = detector.score(rows(row - traits.memory, row + ahead + 1))
+                close(part[traits.memory], scores[row])
+
+    def test_read_back_it_scores_the_same_to_the_bit(self, detector):
+        again = from_parts(type(detector), to_parts(detector), {})
+        np.testing.assert_array_equal(again.score(TEST), detector.score(TEST))
+        for found, expected in zip(again.training_scores(TRAIN), detector.training_scores(TRAIN), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        if detector.offers_contributions():
+            np.testing.assert_array_equal(again.contributions(TEST), detector.contributions(TEST))
+        assert again.training_facts() == detector.training_facts()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+class TestDeclarations:
+    def test_the_docstring_says_what_info_shows(self, name):
+        cls = load_detector(name)
+        paper, doc = cls.traits.paper, cls.__doc__
+        notes = method_notes(doc)
+        assert list(notes) == ["Equations", "Differences", "Defaults"]
+        assert all(len(text) > 10 for text in notes.values())
+        assert re.search(r"``[^`]*([=~|]|<=|>=)[^`]*``", notes["Equations"])
+        if not paper:
+            assert cls.traits.floor
+            return
+        year = year_of(paper, doc)
+        assert (year == "") == (name in NO_YEAR)
+        if year:
+            references = sections(doc)["References"]
+            assert year in references
+            assert re.split(r"[ ,]", paper)[0] in references
+
+    def test_every_point_of_the_search_space_is_valid_and_so_are_the_defaults(self, name):
+        cls = load_detector(name)
+        space, draw = cls.search_space(), random.Random(name)
+        assert bool(space) != cls.traits.floor
+        defaults = {key: one.default for key, one in signature(cls).parameters.items()}
+        fixed = {"prior": PRIOR} if "prior" in defaults else {}
+        assert all(one.holds(defaults[key]) for key, one in space.items())
+        for _ in range(20):
+            point = {key: _drawn(one, draw) for key, one in space.items()}
+            cls(**{**fixed, **point}).check(SENSORS)
+
+    def test_a_wrong_parameter_is_named(self, name):
+        cls = load_detector(name)
+        numbers = [key for key, one in cls.search_space().items() if isinstance(one, IntegerRange | RealRange)]
+        for key in numbers:
+            with pytest.raises(UsageError, match=key):
+                cls(**{**cls.test_params(), key: -1}).check(SENSORS)
+        for key in {"seed", "mean"} & set(signature(cls).parameters):
+            with pytest.raises(UsageError, match=key):
+                cls(**{**cls.test_params(), key: -1}).check(SENSORS)
+
+
+def _drawn(space, draw):
+    if isinstance(space, Choice):
+        return draw.choice(space.values)
+    if isinstance(space, IntegerRange):
+        return draw.choice((space.low, space.high, draw.randint(space.low, space.high)))
+    return space.rounded(draw.choice((space.low, space.high, draw.uniform(space.low, space.high))))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+class TestEveryNetwork:
+    def test_training_can_be_bounded(self, name):
+        whole = cheap(name, {"max_steps": 10**6}).fit(TRAIN)
+        np.testing.assert_array_equal(whole.score(TEST), fitted(name, {}).score(TEST))
+        bounded = cheap(name, {"max_steps": 1, "stride": 3, "batch_size": 16}).fit(TRAIN)
+        facts = bounded.training_facts()
+        assert 1 <= facts["steps"] <= 2  # deep-svdd takes one before, in its pretraining
+        assert 0 < facts["share_seen"] < 1
+        assert np.isfinite(bounded.score(TEST)).all()
+        with pytest.raises(UsageError, match="max_steps"):
+            cheap(name, {"max_steps": 0}).check(SENSORS)
+
+    def test_a_fit_sees_full_windows_of_one_recording(self, name, monkeypatch):
+        seen, cut = [], Windows.__getitem__
+
+        def spy(windows, numbers):
+            seen.append(cut(windows, numbers))
+            return seen[-1]
+
+        monkeypatch.setattr(Windows, "__getitem__", spy)
+        recordings = (*TRAIN, rows(0, 2))  # the last is shorter than most windows
+        detector = cheap(name, {"epochs": 1}).fit(recordings)
+        assert seen
+        for windows in seen:
+            length = windows.shape[1]
+            scaled = [torch.as_tensor(detector.scaler_.scaled(one.values)).float() for one in recordings]
+            full = {one[first : first + length].numpy().tobytes() for one in scaled for first in range(len(one))}
+            # Forecasters take errors of windows whose horizon is cut off, NaN, and leave them out.
+            assert {one.numpy().tobytes() for one in windows.contiguous() if one.isfinite().all()} <= full
+
+    def test_rows_before_the_first_full_window_are_scored_behind_copies_of_the_first(self, name):
+        # With smoothing, GDN averages over the rows that exist, and not over copies of the first.
+        alone = {"smoothing": 1} if name == "gdn" else {}
+        detector = fitted(name, alone)
+        memory = detector.declared_traits().memory
+        padded = np.concatenate([np.repeat(TEST.values[:1], memory, axis=0), TEST.values])
+        close(detector.score(TEST), detector.score(Recording("padded", padded, SENSORS))[memory:])
