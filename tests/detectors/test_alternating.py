@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.detectors.test_deep import noise
-from tsadbench import UsageError
 from tsadbench_detectors.deep.alternating import AlternatingTraining, Objective
-from tsadbench_detectors.deep.training import Training, TrainingPlan
+from tsadbench_detectors.deep.training import TrainingPlan
 from tsadbench_detectors.deep.windows import Windows
 
 N_SENSORS = 3
@@ -121,47 +120,6 @@ def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rat
     assert facts["loss"] == training.losses[-1][0]
 
 
-def test_a_loss_moves_its_own_parameters_alone() -> None:
-    torch.manual_seed(0)
-    network = Pair()
-    before = copy.deepcopy(network.state_dict())
-    AlternatingTraining(
-        "pair",
-        network,
-        first_loss(network),
-        lambda windows: network.losses(windows)[1:],
-        network.objectives()[1:],
-        some_windows(),
-        plan(max_steps=2),
-    ).run()
-    moved = {
-        name.split(".")[0] for name, weight in network.state_dict().items() if not torch.equal(weight, before[name])
-    }
-    assert moved == {"shared", "second"}
-    assert all(parameter.grad is None for parameter in network.parameters())
-
-
-def test_one_objective_of_all_weights_is_plain_training() -> None:
-    torch.manual_seed(0)
-    networks = [Pair() for _ in range(2)]
-    networks[1].load_state_dict(networks[0].state_dict())
-    one, other = networks
-    plain = Training("pair", one, first_loss(one), some_windows(), plan(held_out=0.2))
-    alternating = AlternatingTraining(
-        "pair",
-        other,
-        first_loss(other),
-        lambda windows: other.losses(windows)[:1],
-        [Objective([*other.parameters()])],
-        some_windows(),
-        plan(held_out=0.2),
-    )
-    assert plain.run() == alternating.run()
-    assert plain.losses == alternating.losses
-    for a, b in zip(one.parameters(), other.parameters(), strict=True):
-        assert torch.equal(a, b)
-
-
 def test_the_watched_loss_alone_ends_training_and_chooses_the_network() -> None:
     network = Pair()
     weights: list[Tensor] = []
@@ -183,10 +141,3 @@ def test_the_watched_loss_alone_ends_training_and_chooses_the_network() -> None:
     )
     assert training.run()["epochs"] == 4
     assert torch.equal(network.first.weight, weights[1])
-
-
-def test_a_loss_that_becomes_infinite_is_reported() -> None:
-    with pytest.raises(
-        UsageError, match=r"pair: the loss became (inf|nan) in epoch 1 of 3; make learning_rate smaller"
-    ):
-        training_of(Pair(), plan(learning_rate=1e30)).run()

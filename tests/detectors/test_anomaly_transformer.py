@@ -9,13 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers.planted import auroc, planted, series
-from tsadbench import UsageError
+from tests.helpers.planted import series
 from tsadbench.base import FloatArray
 from tsadbench_detectors.anomaly_transformer import AnomalyTransformer, Layer, scale
-from tsadbench_detectors.deep.anomaly_attention import anomaly_attention, prior_association
+from tsadbench_detectors.deep.anomaly_attention import anomaly_attention
 from tsadbench_detectors.deep.row_embedding import RowEmbedding, sinusoids
-from tsadbench_detectors.max_z import MaxZ
 
 
 def by_hand(queries: FloatArray, keys: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -53,24 +51,6 @@ def test_attention_and_discrepancy_are_the_papers_equations(with_gradient: bool)
         np.testing.assert_allclose(mixed[n], attention @ values[n].numpy(), rtol=1e-9)
         np.testing.assert_allclose(for_prior[n], discrepancy, rtol=1e-9)
         np.testing.assert_allclose(for_series[n], discrepancy, rtol=1e-9)
-
-
-def test_two_rows_by_hand() -> None:
-    """Equal keys: S is 1/2 everywhere. sigma^2 = 1 / (2 ln 3): a neighbour has a third of the own row's density."""
-    zeros, sigma = torch.zeros(1, 2, 1, dtype=torch.float64), torch.full((1, 2), (2 * np.log(3)) ** -0.5)
-    _, discrepancy, _ = anomaly_attention(zeros, zeros, zeros, sigma.double())
-    expected = 0.25 * np.log(0.7501 / 0.2501)  # (3/4 - 1/2) log(3/4 : 1/2) + (1/4 - 1/2) log(1/4 : 1/2)
-    np.testing.assert_allclose(discrepancy[0], 2 * [expected], rtol=1e-6)
-
-
-@pytest.mark.parametrize("raw", [-1e4, -1.0, 0.0, 1.0, 1e4])
-def test_the_priors_rows_have_the_sum_1_at_any_scale(raw: float) -> None:
-    sigma = scale(torch.full((2, 50), raw))
-    assert ((sigma > 0) & (sigma < 2.001)).all()
-    places = torch.arange(50.0)
-    prior = prior_association(0.5 / sigma.square(), (places[:, None] - places).square())
-    torch.testing.assert_close(prior.sum(dim=-1), torch.ones(2, 50))
-    assert (prior.argmax(dim=-1) == torch.arange(50)).all()
 
 
 def test_scales_are_the_published_ones() -> None:
@@ -116,21 +96,6 @@ def test_one_pass_has_the_gradients_of_the_papers_two_phases(window: int) -> Non
     for one, first, second in zip(found, minimise, maximise, strict=True):
         parts = [part for part in (first, second) if part is not None]
         torch.testing.assert_close(one, torch.stack(parts).sum(dim=0) / 2, rtol=1e-9, atol=1e-15)
-
-
-def test_each_phase_moves_its_own_association_alone() -> None:
-    queries, keys, values, sigma = (one.requires_grad_() for one in drawn())
-    _, for_prior, for_series = anomaly_attention(queries, keys, values, sigma)
-    inputs = (queries, keys, values, sigma)
-    by_prior = torch.autograd.grad(for_prior.sum(), inputs, retain_graph=True)
-    by_series = torch.autograd.grad(for_series.sum(), inputs)
-    assert [bool(one.any()) for one in by_prior] == [False, False, False, True]
-    assert [bool(one.any()) for one in by_series] == [True, True, False, False]
-    # The minimise phase brings the prior nearer to the series, the maximise phase takes the series away from it.
-    with torch.no_grad():
-        before = anomaly_attention(*inputs)[1].sum()
-        assert anomaly_attention(queries, keys, values, sigma - 1e-4 * by_prior[3])[1].sum() < before
-        assert anomaly_attention(queries + 1e-3 * by_series[0], keys, values, sigma)[1].sum() > before
 
 
 def test_a_layer_is_that_of_the_paper() -> None:
@@ -192,57 +157,3 @@ def test_the_loss_is_the_reconstruction_error_by_value() -> None:
         expected = (detector.network_(windows)[0] - windows).square().mean()
     np.testing.assert_allclose(detector.held_out_loss(rows), expected, rtol=1e-5)
     assert detector.losses_[0][0] != without.losses_[0][0]  # the phases' gradients are not those of the error alone
-
-
-def test_it_finds_what_the_largest_deviation_does_not() -> None:
-    """Single rows from elsewhere, and rows in the wrong order.
-
-    60 rows in the wrong order fill the window, whose weights compare its rows with each other: these faults are found
-    by the reconstruction error alone.
-    """
-    training = series(1_500)
-    detector = AnomalyTransformer(window=24, d_model=16, stride=1, min_steps=300, max_steps=300).fit(training)
-    floor = MaxZ().fit(training)
-    rows, labels = series(600, seed=1), np.zeros(600, dtype=bool)
-    labels[30:590:25] = True
-    rows[labels] = np.random.default_rng(1).permutation(series(600, seed=5))[: labels.sum()]
-    assert auroc(detector.score(rows), labels) > 0.7
-    assert auroc(floor.score(rows), labels) < 0.6
-    rows, labels = planted("order")
-    assert auroc(detector.set_params(association=False).score(rows), labels) > 0.75
-    assert auroc(floor.score(rows), labels) < 0.6
-
-
-def test_size_paper_is_the_published_network() -> None:
-    detector = AnomalyTransformer(size="paper", window=100, max_steps=1, batch_size=1, held_out=0.0)
-    network = detector.fit(series(101)).network_
-    # 4.77 million for 8 sensors, as the authors' code has.
-    assert sum(weight.numel() for weight in network.parameters()) == pytest.approx(4.77e6, rel=0.005)
-    assert [layer.n_heads for layer in network.layers] == [8, 8, 8]
-
-
-@pytest.mark.parametrize(("n_sensors", "d_model"), [(1, 32), (8, 32), (33, 34), (52, 52)])
-def test_the_width_follows_the_sensors(n_sensors: int, d_model: int) -> None:
-    rows = np.random.default_rng(0).normal(size=(70, n_sensors))
-    network = AnomalyTransformer(max_steps=1).fit(rows).network_
-    assert network.to_sensors.in_features == d_model
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"window": 0}, "window must be an integer of at least 1, found 0"),
-        ({"d_model": 33}, "d_model must be a multiple of n_heads, 2, found 33"),
-        ({"d_model": 20, "size": "paper"}, "d_model must be a multiple of n_heads, 8, found 20"),
-        ({"n_heads": 0}, "n_heads must be an integer of at least 1, found 0"),
-        ({"n_layers": 1.5}, "n_layers must be an integer of at least 1, found 1.5"),
-        ({"weight": -1.0}, "weight must be a number from 0 on, found -1.0"),
-        ({"temperature": float("nan")}, "temperature must be a number from 0 on, found nan"),
-        ({"association": "no"}, "association must be True or False, found 'no'"),
-        ({"size": "large"}, r"size must be one of \['default', 'paper'\], found 'large'"),
-    ],
-)
-def test_wrong_parameters_end_in_one_line(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message) as raised:
-        AnomalyTransformer(**parameters).check(("a", "b"))  # type: ignore[arg-type]
-    assert "\n" not in str(raised.value)

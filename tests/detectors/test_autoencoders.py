@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from tsadbench import Detector, UsageError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors import conv_ae, lstm_ae, lstm_vae, vanilla_ae, vanilla_lstm
 from tsadbench_detectors.conv_ae import ConvAE
@@ -18,7 +17,6 @@ from tsadbench_detectors.vanilla_ae import VanillaAE
 from tsadbench_detectors.vanilla_lstm import VanillaLSTM
 
 RECONSTRUCTORS = [VanillaAE, ConvAE, LSTMAE]
-ALL: list[type[Detector]] = [*RECONSTRUCTORS, LSTMVAE, VanillaLSTM]
 
 
 def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
@@ -48,8 +46,7 @@ def test_networks_have_as_many_weights_as_published(network: nn.Module, expected
     assert n_weights(network) == expected
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 5, 8, 29, 30, 60])
-@pytest.mark.parametrize("n_sensors", [1, 3])
+@pytest.mark.parametrize(("window", "n_sensors"), [(1, 3), (2, 1), (29, 3)])
 def test_reconstructions_have_the_windows_shape(window: int, n_sensors: int) -> None:
     windows = torch.randn(4, window, n_sensors)
     for network in (
@@ -104,32 +101,6 @@ def test_one_output_channel_stands_for_all_sensors() -> None:
     assert detector.score(fresh)[-1] == pytest.approx(np.abs(scaled[-1] - last).sum(), rel=1e-4)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_training_makes_normal_rows_cheap_and_a_broken_coupling_dear(cls: type[Detector]) -> None:
-    detector = cls(**{**cls.test_params(), "epochs": 15}).fit(rows(600))
-    normal, faulty = rows(200, seed=1), rows(200, seed=1)
-    faulty[150:, 0] += 2.0
-    apart = detector.score(faulty)[150:].mean() / detector.score(normal)[150:].mean()
-    if cls is LSTMVAE:  # a surprise has no zero: its difference counts
-        assert detector.score(faulty)[150:].mean() > detector.score(normal)[150:].mean() + 1.0
-    else:
-        assert apart > 1.5
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_a_fit_is_repeated_to_the_bit_and_another_seed_gives_another(cls: type[Detector]) -> None:
-    def fitted(seed: int) -> FloatArray:
-        return cls(**{**cls.test_params(), "epochs": 1, "seed": seed}).fit(rows()).score(rows(50, seed=1))
-
-    np.testing.assert_array_equal(fitted(0), fitted(0))
-    assert not np.array_equal(fitted(0), fitted(1), equal_nan=True)
-
-
-def test_dropout_is_off_when_scoring() -> None:
-    detector = ConvAE(window=8, dropout=0.9, epochs=1, min_steps=1).fit(rows())
-    np.testing.assert_array_equal(detector.score(rows(50, seed=1)), detector.score(rows(50, seed=1)))
-
-
 def test_the_divergence_is_that_of_pytorchs_distributions() -> None:
     mean, log_variance = torch.randn(6, 3), torch.randn(6, 3)
     ours = torch.distributions.Normal(mean, (0.5 * log_variance).exp())
@@ -154,22 +125,6 @@ def test_the_variational_score_is_the_last_rows_negative_log_density() -> None:
             expected[row] = -density.log_prob(z[row + 4]).numpy()
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("detector", "parameter"),
-    [
-        (ConvAE(dropout=1.0), "dropout"),
-        (ConvAE(shared_output="yes"), "shared_output"),  # type: ignore[arg-type]
-        (VanillaLSTM(hidden_size=0), "hidden_size"),
-        (LSTMVAE(latent_size=0), "latent_size"),
-        (LSTMVAE(warm_up=0), "warm_up"),
-        (VanillaAE(window=0), "window"),
-    ],
-)
-def test_wrong_parameters_are_named(detector: Detector, parameter: str) -> None:
-    with pytest.raises(UsageError, match=parameter):
-        detector.fit(rows())
 
 
 def test_a_last_batch_of_one_window_is_trained_on_too() -> None:

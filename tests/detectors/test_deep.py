@@ -1,9 +1,9 @@
-"""What detectors that train a network share: training, errors, devices, the pip extra."""
+"""What detectors that train a network share: errors, training and its bounds, held-out windows, devices, the extra."""
 
 from __future__ import annotations
 
 import importlib
-import random
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tsadbench import DataError, MissingExtraError, Recording, UsageError
@@ -18,6 +20,8 @@ from tsadbench.base import FloatArray, extra
 from tsadbench.utils.progress import listening
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
+from tsadbench_detectors.deep.training import has_levelled
+from tsadbench_detectors.deep.windows import Windows
 
 
 class LevelNetwork(nn.Module):
@@ -27,45 +31,86 @@ class LevelNetwork(nn.Module):
         super().__init__()
         self.level = nn.Parameter(torch.rand(n_sensors) / 100)
         self.horizon = horizon
-        self.seen: list[Tensor] = []
 
     def forward(self, past: Tensor) -> Tensor:
-        if self.training:
-            self.seen.append(past.clone())
         return (past[:, -1:] + self.level).expand(-1, self.horizon, -1)
 
 
 class Level(Forecaster):
-    """The smallest forecaster there is."""
+    """The smallest forecaster there is; it keeps the numbers of the windows it is shown, those of a `ramp`.
+
+    With a ``script``, its held-out loss follows that, its training loss is the first number of the batch, and its
+    weight counts the epochs.
+    """
 
     def __init__(
         self,
         *,
+        script: tuple[float, ...] = (),
         window: int = 2,
         horizon: int = 3,
+        stride: int = 1,
         epochs: int = 1,
+        min_steps: int = 1,
+        max_steps: int | None = None,
         batch_size: int = 4,
         learning_rate: float = 1e-3,
+        held_out: float = 0.0,
+        patience: int = 1,
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
+        self.script = script
         self.window = window
         self.horizon = horizon
+        self.stride = stride
         self.epochs = epochs
+        self.min_steps = min_steps
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.held_out = held_out
+        self.patience = patience
         self.seed = seed
         self.device = device
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        self.batches_: list[Tensor] = []
+        self.watched_: list[int] = []
         return LevelNetwork(recordings[0].n_sensors, self.horizon)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
         self.training_errors_ = self._training_errors(recordings)
 
+    def _loss(self, windows: Tensor) -> Tensor:
+        numbers = self._numbers(windows)
+        level = self.network_.get_parameter("level")
+        if not self.network_.training:
+            self.watched_ += numbers
+            return torch.tensor(self.script[len(self.losses_)]) if self.script else super()._loss(windows)
+        self.batches_.append(windows.clone())
+        if not self.script:
+            return super()._loss(windows)
+        with torch.no_grad():
+            level.fill_(float(len(self.losses_)))  # the epochs before this one
+        return 0.0 * level.sum() + float(numbers[0])
+
+    def _numbers(self, windows: Tensor) -> list[int]:
+        return [round(one) for one in (windows[:, 0, 0] * self.scaler_.scale[0] + self.scaler_.mean[0]).tolist()]
+
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._errors(recording).sum(axis=1))
+
+    def seen(self) -> list[list[int]]:
+        """Return the numbers of each training step's windows."""
+        return [self._numbers(windows) for windows in self.batches_]
+
+
+def scripted(*script: float, **parameters: object) -> Level:
+    """Return a detector whose windows have 3 rows, 25 of a ramp of 27: steps of 10, 10 and 5 windows an epoch."""
+    given = {"window": 2, "horizon": 1, "epochs": 3, "batch_size": 10, "script": script or (0.0,) * 99}
+    return Level(**{**given, **parameters})  # type: ignore[arg-type]
 
 
 def padded(rows: FloatArray, n_before: int) -> FloatArray:
@@ -95,52 +140,30 @@ def test_errors_by_hand() -> None:
     np.testing.assert_allclose(errors, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("horizon", [1, 3])
-def test_training_errors_are_those_of_full_horizons(horizon: int) -> None:
-    recordings = [noise(9), noise(7, seed=1), noise(2, seed=2)]
-    detector = Level(horizon=horizon).fit(recordings)
-    errors = [detector._errors(Recording("a", rows, ("x0", "x1")))[2 : len(rows) - horizon + 1] for rows in recordings]
-    np.testing.assert_array_equal(detector.training_errors_, np.concatenate(errors))
-    assert len(detector.training_errors_) == (7 - horizon + 1) + (5 - horizon + 1)
+@pytest.mark.parametrize(("stride", "horizon"), [(1, 3), (4, 1), (50, 3)])
+def test_training_errors_are_those_of_full_horizons_of_every_kth_window(stride: int, horizon: int) -> None:
+    recordings = [noise(30), noise(11, seed=1), noise(2, seed=2)]
+    detector = Level(stride=stride, horizon=horizon).fit(recordings)
+    expected = []
+    for rows in recordings:
+        errors = detector._errors(Recording("a", rows, ("x0", "x1")))
+        expected += [errors[start + 2] for start in range(0, len(rows) - 2 - horizon + 1, stride)]
+    np.testing.assert_allclose(detector.training_errors_, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 6, 9])
-@pytest.mark.parametrize("window", [1, 2, 4])
-def test_every_row_is_scored_as_if_the_first_row_had_stood_still_before(n_rows: int, window: int) -> None:
-    detector, rows = Level(window=window).fit(noise(30)), noise(n_rows, seed=1)
-    longer = padded(rows, window)
-    np.testing.assert_allclose(detector.score(rows), detector.score(longer)[window:], rtol=1e-6)
-    by_hand = []
-    scaled = detector.scaler_.scaled(longer)
-    level = detector.network_.get_parameter("level").detach().numpy()
-    for row in range(window, len(longer)):
-        forecast = scaled[row - 1] + level
-        by_hand.append(((scaled[row : row + 3] - forecast) ** 2).mean(axis=0).sum())
-    np.testing.assert_allclose(detector.score(rows), by_hand, rtol=1e-5)
-
-
-def test_padding_changes_no_bit_of_the_other_rows_scores() -> None:
-    detector, rows = Level(window=7).fit(noise(40)), noise(600, seed=1)
-    windows = [
-        errors.sum(axis=1)
-        for _, batch in detector._full_windows(Recording("a", rows, ("x0", "x1")), 10, 2)
-        for errors in [detector._errors_of(batch)]
-    ]
-    np.testing.assert_array_equal(detector.score(rows)[7:], np.concatenate(windows))
-
-
-def test_nothing_that_is_learned_comes_from_padded_windows() -> None:
-    detector = Level(window=4, epochs=2).fit([noise(20), noise(12, seed=1)])
-    seen = torch.cat(detector.network_.seen)
-    assert not (seen[:, 0] == seen[:, 1]).all(dim=1).any()
-    assert len(seen) == 2 * ((20 - 6) + (12 - 6))
-    assert len(detector.training_errors_) == (20 - 6) + (12 - 6)
+def test_training_errors_and_held_out_windows_are_bounded_with_the_steps() -> None:
+    rows = noise(30_004)  # 30,000 windows
+    every_third = Level(max_steps=1).fit(rows)
+    errors = every_third._errors(Recording("a", rows, ("x0", "x1")))
+    np.testing.assert_allclose(every_third.training_errors_, errors[2:30_002:3], rtol=1e-6)
+    assert len(Level(max_steps=2, batch_size=7_500).fit(rows).training_errors_) == 15_000
+    # 60,000 windows, 24,000 of them held out.
+    assert scripted(held_out=0.4, max_steps=1).fit(ramp(60_002)).watched_ == list(range(36_000, 60_000, 3))
 
 
 def test_every_training_window_is_seen_once_an_epoch_in_another_order() -> None:
-    detector = Level(epochs=2, batch_size=5).fit([noise(9), noise(11, seed=1)])
-    seen = detector.network_.seen
-    assert [len(past) for past in seen] == [5, 5, 2, 5, 5, 2]
+    seen = Level(epochs=2, batch_size=5).fit([noise(9), noise(11, seed=1)]).batches_
+    assert [len(windows) for windows in seen] == [5, 5, 2, 5, 5, 2]
     first, second = torch.cat(seen[:3]).flatten(1), torch.cat(seen[3:]).flatten(1)
     assert not torch.equal(first, second)
     assert torch.equal(first[first[:, 0].argsort()], second[second[:, 0].argsort()])
@@ -150,39 +173,117 @@ def test_every_training_window_is_seen_once_an_epoch_in_another_order() -> None:
 def test_training_lowers_the_loss_and_reports_it() -> None:
     reports: list[tuple[int, int, str]] = []
     with listening(lambda done, total, note: reports.append((done, total, note))):
-        Level(epochs=5, learning_rate=0.01, batch_size=100).fit(ramp(30))
+        detector = Level(epochs=5, learning_rate=0.01, batch_size=100).fit(ramp(30))
     assert [(done, total) for done, total, _ in reports] == [*[(epoch, 5) for epoch in range(1, 6)], (5, 5)]
-    assert reports[-1][2] == "training ended while the loss was still falling"
-    losses = [float(note.removeprefix("loss ")) for _, _, note in reports[:-1]]
+    losses = [loss for loss, _ in detector.losses_]
     assert losses == sorted(set(losses), reverse=True)
-    assert len(losses) == 5
 
 
-def test_the_seed_alone_decides() -> None:
-    rows = noise(20)
-    first = Level(seed=3).fit(rows).score(rows)
-    torch.manual_seed(99)
-    np.testing.assert_array_equal(Level(seed=3).fit(rows).score(rows), first)
-    assert not np.array_equal(Level(seed=4).fit(rows).score(rows), first, equal_nan=True)
+def test_the_facts_of_a_training_without_a_bound() -> None:
+    detector = scripted().fit(ramp(27))
+    assert [len(windows) for windows in detector.batches_] == 3 * [10, 10, 5]
+    assert detector.training_facts() == {
+        "steps": 9,
+        "epochs": 3,
+        "n_windows": 25,
+        "share_seen": 1.0,
+        "loss": detector.losses_[2][0],
+        "held_out_loss": None,
+        "levelled": False,
+        "on_gpu": False,
+    }
 
 
-def test_global_random_states_are_left_alone() -> None:
-    before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # type: ignore[index,union-attr]
-    Level().fit(noise(20)).score(noise(20))
-    assert torch.equal(torch.get_rng_state(), before[0])
-    assert np.random.get_state()[1].tolist() == before[1]  # type: ignore[index,union-attr]
-    assert random.getstate() == before[2]
+def test_an_upper_bound_ends_training_within_an_epoch_and_wins_over_a_lower_one() -> None:
+    unbounded, detector = scripted().fit(ramp(27)), scripted(max_steps=5, min_steps=100).fit(ramp(27))
+    assert detector.seen() == unbounded.seen()[:5]
+    facts = detector.training_facts()
+    assert (facts["steps"], facts["epochs"], facts["share_seen"]) == (5, 2, 1.0)
+    # The loss of a batch is its first window's number: the last epoch's mean is that of the windows trained on in it.
+    first, second = detector.seen()[3:]
+    assert detector.losses_[1][0] == (first[0] * 10 + second[0] * 10) / 20
+    assert len(scripted(max_steps=3).fit(ramp(27)).losses_) == 1
 
 
-def test_scoring_does_not_depend_on_how_many_windows_go_at_once() -> None:
-    # More windows than go at once (256), against parts of at most 50 rows; a score depends on 4 rows on each side.
-    rows = noise(600)
-    detector = Level().fit(rows[:40])
-    scores = detector.score(rows)
-    for first in range(0, 600, 40):
-        before = min(first, 5)
-        part = detector.score(rows[first - before : first + 45])[before : before + 40]
-        np.testing.assert_allclose(part, scores[first : first + 40], rtol=1e-6)
+@pytest.mark.parametrize(("min_steps", "epochs"), [(9, 3), (10, 4), (16, 6)])
+def test_whole_epochs_follow_until_the_fewest_steps_are_taken(min_steps: int, epochs: int) -> None:
+    detector = scripted(min_steps=min_steps).fit(ramp(27))
+    assert detector.seen() == scripted(epochs=epochs).fit(ramp(27)).seen()
+    assert detector.training_facts()["epochs"] == epochs
+
+
+def test_training_ends_after_its_patience_and_the_best_network_is_kept() -> None:
+    script = (3.0, 2.0, 1.0, 4.0, 5.0, 0.5)
+    detector = scripted(*script, epochs=6, held_out=0.2, patience=2).fit(ramp(60))
+    assert [held_out for _, held_out in detector.losses_] == [3.0, 2.0, 1.0, 4.0, 5.0]
+    assert detector.network_.get_parameter("level").item() == 2.0  # the third epoch's
+    assert detector.training_facts()["levelled"] is True
+    without = scripted(*script, epochs=6).fit(ramp(60))
+    assert all(math.isnan(held_out) for _, held_out in without.losses_)
+    assert without.network_.get_parameter("level").item() == 5.0  # the last one's
+
+
+@pytest.mark.parametrize(("min_steps", "epochs"), [(20, 4), (21, 5), (300, 60)])  # 5 steps an epoch
+def test_early_stopping_waits_for_the_fewest_steps(min_steps: int, epochs: int) -> None:
+    detector = scripted(*map(float, range(99)), held_out=0.2, patience=3, epochs=50, min_steps=min_steps)
+    assert len(detector.fit(ramp(60)).losses_) == epochs
+
+
+def test_no_row_of_a_held_out_window_is_trained_on() -> None:
+    detector = scripted(held_out=0.2, batch_size=1_000, epochs=1).fit(ramp(50))
+    values = (detector.batches_[0].numpy() * ramp(50).std() + ramp(50).mean()).round()
+    # 48 windows, the last 10 held out: they begin with row 38.
+    np.testing.assert_array_equal(np.unique(values), np.arange(38))
+    assert detector.training_facts()["n_windows"] == 36
+    assert detector.training_facts()["share_seen"] == 1.0
+    short = scripted(window=9, held_out=0.2, epochs=1).fit(ramp(30))  # too short to spare windows
+    assert short.training_facts()["n_windows"] == 21
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=5), st.integers(1, 12), st.floats(0.0, 0.49), st.integers(1, 15)
+)
+def test_windows_lie_within_recordings_and_those_held_out_share_no_row_with_the_others(
+    n_rows: list[int], length: int, share: float, stride: int
+) -> None:
+    borders = np.cumsum([0, *n_rows])
+    recordings = [torch.arange(first, first + n)[:, None] for first, n in zip(borders, n_rows, strict=False)]
+    windows = Windows(recordings, length, stride)
+    starts = [
+        first + one for first, n in zip(borders, n_rows, strict=False) for one in range(0, n - length + 1, stride)
+    ]
+    assert windows[torch.arange(len(windows))][..., 0].tolist() == [list(range(one, one + length)) for one in starts]
+    kept, held_out = windows.hold_out(share)
+    numbers = torch.cat([kept, held_out]).tolist()
+    assert len(set(numbers)) == len(numbers)
+    assert not set(windows[kept].flatten().tolist()) & set(windows[held_out].flatten().tolist())
+    assert 2 * len(kept) >= len(windows)
+    if share == 0.0:
+        assert len(kept) == len(windows)
+
+
+def test_a_loss_has_levelled_if_its_last_tenth_of_steps_hardly_lowers_it() -> None:
+    def levelled(*last: float, plus: float = 0.0) -> bool:
+        tenths = np.array([10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.5, 2.2, *last])
+        return has_levelled(plus + np.repeat(tenths, 10))
+
+    assert levelled(2.0, 1.97)
+    assert levelled(2.0, 2.3)
+    assert not levelled(2.0, 1.9)  # 5 % of itself, 1.2 % of the fall since the first tenth
+    assert not levelled(2.0, 1.8, plus=98.0)  # 0.2 % of itself, 2.4 % of that fall
+    assert levelled(2.0, 1.9, plus=98.0)
+    assert levelled(2.0, 1.9, plus=-500.0)  # a log-likelihood
+    assert not levelled(2.0, 1.5, plus=-500.0)
+    assert [has_levelled(np.ones(n)) for n in (1, 19, 20)] == [False, False, True]
+
+
+@pytest.mark.parametrize(("stride", "max_steps"), [(1, 2), (7, None), (40, 1)])
+def test_the_share_of_windows_seen(stride: int, max_steps: int | None) -> None:
+    recordings = [ramp(60), 100.0 + ramp(33), 200.0 + ramp(2), 300.0 + ramp(3)]
+    detector = scripted(stride=stride, max_steps=max_steps).fit(recordings)
+    n_seen = len({number for batch in detector.seen() for number in batch})
+    facts = detector.training_facts()
+    assert (facts["n_windows"], facts["share_seen"]) == (58 + 31 + 1, n_seen / 90)
 
 
 def test_values_far_outside_keep_scores_finite() -> None:
@@ -190,67 +291,60 @@ def test_values_far_outside_keep_scores_finite() -> None:
     detector = Level().fit(rows)
     rows[10] = [1e300, -1e300]
     scores = detector.score(rows)
-    assert np.isfinite(scores[2:]).all()
+    assert np.isfinite(scores).all()
     assert scores[10] > 1e20
 
 
-def test_too_few_training_rows() -> None:
-    with pytest.raises(DataError, match=r"at least 5 rows \(window \+ horizon\), the longest has 4"):
+def test_a_fit_that_cannot_be() -> None:
+    with pytest.raises(DataError, match="window"):
         Level().fit([ramp(4), ramp(3)])
-
-
-def test_a_loss_that_runs_away() -> None:
-    with pytest.raises(UsageError, match=r"the loss became (inf|nan) in epoch 1 of 5; make learning_rate smaller"):
+    with pytest.raises(UsageError, match="learning_rate"):  # the loss runs away
         Level(epochs=5, learning_rate=1e30).fit(noise(20))
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameter", "value"),
     [
-        ({"window": 0}, "window must be an integer of at least 1, found 0"),
-        ({"horizon": 2.5}, "horizon must be an integer of at least 1, found 2.5"),
-        ({"epochs": 0}, "epochs must be an integer of at least 1, found 0"),
-        ({"batch_size": -1}, "batch_size must be an integer of at least 1, found -1"),
-        ({"seed": -1}, "seed must be an integer of at least 0, found -1"),
-        ({"learning_rate": 0.0}, "learning_rate must be a number above 0, found 0.0"),
-        ({"learning_rate": float("nan")}, "learning_rate must be a number above 0, found nan"),
-        ({"device": "cuda:77"}, r"device must be 'auto' or one of this machine's \(.+\), \['cpu'.*\], found 'cuda:77'"),
-        ({"device": "quantum"}, "device must be 'auto', 'cpu', 'cuda' or 'cuda:NUMBER', found 'quantum'"),
-        ({"device": 0}, "found 0"),
+        ("window", 0),
+        ("horizon", 2.5),
+        ("min_steps", 0),
+        ("max_steps", 2.5),
+        ("held_out", 0.5),
+        ("patience", 0),
+        ("seed", -1),
+        ("learning_rate", math.nan),
+        ("device", "cuda:77"),
+        ("device", "quantum"),
     ],
 )
-def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        Level(**parameters).check(("x0",))  # type: ignore[arg-type]
+def test_wrong_parameters(parameter: str, value: object) -> None:
+    with pytest.raises(UsageError, match=parameter):
+        Level(**{parameter: value}).check(("x0",))  # type: ignore[arg-type]
 
 
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     assert find_device("auto") == find_device("cpu") == torch.device("cpu")
-    with pytest.raises(UsageError, match="found 'cuda'"):
+    with pytest.raises(UsageError, match="'cuda'"):
         find_device("cuda")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert find_device("auto") == find_device("cuda") == torch.device("cuda")
     assert find_device("cuda:1") == torch.device("cuda", 1)
 
 
-def test_a_missing_package_names_the_extra() -> None:
-    message = r"^dprgm needs .* pip install 'tsadbench\[deep\]'$"
-    with pytest.raises(MissingExtraError, match=message), extra("dprgm", "deep"):
+def test_a_missing_package_names_the_extra_and_a_missing_module_of_our_own_is_a_defect() -> None:
+    with pytest.raises(MissingExtraError, match=r"tsadbench\[deep\]"), extra("dprgm", "deep"):
         importlib.import_module("a_package_that_nobody_has")
-
-
-def test_a_missing_module_of_our_own_is_a_defect_not_an_extra() -> None:
     with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), extra("dprgm", "deep"):
         importlib.import_module("tsadbench_detectors.nothing")
 
 
-WITHOUT = """
+WITHOUT_TORCH = """
 import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[1]:
+        if name == "torch":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
@@ -258,11 +352,7 @@ import tsadbench_detectors.dprgm
 """
 
 
-@pytest.mark.parametrize("missing", ["torch", "torch_geometric"])
-def test_dprgm_without_its_packages(missing: str) -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT, missing], capture_output=True, text=True, check=False)
+def test_dprgm_without_its_packages_is_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        "tsadbench.errors.MissingExtraError: dprgm needs packages that are not installed: "
-        "run  pip install 'tsadbench[deep]'"
-    )
+    assert "tsadbench[deep]" in done.stderr.splitlines()[-1]

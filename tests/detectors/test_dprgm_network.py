@@ -13,9 +13,9 @@ from torch import Tensor
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.nn import GATConv, GCNConv, GraphConv, SAGEConv, TransformerConv
+    from torch_geometric.nn import GATConv, GCNConv, GraphConv, TransformerConv
 
-from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer, repeated
+from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer
 from tsadbench_detectors.dprgm import Network
 
 BACKBONES = get_args(Backbone)
@@ -81,45 +81,6 @@ def transformer(layer: GraphLayer, nodes: Tensor) -> Tensor:
     return skip + softmax_over_drivers(logits, ADJACENCY).transpose(1, 2) @ value
 
 
-@pytest.mark.parametrize("formula", [sage, gcn, gat, transformer], ids=lambda formula: formula.__name__)
-def test_a_layer_is_its_formula(formula) -> None:
-    layer, nodes = made(formula.__name__), nodes_of()
-    torch.testing.assert_close(layer(nodes), formula(layer, nodes))
-
-
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_messages_go_from_driver_to_driven(backbone: Backbone) -> None:
-    layer, nodes = made(backbone), nodes_of()
-    changed = nodes.clone()
-    changed[:, 0] += 1.0
-    moved = (layer(changed) - layer(nodes)).abs().amax(dim=(0, 2)) > 1e-9
-    assert moved.tolist() == [True, True, True, False, False]
-
-
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_windows_at_once_are_windows_one_by_one(backbone: Backbone) -> None:
-    layer, nodes = made(backbone), nodes_of(7)
-    torch.testing.assert_close(layer(nodes), torch.cat([layer(window[None]) for window in nodes]))
-
-
-@pytest.mark.parametrize("backbone", BACKBONES)
-@pytest.mark.parametrize("n_sensors", [1, 5])
-def test_without_edges_sensors_do_not_hear_of_each_other(backbone: Backbone, n_sensors: int) -> None:
-    layer, nodes = made(backbone, torch.zeros(n_sensors, n_sensors)), nodes_of(n_sensors=n_sensors)
-    alone = torch.cat([made(backbone, torch.zeros(1, 1))(nodes[:, [i]]) for i in range(n_sensors)], dim=1)
-    torch.testing.assert_close(layer(nodes), alone)
-
-
-def test_with_unit_weights_the_weighted_layer_is_graphsage() -> None:
-    support = (ADJACENCY > 0).double()
-    layer, nodes = made("sage", support), nodes_of()
-    reference = SAGEConv(3, 4, aggr="mean").double()
-    own = layer.get_parameter
-    weights = {"lin_l.weight": "lin_rel.weight", "lin_l.bias": "lin_rel.bias", "lin_r.weight": "lin_root.weight"}
-    reference.load_state_dict({theirs: own(f"layer.{ours}") for theirs, ours in weights.items()})
-    torch.testing.assert_close(layer(nodes), reference(nodes, support.nonzero().T))
-
-
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
     nodes = nodes_of()
@@ -149,11 +110,8 @@ def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
 @pytest.mark.parametrize(
     "adjacency",
     [
-        pytest.param(ADJACENCY, id="small"),
         pytest.param(torch.zeros(3, 3, dtype=torch.float64), id="no edges"),
-        pytest.param(torch.ones(4, 4, dtype=torch.float64), id="all edges and loops"),
         pytest.param(driven_by_chance(40, 120), id="40 sensors"),
-        pytest.param(driven_by_chance(300, 700), id="300 sensors"),
     ],
 )
 def test_a_layer_and_its_gradient_are_torch_geometrics(backbone: Backbone, adjacency: Tensor) -> None:
@@ -168,10 +126,9 @@ def test_a_layer_and_its_gradient_are_torch_geometrics(backbone: Backbone, adjac
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
-@pytest.mark.parametrize("n_sensors", [8, 300])
-def test_parameters_and_initial_values_are_torch_geometrics(backbone: Backbone, n_sensors: int) -> None:
-    adjacency = driven_by_chance(n_sensors, 2 * n_sensors)
-    for n_in, n_out in [(3, 4), (40, 32), (32, 32), (24, 16), (66, 64), (17, 7), (1, 1)]:
+def test_parameters_and_initial_values_are_torch_geometrics(backbone: Backbone) -> None:
+    adjacency = driven_by_chance(8, 16)
+    for n_in, n_out in [(40, 32), (17, 7)]:
         torch.manual_seed(n_in)
         layer, drawn_next = GraphLayer(backbone, n_in, n_out, adjacency), torch.rand(1)
         torch.manual_seed(n_in)
@@ -184,11 +141,6 @@ def test_parameters_and_initial_values_are_torch_geometrics(backbone: Backbone, 
         assert torch.equal(drawn_next, theirs_next)
 
 
-def test_repeated_edges_by_hand() -> None:
-    edges = torch.tensor([[0, 1], [2, 0]])
-    assert repeated(edges, n_nodes=3, times=2).tolist() == [[0, 1, 3, 4], [2, 0, 5, 3]]
-
-
 def network_of(backbone: Backbone, adjacency: Tensor = ADJACENCY) -> Network:
     torch.manual_seed(0)
     return Network(adjacency, backbone=backbone, horizon=2, hidden_size=4, layers=2, embedding_size=3).double()
@@ -196,25 +148,6 @@ def network_of(backbone: Backbone, adjacency: Tensor = ADJACENCY) -> Network:
 
 def past_of(n_windows: int = 6) -> Tensor:
     return torch.randn(n_windows, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-
-
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_renumbering_the_sensors_renumbers_the_forecast(backbone: Backbone) -> None:
-    order = [3, 0, 4, 2, 1]
-    network, renumbered = network_of(backbone), network_of(backbone, ADJACENCY[order][:, order])
-    state = {name: value for name, value in network.state_dict().items() if not name.endswith(("edges", "weights"))}
-    state["identity.weight"] = state["identity.weight"][order]
-    renumbered.load_state_dict(state, strict=False)
-    past = past_of()
-    torch.testing.assert_close(renumbered(past[:, :, order]), network(past)[:, :, order])
-
-
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_forecasts_at_once_are_forecasts_one_by_one(backbone: Backbone) -> None:
-    network, past = network_of(backbone), past_of()
-    forecast = network(past)
-    assert forecast.shape == (6, 2, 5)
-    torch.testing.assert_close(forecast, torch.cat([network(window[None]) for window in past]))
 
 
 def test_a_forecast_written_out() -> None:
@@ -229,15 +162,6 @@ def test_a_forecast_written_out() -> None:
         features = sage(layer, features).clamp(min=0)
     expected = torch.stack([network.head(features[0, sensor]) for sensor in range(5)], dim=1)
     torch.testing.assert_close(network(past)[0], expected)
-
-
-def test_all_sensors_share_one_recurrent_layer() -> None:
-    network = network_of("sage", torch.zeros(5, 5))
-    with torch.no_grad():
-        network.identity.weight[:] = network.identity.weight[0].clone()
-    past = past_of()[:, :, :1].expand(-1, -1, 5)
-    forecast = network(past)
-    torch.testing.assert_close(forecast, forecast[:, :, :1].expand(-1, -1, 5))
 
 
 def test_parameters_by_number() -> None:

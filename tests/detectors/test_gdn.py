@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 
 from tests.detectors.test_deep import padded
-from tsadbench import Detector, Recording, UsageError
+from tsadbench import Detector, Recording
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.gdn import GDN, Network, mixed
+from tsadbench_detectors.gdn import GDN, Network
 
 
 def rows(n_rows: int = 300, n_sensors: int = 4, seed: int = 0) -> FloatArray:
@@ -40,11 +39,6 @@ def test_neighbours_are_the_most_similar_identities_and_the_sensor_itself() -> N
         assert set(found) == {target, *others[:2]}
 
 
-def test_of_few_sensors_all_are_neighbours() -> None:
-    assert network(n_sensors=2, top_k=5).neighbours().shape == (2, 2)
-    assert network(n_sensors=1, top_k=5)(torch.randn(3, 6, 1)).shape == (3, 1, 1)
-
-
 def test_the_forecast_by_loops() -> None:
     made = network()
     past = torch.randn(2, 6, 5)
@@ -69,30 +63,6 @@ def _forecast_by_loops(made: Network, window: Tensor) -> Tensor:
             output = made.output_norm(made.identity[target] * state).relu()
             forecast.append(made.head(output)[0, 0])
         return torch.stack(forecast)
-
-
-@pytest.mark.parametrize(("n_sensors", "size"), [(1, 3), (2, 3), (5, 3), (5, 1), (9, 1)])
-def test_features_are_mixed_by_their_weights_and_so_are_gradients(n_sensors: int, size: int) -> None:
-    # With two neighbours and features of width 1, from three sensors on, features are gathered.
-    n_neighbours = min(2, n_sensors)
-    neighbours = torch.stack([torch.randperm(n_sensors)[:n_neighbours] for _ in range(n_sensors)])
-    weights = torch.rand(3, n_sensors, n_neighbours, dtype=torch.float64, requires_grad=True)
-    features = torch.randn(3, n_sensors, size, dtype=torch.float64, requires_grad=True)
-    expected = [
-        [
-            sum(weight * window[source] for weight, source in zip(of_sensor, sources, strict=True))
-            for of_sensor, sources in zip(of_window, neighbours.tolist(), strict=True)
-        ]
-        for of_window, window in zip(weights.detach().numpy(), features.detach().numpy(), strict=True)
-    ]
-    torch.testing.assert_close(mixed(weights, features, neighbours), torch.tensor(np.array(expected)))
-    assert torch.autograd.gradcheck(lambda w, f: mixed(w, f, neighbours), (weights, features))
-
-
-def test_windows_at_once_are_as_windows_one_by_one() -> None:
-    made, past = network(), torch.randn(7, 6, 5)
-    with torch.inference_mode():
-        torch.testing.assert_close(made(past), torch.cat([made(window[None]) for window in past]))
 
 
 def test_the_score_by_hand() -> None:
@@ -126,13 +96,6 @@ def test_median_and_spread_are_those_of_the_held_out_rows() -> None:
     np.testing.assert_allclose(detector.error_iqr_, third - first, rtol=1e-3)
 
 
-def test_a_score_does_not_depend_on_later_rows_unless_with_the_references_quirk() -> None:
-    detector, fresh = small().fit(rows()), rows(60, seed=1)
-    np.testing.assert_allclose(detector.score(fresh[:40]), detector.score(fresh)[:40], rtol=1e-5)
-    leaky = small(quirks=True).fit(rows())
-    assert np.nanmax(np.abs(leaky.score(fresh[:40]) - leaky.score(fresh)[:40])) > 0.01
-
-
 def test_the_quirk_is_marked_leaky_and_changes_scoring_alone() -> None:
     detector = small().fit(rows())
     assert detector.declared_traits().leaky == ""
@@ -161,22 +124,3 @@ def test_the_attention_starts_with_the_windows_alone() -> None:
     made = Network(4, window=6, embedding_size=4, top_k=3, dropout=0.2)
     assert not made.of_target_identity.any()
     assert not made.of_source_identity.any()
-
-
-def test_dropout_is_off_when_scoring() -> None:
-    detector, fresh = small(dropout=0.9).fit(rows()), rows(30, seed=1)
-    np.testing.assert_array_equal(detector.score(fresh), detector.score(fresh))
-
-
-def test_a_sensor_that_never_moves_does_no_harm() -> None:
-    constant = rows()
-    constant[:, 1] = 7.0
-    assert np.isfinite(small().fit(constant).score(rows(40, seed=1))[6:]).all()
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"), [("top_k", 0), ("smoothing", 0), ("embedding_size", 0), ("dropout", 1.0), ("quirks", "on")]
-)
-def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
-    with pytest.raises(UsageError, match=parameter):
-        small(**{parameter: value}).fit(rows())

@@ -11,10 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.detectors.test_deep import padded
-from tsadbench import Recording, UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.grelen import Decoder, GraphLearner, GReLeN, Network, Statistic, divergence, random_walks
-from tsadbench_detectors.grelen import unrelated as share_unrelated
+from tsadbench_detectors.grelen import Decoder, GReLeN, Network, Statistic, divergence, random_walks
 
 STATISTICS = get_args(Statistic)
 WINDOW = 6
@@ -67,14 +65,6 @@ def test_random_walks_by_loops() -> None:
     torch.testing.assert_close(walks.sum(dim=-1), torch.ones(4, 7, dtype=torch.float64))
 
 
-def test_two_steps_reach_whom_one_step_does_not() -> None:
-    chain = torch.eye(3)
-    chain[0, 1] = chain[1, 2] = 1.0
-    reached = random_walks(chain, 2)[0, :, 2] > 0
-    assert reached.tolist() == [False, False, True, False, False]
-    assert (random_walks(chain, 2)[2, :, 0] > 0).tolist() == [False, False, False, False, True]
-
-
 def forecast_by_loops(decoder: Decoder, window: Tensor, relations: Tensor) -> Tensor:
     """One window's forecast [n_rows, n_sensors], sensor by sensor."""
     n_rows, n_sensors = window.shape
@@ -112,47 +102,6 @@ def test_the_decoder_by_loops(drawn: bool) -> None:
         torch.testing.assert_close(decoder(windows, relations), torch.stack(expected))
 
 
-def test_a_forecast_of_the_next_row_sees_none_of_it() -> None:
-    decoder, windows, relations = Decoder(4, 2).double(), windows_of(), types_of()
-    changed = windows.clone()
-    changed[:, 3] += 1.0
-    moved = (decoder(changed, relations) - decoder(windows, relations)).abs().amax(dim=(0, 2)) > 1e-12
-    assert moved.tolist() == [False, False, False, True, True, True]
-
-
-def test_unrelated_sensors_do_not_hear_of_each_other() -> None:
-    decoder, windows = Decoder(4, 2).double(), windows_of()
-    alone = torch.zeros(4, 4, 5, 5, dtype=torch.float64)
-    alone[:, 0] = 1.0
-    expected = [decoder(windows[:, :, [i]], alone[:, :, :1, :1]) for i in range(5)]
-    torch.testing.assert_close(decoder(windows, alone), torch.cat(expected, dim=2))
-
-
-def test_logits_by_loops() -> None:
-    torch.manual_seed(0)
-    learner, windows = GraphLearner(WINDOW).double().eval(), windows_of(2, 3)
-    logits = learner(windows)
-    assert logits.shape == (2, 4, 3, 3)
-    with torch.inference_mode():
-        for window, found in zip(windows, logits, strict=True):
-            features = learner.encoder(window.t())
-            queries, keys = learner.query(features), learner.key(features)
-            for kind in range(4):
-                own = slice(32 * kind, 32 * (kind + 1))
-                for i in range(3):
-                    for j in range(3):
-                        torch.testing.assert_close(found[kind, i, j], queries[i, own] @ keys[j, own])
-
-
-def test_renumbering_the_sensors_renumbers_relations_and_forecast() -> None:
-    order = [3, 0, 4, 2, 1]
-    network, windows = Network(WINDOW, 4, 2).double().eval(), windows_of()
-    logits, renumbered = network.learner(windows), network.learner(windows[:, :, order])
-    torch.testing.assert_close(renumbered, logits[:, :, order][..., order])
-    forecast = network.decoder(windows, logits.softmax(dim=1))
-    torch.testing.assert_close(network.decoder(windows[:, :, order], renumbered.softmax(dim=1)), forecast[:, :, order])
-
-
 def test_the_divergence_by_hand() -> None:
     probabilities, prior = types_of(2, 3), (0.91, 0.03, 0.03, 0.03)
     expected = []
@@ -160,35 +109,6 @@ def test_the_divergence_by_hand() -> None:
         means = [np.mean([window[kind, i, j].item() for i, j in pairs(3)]) for kind in range(4)]
         expected.append(sum(mean * np.log(mean / prior[kind]) for kind, mean in enumerate(means)))
     np.testing.assert_allclose(divergence(probabilities).numpy(), expected, rtol=1e-12)
-
-
-def test_the_divergence_is_that_of_the_mean_over_the_pairs() -> None:
-    # 91 of 100 ordered pairs surely unrelated, three of each other type: each is far from the prior, their mean is it.
-    kinds = [0] * 91 + [1, 2, 3] * 3 + [0] * 10
-    probabilities = torch.zeros(1, 4, 11, 11)
-    for kind, (i, j) in zip(kinds, pairs(11), strict=True):
-        probabilities[0, kind, i, j] = 1.0
-    shares = np.array([101, 3, 3, 3]) / 110
-    expected = (shares * np.log(shares / np.array([0.91, 0.03, 0.03, 0.03]))).sum()
-    assert divergence(probabilities).item() == pytest.approx(expected, abs=1e-6)
-    assert expected < 1e-3
-
-
-def test_the_divergence_has_a_gradient_where_a_type_is_not_used_at_all() -> None:
-    probabilities = torch.zeros(1, 4, 3, 3)
-    probabilities[:, 0] = 1.0
-    probabilities.requires_grad_()
-    divergence(probabilities).sum().backward()  # type: ignore[no-untyped-call]
-    assert probabilities.grad is not None
-    assert probabilities.grad.isfinite().all()
-
-
-def test_the_share_of_unrelated_sensors_by_hand() -> None:
-    probabilities = types_of(2, 3)
-    expected = [
-        [np.mean([window[0, i, j].item() for j in range(3) if j != i]) for i in range(3)] for window in probabilities
-    ]
-    np.testing.assert_allclose(share_unrelated(probabilities).numpy(), expected, rtol=1e-12)
 
 
 class Persistence(nn.Module):
@@ -237,18 +157,6 @@ def test_relations_are_drawn_in_training_alone() -> None:
     assert not torch.equal(draws[0], draws[2])
 
 
-def test_relations_are_drawn_with_their_probabilities() -> None:
-    probabilities = torch.tensor([0.6, 0.1, 0.25, 0.05])
-    detector, decoder = with_logits(probabilities.log().view(1, 4, 1, 1).expand(4, 4, 5, 5))
-    detector.network_.train()
-    torch.manual_seed(0)
-    drawn = []
-    for _ in range(60):
-        detector._loss(windows_of())
-        drawn.append(decoder.relations)
-    torch.testing.assert_close(torch.stack(drawn).mean(dim=(0, 1, 3, 4)), probabilities, atol=0.025, rtol=0.0)
-
-
 def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Each statistic's contributions [n_rows, n_sensors] and scores [n_rows], a window at a time."""
     network = copy.deepcopy(cast("Network", detector.network_)).double()
@@ -295,88 +203,3 @@ def test_the_scores_by_hand(fitted: GReLeN) -> None:
         detector = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
         np.testing.assert_allclose(detector.contributions(test), contributions, rtol=1e-4, atol=1e-9)
         np.testing.assert_allclose(detector.score(test), scores, rtol=1e-4, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("statistic", "first"), [("reference", 6), ("difference", 6), ("deviation", 5), ("reconstruction", 5)]
-)
-def test_how_far_back_scores_reach(statistic: str, first: int) -> None:
-    detector = small(statistic=statistic).fit(rows())
-    assert detector.declared_traits().memory == first
-    test = rows(40, seed=2)
-    scores = detector.score(test)
-    assert np.isfinite(scores).all()
-    changed = test.copy()
-    changed[20] += 1.0
-    moved = np.flatnonzero(np.abs(detector.score(changed) - scores) > 1e-12)
-    assert moved[0] == 20
-    assert moved[-1] == 20 + first
-    np.testing.assert_allclose(detector.score(test[:first]), scores[:first], rtol=1e-5, atol=1e-12)
-
-
-def test_the_statistic_is_a_matter_of_scoring_alone(fitted: GReLeN) -> None:
-    test = rows(40, seed=2)
-    detector = small().fit([rows(), rows(80, seed=1)])
-    for statistic in STATISTICS:
-        detector.set_params(statistic=statistic)
-        fresh = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
-        np.testing.assert_array_equal(detector.score(test), fresh.score(test))
-        np.testing.assert_array_equal(detector.score(test), detector.score(test))
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_one_sensor_has_no_relations(statistic: str) -> None:
-    detector = small(statistic=statistic).fit(rows(n_sensors=1))
-    scores = detector.score(rows(40, n_sensors=1, seed=2))[WINDOW:]
-    assert np.isfinite(scores).all()
-    assert (scores == 0).all() == (statistic != "reconstruction")
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-@pytest.mark.parametrize("n_rows", [WINDOW, WINDOW + 1])
-def test_one_or_two_training_windows_do(statistic: str, n_rows: int) -> None:
-    for n_sensors in (1, 2):
-        detector = small(statistic=statistic).fit(rows(n_rows, n_sensors=n_sensors))
-        assert np.isfinite(detector.score(rows(20, n_sensors=n_sensors, seed=2))[WINDOW:]).all()
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_a_sensor_far_out_of_its_range_leaves_scores_finite(statistic: str) -> None:
-    training, test = rows(), rows(40, seed=2)
-    training[:, 1] = 7.0
-    test[20:25] = [1e30, -1e300, 1e10]
-    assert np.isfinite(small(statistic=statistic).fit(training).score(test)[WINDOW:]).all()
-
-
-def test_every_stride_th_window_is_trained_on() -> None:
-    detector = small(stride=4).fit(rows(n_sensors=2))
-    whole = Recording("a", rows(WINDOW + 9, n_sensors=2, seed=2), ("x0", "x1"))
-    windows = detector._training_windows([whole, whole.rows(0, WINDOW - 1)])
-    torch.testing.assert_close(windows[torch.arange(3)][:, 0], detector._rows(whole)[[0, 4, 8]])
-    assert len(windows) == 3
-
-
-def test_training_lowers_the_loss() -> None:
-    detector = small(epochs=8, learning_rate=3e-3).fit(rows(300))
-    losses = np.array(detector.losses_)
-    assert (losses[-1] < 0.8 * losses[0]).all()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"window": 1}, "window must be an integer of at least 2, found 1"),
-        ({"stride": 0}, "stride must be an integer of at least 1, found 0"),
-        ({"hidden_size": 0}, "hidden_size must be an integer of at least 1, found 0"),
-        ({"diffusion_steps": 0}, "diffusion_steps must be an integer of at least 1, found 0"),
-        ({"temperature": 0.0}, "temperature must be a number above 0, found 0.0"),
-        ({"statistic": "graph"}, r"statistic must be one of \['reference', .*\], found 'graph'"),
-    ],
-)
-def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        small(**parameters).fit(rows())
-
-
-def test_declared_traits_of_the_default() -> None:
-    assert (GReLeN().declared_traits().look_ahead, GReLeN().declared_traits().memory) == (0, 30)

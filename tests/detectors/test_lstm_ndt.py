@@ -8,14 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
-from tests.helpers.planted import Fault, auroc, planted, series
-from tsadbench import UsageError
-from tsadbench.base import FloatArray, as_recordings
-from tsadbench.registry import load_detector
+from tsadbench.base import FloatArray
 from tsadbench_detectors.lstm_ndt import LSTMNDT, dynamic_threshold, exponential_mean, falling_weights
 
 
@@ -37,23 +32,13 @@ def absolute_errors(detector: LSTMNDT, training: FloatArray, fresh: FloatArray) 
     return np.asarray((torch.stack(forecasts) - z[detector.window :]).abs().double())
 
 
-@pytest.mark.parametrize("span", [1, 2, 5, 13, 105])
+@pytest.mark.parametrize("span", [1, 13])
 def test_the_smoothed_error_is_that_of_pandas_but_for_a_thousandth_of_the_weight(span: int) -> None:
     values = np.random.default_rng(span).exponential(size=(400, 3))
     found = exponential_mean(values, falling_weights(span))
     expected = pd.DataFrame(values).ewm(span=span, adjust=False).mean().to_numpy()
     np.testing.assert_allclose(found, expected, atol=2e-3 * values.max())
     assert len(falling_weights(span)) <= 3.5 * (span + 1)
-
-
-@given(st.integers(1, 30), st.integers(1, 60))
-@settings(max_examples=30, deadline=None)
-def test_the_weights_that_are_kept_are_those_of_pandas(span: int, n_rows: int) -> None:
-    values = np.random.default_rng(n_rows).normal(size=(n_rows, 1))
-    n_weights = len(falling_weights(span))
-    padded = np.concatenate([np.repeat(values[:1], n_weights, axis=0), values])
-    of_last_rows = pd.DataFrame(padded[-n_weights:]).ewm(span=span, adjust=True).mean().to_numpy()[-1]
-    np.testing.assert_allclose(exponential_mean(values, falling_weights(span))[-1], of_last_rows, rtol=1e-9, atol=1e-12)
 
 
 def test_the_score_is_the_largest_smoothed_error_beside_that_of_the_training_rows() -> None:
@@ -74,19 +59,7 @@ def test_the_score_is_the_largest_smoothed_error_beside_that_of_the_training_row
     np.testing.assert_allclose(detector.contributions(fresh), above, rtol=5e-3, atol=1e-2)
 
 
-def test_a_score_depends_on_as_many_rows_as_declared() -> None:
-    detector = small().fit(rows())
-    memory = detector.declared_traits().memory
-    assert memory == 4 + len(falling_weights(3)) - 1
-    fresh = rows(60, seed=1)
-    scores = detector.score(fresh)
-    for before, changes in ((memory + 1, False), (memory, True)):
-        changed = fresh.copy()
-        changed[50 - before] += 1.0
-        assert (detector.score(changed)[50] != scores[50]) == changes
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_dynamic_threshold_is_the_best_of_all_candidates(seed: int) -> None:
     rng = np.random.default_rng(seed)
     errors = rng.exponential(size=300)
@@ -120,23 +93,6 @@ def test_the_dynamic_threshold_by_hand() -> None:
     assert dynamic_threshold([np.full(9, 2.0)]) == 2.0
 
 
-@pytest.mark.parametrize("fault", ["rhythm", "order"])
-def test_it_finds_faults_that_no_single_row_shows(fault: Fault) -> None:
-    training = series(1_500)
-    fresh, labels = planted(fault)
-    detector = LSTMNDT(window=10, hidden_size=16, span=5, dropout=0.0, epochs=8, min_steps=1, learning_rate=1e-2)
-    assert auroc(detector.fit(training).score(fresh), labels) > 0.9
-    for one_liner in ("max-z", "l2-z"):
-        assert auroc(load_detector(one_liner)().fit(training).score(fresh), labels) < 0.6
-
-
-def test_the_sensor_that_leaves_its_rhythm_is_blamed() -> None:
-    training, fresh = rows(400), rows(200, seed=1)
-    fresh[100:, 1] = fresh[100, 1]
-    detector = small(hidden_size=12, epochs=20, dropout=0.0, learning_rate=1e-2).fit(training)
-    assert detector.contributions(fresh)[110:].mean(axis=0).argmax() == 1
-
-
 def n_weights(network: nn.Module) -> int:
     return sum(weight.numel() for weight in network.parameters())
 
@@ -148,35 +104,3 @@ def test_a_network_for_each_sensor_has_its_own_weights_and_sees_all_sensors() ->
     assert n_weights(shared.network_) == of_one + 3 * 6
     assert n_weights(separate.network_) == 3 * (of_one + 6)
     assert separate.contributions(rows(10)).shape == (10, 3)
-
-
-def test_dropout_stops_when_training_does() -> None:
-    detector = small(dropout=0.9).fit(rows())
-    np.testing.assert_array_equal(detector.score(rows(30, seed=1)), detector.score(rows(30, seed=1)))
-
-
-def test_statistics_of_a_bounded_fit_come_from_parts_of_the_recordings() -> None:
-    training = rows(25_000, n_sensors=1)
-    bounded = small(max_steps=1, hidden_size=2).fit(training)
-    (recording,) = as_recordings([training])
-    parts = list(bounded._consecutive_errors([recording]))
-    assert len(parts) > 50
-    assert 5_000 < sum(map(len, parts)) <= 10_000
-    usual = exponential_mean(np.sqrt(bounded._errors(recording)), falling_weights(3))
-    np.testing.assert_allclose(bounded.scale_, usual.mean(axis=0) + usual.std(axis=0), rtol=0.05)
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("window", 0),
-        ("hidden_size", 0),
-        ("dropout", 1.0),
-        ("span", 0),
-        ("severity", "yes"),
-        ("separate_networks", 2),
-    ],
-)
-def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
-    with pytest.raises(UsageError, match=f"{parameter} must be .*, found {value!r}"):
-        small(**{parameter: value}).check(("a", "b"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tsadbench import DataError, Detector, Recording, UsageError
+from tsadbench import Detector
 from tsadbench.base.dataset import DataOptions
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mset import MSET, Memory, chosen_rows, similarities
@@ -86,40 +86,6 @@ def test_equal_rows_do_not_make_it_singular() -> None:
     assert np.isfinite(MSET().fit(np.ones((10, 2))).score(np.array([[1.0, 2.0]]))).all()
 
 
-def test_the_memory_holds_rows_that_differ() -> None:
-    idle = np.vstack([np.tile(rows(1), (5000, 1)), rows(300)])
-    memory = MSET(memory_rows=150).fit(idle).memory_.rows
-    assert len(np.unique(memory, axis=0)) == len(memory) == 150
-
-
-def test_rows_scored_by_the_part_are_as_rows_scored_at_once() -> None:
-    # More rows than are scored at once (10,000); their number is no multiple of it.
-    detector, fresh = MSET().fit(rows()), rows(20_500, seed=1)
-    parts = [detector.score(part) for part in np.array_split(fresh, 7)]
-    np.testing.assert_allclose(detector.score(fresh), np.concatenate(parts), rtol=1e-9)
-
-
-def test_smoothing_is_a_trailing_mean() -> None:
-    fresh = rows(10, seed=1)
-    rough = MSET().fit(rows()).score(fresh)
-    smooth = MSET(smoothing=3).fit(rows()).score(fresh)
-    np.testing.assert_allclose(smooth[5], rough[3:6].mean())
-
-
-def test_one_row_is_not_enough() -> None:
-    with pytest.raises(DataError, match="at least 2 training rows"):
-        MSET().fit(rows(1))
-    assert np.isfinite(MSET().fit(rows(2)).training_scores([rows(2)])[0]).all()
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"), [("memory_rows", 0), ("ridge", 0.0), ("residual", "none"), ("smoothing", 0)]
-)
-def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
-    with pytest.raises(UsageError, match=parameter):
-        MSET(**{parameter: value}).fit(rows())  # type: ignore[arg-type]
-
-
 @pytest.mark.skab
 def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
     """Each file trains on 400 rows, all of them remembered; alarm where the centred mean of 60 rows is above 0.01."""
@@ -143,8 +109,3 @@ def _centred_mean(scores: FloatArray) -> FloatArray:
     import pandas as pd
 
     return pd.Series(scores).rolling(60, center=True, min_periods=1).mean().to_numpy()
-
-
-def test_a_recording_keeps_its_rows_apart() -> None:
-    pieces = [Recording("a", rows(30), ("x", "y", "z")), Recording("b", rows(30, seed=4), ("x", "y", "z"))]
-    assert [len(scores) for scores in MSET().fit(pieces).training_scores(pieces)] == [30, 30]

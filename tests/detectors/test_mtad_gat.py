@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
-from tsadbench import Recording, UsageError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network
 
@@ -48,29 +46,6 @@ def states(inputs: FloatArray, w: dict[str, FloatArray], name: str) -> FloatArra
     return np.array(found)
 
 
-def test_attention_by_loops() -> None:
-    attention = Attention(n_nodes=4, n_features=3, dropout=0.3).eval()
-    nn.init.normal_(attention.pair_bias)
-    nodes = torch.randn(1, 4, 3)
-    x = nodes[0]
-    joint = torch.cat([attention.target.weight, attention.source.weight], dim=1)  # W of [x_i; x_j]
-    logits = torch.empty(4, 4)
-    with torch.inference_mode():
-        for i in range(4):
-            for j in range(4):
-                hidden = joint @ torch.cat([x[i], x[j]]) + attention.target.bias
-                logits[i, j] = attention.logit @ nn.functional.leaky_relu(hidden, 0.2) + attention.pair_bias[i, j]
-        weights = torch.softmax(logits, dim=1)
-        torch.testing.assert_close(attention.weights(nodes)[0], weights)
-        torch.testing.assert_close(attention(nodes)[0], torch.sigmoid(weights @ x))
-
-
-def test_attention_without_pair_bias_follows_a_permutation_of_its_nodes() -> None:
-    attention, nodes, order = Attention(5, 3, 0.0).eval(), torch.randn(2, 5, 3), torch.tensor([3, 1, 4, 0, 2])
-    with torch.inference_mode():
-        torch.testing.assert_close(attention(nodes[:, order]), attention(nodes)[:, order])
-
-
 def test_the_score_by_hand() -> None:
     detector = small(gamma=0.5).fit(rows())
     network = cast("Network", detector.network_)
@@ -96,38 +71,6 @@ def test_the_loss_is_the_sum_of_both_roots() -> None:
         expected = nn.functional.mse_loss(forecast, windows[:, 10]).sqrt()
         expected = expected + nn.functional.mse_loss(reconstruction, windows[:, :10]).sqrt()
         torch.testing.assert_close(detector._loss(windows), expected)
-
-
-def test_training_levels_and_makes_a_broken_coupling_dear() -> None:
-    detector = small(epochs=25, stride=1, patience=25).fit(rows(400))
-    losses = [loss for loss, _ in detector.losses_]
-    assert losses[-1] < 0.7 * losses[0]
-    normal, faulty = rows(200, seed=1), rows(200, seed=1)
-    faulty[150:, 0] += 2.0
-    assert detector.score(faulty)[150:].mean() > 1.5 * detector.score(normal)[150:].mean()
-
-
-def test_dropout_is_off_when_scoring_and_windows_do_not_see_each_other() -> None:
-    detector, fresh = small(dropout=0.9).fit(rows()), rows(60, seed=1)
-    np.testing.assert_array_equal(detector.score(fresh), detector.score(fresh))
-    np.testing.assert_allclose(detector.score(fresh)[30:45], detector.score(fresh[20:45])[10:], rtol=1e-4)
-
-
-def test_recordings_shorter_than_a_window_are_scored() -> None:
-    detector, whole = small().fit(rows()), rows(60, seed=1)
-    for n_rows in (1, 9, 10, 11):
-        np.testing.assert_allclose(detector.score(whole[:n_rows]), detector.score(whole)[:n_rows], rtol=1e-4)
-
-
-def test_sensors_that_never_move_leave_the_loss_finite() -> None:
-    detector = small().fit(np.full((60, 2), 4.0))
-    assert all(np.isfinite(loss) for loss, _ in detector.losses_)
-
-
-@pytest.mark.parametrize(("parameter", "value"), [("gamma", -1.0), ("dropout", 1.0), ("stride", 0), ("hidden_size", 0)])
-def test_wrong_parameters_are_named(parameter: str, value: object) -> None:
-    with pytest.raises(UsageError, match=parameter):
-        small(**{parameter: value}).fit(rows())
 
 
 def test_the_network_in_numpy() -> None:
@@ -164,44 +107,3 @@ def test_training_drops_attention_and_scales_the_rest() -> None:
         dropped, kept = (attention.train(mode)(nodes).logit() for mode in (True, False))
     assert not torch.equal(dropped, kept)
     torch.testing.assert_close(dropped.mean(), kept.mean(), rtol=0.03, atol=0.0)
-
-
-def test_every_stride_th_window_is_trained_on() -> None:
-    detector = small(stride=4).fit(rows())
-    windows = detector._training_windows([Recording("a", rows(), ("x", "y", "z"))])
-    assert len(windows) == len(range(0, 200 - 10, 4))
-
-
-@pytest.mark.parametrize("n_windows", [1, 33, 70])
-def test_windows_attend_alone_however_many_are_scored_at_once(n_windows: int) -> None:
-    attention, nodes = Attention(5, 3, 0.3).eval(), torch.randn(n_windows, 5, 3)
-    with torch.inference_mode():
-        torch.testing.assert_close(attention(nodes), torch.cat([attention(window[None]) for window in nodes]))
-
-
-def test_the_last_row_alone_is_reconstructed_as_with_all_others() -> None:
-    network, windows = Network(9, 2, 4, 0.3).eval(), torch.randn(3, 9, 2)
-    with torch.inference_mode():
-        (forecast, whole), (same, last) = network(windows), network(windows, last_only=True)
-    torch.testing.assert_close(same, forecast)
-    torch.testing.assert_close(last, whole[:, -1:])
-
-
-def test_the_names_of_the_weights_are_those_of_model_files() -> None:
-    names = list(Network(9, 2, 4, 0.3).state_dict())
-    layer = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
-    attention = ["logit", "pair_bias", "target.weight", "target.bias", "source.weight"]
-    linear = ["weight", "bias"]
-    expected = [f"smoothing.{name}" for name in linear]
-    expected += [f"{part}.{name}" for part in ("between_sensors", "between_rows") for name in attention]
-    expected += [f"encoder.{name}" for name in layer]
-    expected += [f"forecast.{number}.{name}" for number in (0, 3, 6, 9) for name in linear]
-    expected += [f"decoder.{name}" for name in layer] + [f"reconstruction.{name}" for name in linear]
-    assert names == expected
-
-
-@pytest.mark.parametrize("n_sensors", [1, 2])
-@pytest.mark.parametrize("n_rows", [11, 12])
-def test_one_or_two_training_windows_and_sensors_do(n_rows: int, n_sensors: int) -> None:
-    detector = small().fit(rows(n_rows, n_sensors=n_sensors))
-    assert np.isfinite(detector.score(rows(30, n_sensors=n_sensors, seed=1))[10:]).all()

@@ -1,12 +1,13 @@
-"""The detector of several views: calibrated on rows it has not seen, causal, and able to name the sensor."""
+"""MultiView: calibrated on rows it has not seen, on few rows and odd sensors; who judges which training rows."""
 
 from __future__ import annotations
 
-import tracemalloc
-from pathlib import Path
+from dataclasses import fields
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers.planted import auroc, planted, series
 from tests.helpers.planted import autoregressive as process
@@ -15,23 +16,10 @@ from tsadbench.base import Episode, FloatArray, Scored
 from tsadbench.base.prior import Edge
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import make_protocol
-from tsadbench.serving import fit_model, load_model
-from tsadbench.serving.stream import Stream
-from tsadbench_detectors.max_z import MaxZ
 from tsadbench_detectors.multiview import MultiView, MultiViewGraph
+from tsadbench_detectors.multiview.panel import Panel, blocks_of, others, pieces
 from tsadbench_detectors.multiview.views import VIEWS
 
-CARD = """
-schema = 1
-name = "plant"
-
-[train]
-files = ["train.csv"]
-
-[columns]
-"""
-
-OWN = [name for name in VIEWS if name != "graph"]
 ADAPTIVE = pytest.mark.parametrize("adaptive", [False, True])
 
 
@@ -76,90 +64,6 @@ def test_training_scores_are_as_those_of_rows_that_it_has_not_seen() -> None:
     assert float(np.mean(detector.score(rows[600:]) > 2)) == pytest.approx(0.01, abs=0.01)
 
 
-def test_training_scores_come_back_recording_by_recording(detector: MultiView) -> None:
-    rows = process(900, 5)
-    recordings = [rows[:300], rows[300:310], rows[310:]]
-    for adaptive in (False, True):
-        scores = MultiView(adaptive=adaptive).fit(recordings).training_scores(recordings)
-        assert [len(one) for one in scores] == [300, 10, 590]
-    with pytest.raises(DataError, match=r"training_scores: expected the recordings that fit was given, 12000 rows"):
-        detector.training_scores(rows)
-
-
-@ADAPTIVE
-def test_all_at_once_in_blocks_and_row_by_row_are_equal_to_the_bit(adaptive: bool) -> None:
-    detector = MultiView(adaptive=adaptive).fit(process(1_000, 0))
-    rows = process(8_300, 1)  # more than the 8,192 rows that are scored at once
-    scores = detector.score(rows)
-    contributions = detector.contributions(rows)
-    for end in (1, 2, 17, 59, 60, 61, 513, 8_192, 8_193):
-        np.testing.assert_array_equal(detector.score(rows[:end]), scores[:end])
-        np.testing.assert_array_equal(detector.contributions(rows[:end]), contributions[:end])
-    reach = detector.declared_traits().memory
-    if adaptive:
-        assert reach is None
-        return
-    assert reach == 16 + 3
-    for row in (reach, 100, 511, 512, 8_191, 8_192, 8_193, 8_200, 8_299):
-        assert detector.score(rows[row - reach : row + 1])[-1] == scores[row]
-
-
-def test_contributions_take_little_more_memory_than_they_have_themselves(detector: MultiView) -> None:
-    rows = process(60_000, 1)
-    tracemalloc.start()
-    try:
-        contributions = detector.contributions(rows)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 * contributions.nbytes
-
-
-@pytest.mark.parametrize(
-    ("views", "accumulation"), [("level", 1), ("range+relation", 4), ("forecast", 8), ("movement", 1)]
-)
-def test_memory_is_what_the_longest_view_and_the_accumulation_reach_back(views: str, accumulation: int) -> None:
-    rows = process(600, 1)
-    detector = MultiView(views=views, accumulation=accumulation).fit(process(1_000, 0))
-    reach = max(VIEWS[name].memory for name in views.split("+")) + accumulation - 1
-    traits = detector.declared_traits()
-    assert (traits.memory, traits.look_ahead, traits.stochastic, traits.adaptive) == (reach, 0, False, False)
-    scores = detector.score(rows)
-    changed = rows.copy()
-    changed[300] += 30.0
-    after = detector.score(changed)
-    differ = np.flatnonzero(after != scores)
-    assert differ.min() == 300
-    assert differ.max() <= 300 + reach
-    assert reach == 0 or differ.max() > 300
-
-
-@pytest.mark.parametrize("n_sensors", [1, 3])
-def test_a_stream_is_scored_as_the_whole_is_to_the_bit(n_sensors: int, tmp_path: Path) -> None:
-    train, card = tmp_path / "train.csv", tmp_path / "card.toml"
-    names = [f"x{number}" for number in range(n_sensors)]
-
-    def write(file: Path, rows: FloatArray) -> None:
-        lines = [",".join(names), *(",".join(map(repr, row)) for row in rows.tolist())]
-        file.write_text("\n".join(lines) + "\n")
-
-    write(train, process(700, 0)[:, :n_sensors])
-    card.write_text(CARD)
-    written = fit_model("multiview", str(card), tmp_path / "multiview.model")
-    model = load_model(tmp_path / "multiview.model")
-    rows = process(130, 1)[:, :n_sensors]
-    expected = model.score(rows, contributions=True)
-    np.testing.assert_array_equal(written.score(rows).scores, expected.scores)
-    in_process = MultiView().fit(process(700, 0)[:, :n_sensors])
-    np.testing.assert_array_equal(in_process.score(rows), expected.scores)
-    stream = Stream(model, contributions=True)
-    answers = [stream.push(rows[row : row + 1]) for row in range(len(rows))]
-    np.testing.assert_array_equal(np.concatenate([one.scores for one in answers]), expected.scores)
-    split = [one.contributions for one in answers if one.contributions is not None]
-    np.testing.assert_array_equal(np.concatenate(split), expected.contributions)
-    assert not stream.keeps_all
-
-
 def _fault(kind: str, rows: FloatArray, sensor: int) -> FloatArray:
     """Return rows in which something happens to a sensor from row 200 to row 299."""
     broken = rows.copy()
@@ -188,50 +92,6 @@ def test_contributions_sum_to_the_score_and_name_the_sensor(kind: str) -> None:
     assert sum(hits) >= 7
 
 
-def test_a_sensor_that_has_never_moved_is_named_when_it_moves() -> None:
-    train = np.hstack([series(2_000)[:, :4], np.full((2_000, 2), 7.0)])
-    detector = MultiView().fit(train)
-    rows = np.hstack([series(400, 3)[:, :4], np.full((400, 2), 7.0)])
-    calm = detector.contributions(rows)
-    rows[200:, 4] = 7.5
-    moved = detector.contributions(rows)
-    assert detector.score(rows)[200:].min() > 2 > 5 * np.median(detector.score(rows)[:200])
-    assert (moved[200:].argmax(axis=1) == 4).all()
-    np.testing.assert_array_equal(moved[:200], calm[:200])
-
-
-def test_a_sensor_that_has_never_moved_contributes_nothing() -> None:
-    train = np.hstack([series(2_000)[:, :4], np.full((2_000, 2), 7.0)])
-    rows = np.hstack([series(400, 3)[:, :4], np.full((400, 2), 7.0)])
-    contributions = MultiView().fit(train).contributions(rows)
-    assert contributions[:, 4:].sum() < 0.1 * contributions.sum()
-
-
-def test_a_sensor_that_moves_for_the_first_time_stands_out_from_normal_rows() -> None:
-    train = np.hstack([process(10_000, 0), np.full((10_000, 1), 7.0)])
-    rows = np.hstack([process(4_000, 1), np.full((4_000, 1), 7.0)])
-    rows[3_900:, 4] = 8.0
-    scores = MultiView().fit(train).score(rows)
-    assert np.median(scores[3_910:]) > 3
-    assert np.mean(scores[:3_900] > np.median(scores[3_910:])) < 2e-3
-
-
-@pytest.mark.parametrize("fault", ["coupling", "rhythm", "order"])
-def test_finds_faults_that_no_single_value_shows(fault: str) -> None:
-    train = series(3_000)
-    rows, labels = planted(fault)  # type: ignore[arg-type]  # a parametrised string
-    assert auroc(MultiView().fit(train).score(rows), labels) > 0.9
-    assert auroc(MaxZ().fit(train).score(rows), labels) < 0.65
-
-
-@pytest.mark.parametrize("left_out", OWN)
-def test_each_view_can_be_left_out(left_out: str) -> None:
-    views = [name for name in OWN if name != left_out]
-    detector = MultiView(views="+".join(views)).fit(process(500, 0))
-    assert list(detector.panel_.views) == views
-    assert np.isfinite(detector.score(process(100, 1))).all()
-
-
 def test_with_a_prior_it_has_one_view_more() -> None:
     train = Recording("train", series(2_000), tuple("abcdefgh"))
     edges = [Edge(*pair) for pair in ("ab", "bc", "cd", "ef", "fg")]
@@ -248,3 +108,111 @@ def test_with_a_prior_it_has_one_view_more() -> None:
     np.testing.assert_array_equal(alone.score(Recording("test", moved, train.sensors)), before)
     with pytest.raises(UsageError, match=r"prior must be a Prior"):
         MultiViewGraph().fit(train)
+
+
+def test_the_adaptive_variant_takes_a_recordings_beginning_for_normal() -> None:
+    train = [process(2_000, seed) for seed in range(3)]
+    plain, adaptive = MultiView().fit(train), MultiView(adaptive=True).fit(train)
+    moved = process(400, 9) + 25.0
+    assert np.median(plain.score(moved)) > 3
+    assert np.median(adaptive.score(moved)) < 1
+    assert np.mean(adaptive.score(moved) > 3) < 0.02
+    moved[250:300, 2] += 25.0  # and still finds what happens later
+    assert adaptive.score(moved)[250:300].min() > 3
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_sensors", "adaptive"), [(3, 1, False), (3, 3, True), (99, 3, False), (100, 1, True)]
+)
+def test_few_rows_give_finite_scores(n_rows: int, n_sensors: int, adaptive: bool) -> None:
+    rows = np.random.default_rng(0).normal(size=(n_rows, n_sensors))
+    detector = MultiView(adaptive=adaptive).fit(rows)
+    assert len(detector.judges_) == (5 if n_rows >= 100 else 1)
+    (training,) = detector.training_scores(rows)
+    for found in (training, detector.score(rows), detector.score(rows[:1]), detector.score(10 * rows)):
+        assert np.isfinite(found).all()
+        assert found.min() >= 0
+
+
+def test_a_single_row_is_refused_in_one_line() -> None:
+    with pytest.raises(DataError, match=r"^MultiView: expected a training recording of at least 2 rows, found 1; "):
+        MultiView().fit(np.ones((1, 2)))
+    with pytest.raises(DataError, match=r"^MultiView: expected training rows in which at least one sensor varies"):
+        MultiView().fit(np.ones((200, 2)))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "first", "n_moved"),
+    [
+        (2_000, 1_995, 3),
+        (500, 0, 1),
+    ],
+)
+def test_a_sensor_that_moved_once_in_training_does_not_flag_all_rows(n_rows: int, first: int, n_moved: int) -> None:
+    train = np.hstack([np.random.default_rng(0).normal(size=(n_rows, 3)), np.zeros((n_rows, 1))])
+    train[first : first + n_moved, 3] = 1.0
+    fresh = np.hstack([np.random.default_rng(1).normal(size=(3_000, 3)), np.zeros((3_000, 1))])
+    assert np.mean(MultiView().fit(train).score(fresh) > 3) < 0.01
+
+
+lengths_of_recordings = st.lists(st.integers(1, 400), min_size=1, max_size=8)
+
+
+@given(lengths_of_recordings, st.integers(1, 12))
+def test_blocks_are_equal_and_follow_one_another(lengths: list[int], n_blocks: int) -> None:
+    borders = blocks_of(lengths, n_blocks)
+    assert (borders[0], borders[-1], len(borders)) == (0, sum(lengths), n_blocks + 1)
+    sizes = np.diff(borders)
+    assert sizes.max() - sizes.min() <= 1
+
+
+@given(lengths_of_recordings, st.integers(1, 12), st.integers(0, 40))
+def test_pieces_cover_each_row_once_and_leave_it_to_the_panel_of_its_block(
+    lengths: list[int], n_blocks: int, memory: int
+) -> None:
+    borders = blocks_of(lengths, n_blocks)
+    origins = np.cumsum([0, *lengths])
+    covered = []
+    for piece in pieces(lengths, n_blocks, memory):
+        assert 0 <= piece.first <= piece.start < piece.stop <= lengths[piece.recording]
+        assert piece.first == max(0, piece.start - memory)
+        rows = range(origins[piece.recording] + piece.start, origins[piece.recording] + piece.stop)
+        assert borders[piece.panel] <= rows[0]
+        assert rows[-1] < borders[piece.panel + 1]
+        covered += rows
+    assert covered == list(range(sum(lengths)))
+
+
+@given(lengths_of_recordings, st.integers(2, 8), st.integers(0, 50))
+def test_the_others_are_all_rows_but_the_block_and_its_neighbours(lengths: list[int], n_blocks: int, gap: int) -> None:
+    numbers = np.arange(sum(lengths))
+    recordings = np.split(numbers, np.cumsum(lengths)[:-1])
+    borders = blocks_of(lengths, n_blocks)
+    for block in range(n_blocks):
+        kept = others([rows[:, None] for rows in recordings], borders, block, gap)
+        far = (numbers < borders[block] - gap) | (numbers >= borders[block + 1] + gap)
+        # What is left of a recording before and after the block are series of their own; a single row is none.
+        expected = []
+        for rows in recordings:
+            left = rows[far[rows]]
+            runs = np.split(left, np.flatnonzero(np.diff(left) > 1) + 1)
+            expected += [run.tolist() for run in runs if len(run) > 1]
+        assert [rows[:, 0].tolist() for rows in kept] == expected
+
+
+def _learned(panel: Panel) -> list[FloatArray]:
+    views = [getattr(view, field.name) for view in panel.views.values() for field in fields(view)]
+    return [*views, panel.standardiser.mean, panel.standardiser.scale]
+
+
+@pytest.mark.parametrize("block", [0, 2])
+def test_a_panel_has_not_seen_the_rows_that_it_judges(block: int) -> None:
+    """Whatever happens in a block of the training rows, and 30 rows around it, its judge stays as it is, to the bit."""
+    rows = series(1_000)[:, :3]
+    changed = rows.copy()
+    unseen = slice(max(0, 200 * block - 30), min(1_000, 200 * (block + 1) + 30))
+    changed[unseen] = 100 * np.random.default_rng(block).normal(size=changed[unseen].shape)
+    before, after = MultiView().fit(rows).judges_, MultiView().fit(changed).judges_
+    for number in range(5):
+        alike = [np.array_equal(*pair) for pair in zip(_learned(before[number]), _learned(after[number]), strict=True)]
+        assert all(alike) == (number == block)

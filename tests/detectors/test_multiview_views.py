@@ -1,4 +1,4 @@
-"""The views' statistics, each against an explicit formula; and causal means against pandas."""
+"""MultiView's statistics against explicit formulas, and their tail probabilities against known distributions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
 from sklearn.covariance import ledoit_wolf
 
 from tests.helpers.planted import series
@@ -16,13 +18,13 @@ from tsadbench_detectors.multiview import MultiView
 from tsadbench_detectors.multiview.accumulation import mean_of_last
 from tsadbench_detectors.multiview.beginning import without_beginning
 from tsadbench_detectors.multiview.panel import z_scores
-from tsadbench_detectors.multiview.views import VIEWS, Forecast, Graph, Level, Movement, Range, Relation, View
+from tsadbench_detectors.multiview.tails import Tails
+from tsadbench_detectors.multiview.views import Forecast, Graph, Level, Movement, Range, Relation
 from tsadbench_detectors.standardise import Standardiser
 
 # Three series of three sensors: one is shorter than a window of forecasts.
 TRAIN = [series(400)[:, :3], series(7, 5)[:, :3], series(200, 3)[:, 1:4]]
 TEST = series(60, 4)[:, :3]
-OWN = {name: view for name, view in VIEWS.items() if name != "graph"}
 
 
 def _windows(rows: FloatArray, length: int) -> FloatArray:
@@ -70,50 +72,6 @@ def test_graph_is_relation_to_the_neighbours_alone() -> None:
     np.testing.assert_allclose(everybody, Relation.of(TRAIN).statistics(TEST), rtol=1e-6, atol=1e-8)
 
 
-def test_a_sensor_without_neighbours_has_no_part_in_the_graph() -> None:
-    found = Graph.over(np.array([[False, True, False], [True, False, False], [False, False, False]]), TRAIN)
-    np.testing.assert_array_equal(found.statistics(TEST)[:, 2], 0.0)
-    assert found.statistics(TEST)[:, :2].max() > 1
-
-
-def test_relation_leaves_a_sensors_own_past_out_so_that_it_stays_visible() -> None:
-    view = Relation.of(TRAIN)
-    rows = series(400, 8)[:, :3]
-    shifted = rows.copy()
-    shifted[100:, 1] += 2.0
-    assert view.statistics(shifted)[100:, 1].mean() > 3 * view.statistics(rows)[100:, 1].mean()
-    # Its four earlier rows have no weight in what is left of it; those of the others have.
-    weights = view.weights.reshape(5, 3, 3)[:, :, 1]
-    np.testing.assert_allclose(weights[:4, 1], 0.0, atol=1e-6)
-    assert np.abs(weights[:, [0, 2]]).max() > 1
-
-
-def test_one_sensor_has_no_others_and_relates_to_its_mean() -> None:
-    alone = [z[:, :1] for z in TRAIN]
-    windows = np.concatenate([_windows(z, 5) for z in alone])
-    covariance, _ = ledoit_wolf(windows)
-    expected = np.abs(TEST[:, :1] - windows.mean(axis=0)[-1]) / np.sqrt(covariance[-1, -1])
-    np.testing.assert_allclose(Relation.of(alone).statistics(TEST[:, :1]), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["relation", "forecast"])
-def test_collinear_sensors_leave_nothing_until_they_part(name: str) -> None:
-    doubled = [np.hstack([z, z[:, :1]]) for z in TRAIN]
-    view = VIEWS[name].of(doubled)
-    together = view.statistics(np.hstack([TEST, TEST[:, :1]]))
-    parted = np.hstack([TEST, TEST[:, :1]])
-    parted[30, 3] += 1.0
-    assert np.isfinite(together).all()
-    found = view.statistics(parted)[30]
-    assert min(found[0], found[3]) > 4 * max(together[:, [0, 3]].max(), found[1], found[2])
-
-
-@pytest.mark.parametrize("name", ["relation", "forecast"])
-def test_series_that_are_all_too_short_are_filled_up(name: str) -> None:
-    view = VIEWS[name].of([z[:3] for z in TRAIN])
-    assert np.isfinite(view.statistics(TEST)).all()
-
-
 def _naive_log_steps(z: FloatArray, row: int) -> FloatArray:
     steps = [(z[later] - z[later - 1]) ** 2 for later in range(max(1, row - 15), row + 1)]
     return np.log10(sum(steps) / len(steps) + 1e-6)
@@ -128,28 +86,6 @@ def test_movement_is_the_mean_squared_step_above_and_below_that_of_normal_rows()
         deviation = (_naive_log_steps(TEST, row) - mean) / scale
         expected[row] = [*np.maximum(deviation, 0), *np.maximum(-deviation, 0)]
     np.testing.assert_allclose(Movement.of(TRAIN).statistics(TEST), expected, atol=1e-9)
-
-
-def test_movement_finds_a_sensor_that_stands_still_and_one_that_shakes() -> None:
-    view = Movement.of(TRAIN)
-    rows = series(300, 4)[:, :3]
-    usual = view.statistics(rows)[30:].max(axis=0)
-    rows[100:150, 1] = rows[99, 1]
-    rows[200:250, 2] += np.random.default_rng(0).normal(0.0, 3.0, 50)
-    found = view.statistics(rows)
-    assert found[116:150, 3 + 1].min() > 2 * usual[3 + 1]
-    assert found[216:250, 2].min() > 2 * usual[2]
-    np.testing.assert_array_equal(found[0], 0.0)
-    others = [0, 3]  # too much and too little of the first sensor, which nothing happened to
-    np.testing.assert_array_equal(found[:, others], view.statistics(series(300, 4)[:, :3])[:, others])
-
-
-def test_movement_of_a_sensor_that_always_steps_alike_is_finite() -> None:
-    ramps = [np.linspace(-1.7, 1.7, 300)[:, None]]
-    view = Movement.of(ramps)
-    found = view.statistics(np.concatenate([ramps[0], np.full((40, 1), 1.7)]))
-    assert np.isfinite(found).all()
-    assert found[330:, 1].min() > 1 > found[:300].max()
 
 
 def test_range_is_how_far_a_row_sticks_out_of_the_box() -> None:
@@ -196,28 +132,6 @@ def test_a_sensor_that_never_moved_counts_once_it_does_and_rounding_is_no_move(c
     np.testing.assert_array_equal(relation[:, 3], 0.0)  # a constant has no relation to anything
 
 
-@pytest.mark.parametrize("view", OWN.values(), ids=OWN)
-def test_a_view_depends_on_no_rows_but_those_it_says(view: type[View]) -> None:
-    fitted = view.of(TRAIN)
-    rows = series(1_300, 6)[:, :3]
-    whole = fitted.statistics(rows)
-    for row in (view.memory, 300, 511, 512, 513, 1_299):  # to the bit, wherever in a block of 512
-        np.testing.assert_array_equal(fitted.statistics(rows[row - view.memory : row + 1])[-1], whole[row])
-    changed = rows.copy()
-    changed[600 - view.memory] += 5.0
-    assert not np.array_equal(fitted.statistics(changed)[600], whole[600])
-
-
-@pytest.mark.parametrize("view", OWN.values(), ids=OWN)
-def test_statistics_are_finite_and_not_negative(view: type[View]) -> None:
-    fitted = view.of(TRAIN)
-    for rows in (TEST[:1], TEST[:2], 1e6 * TEST, np.zeros((30, 3)), np.round(TEST)):
-        found = fitted.statistics(rows)
-        assert np.isfinite(found).all()
-        assert found.min() >= 0
-        assert len(found) == len(rows)
-
-
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80),
     st.sampled_from([1, 2, 4, 8, 16, 64]),
@@ -233,17 +147,6 @@ def test_mean_of_last_is_pandas_rolling_mean(values: list[float], rows: int) -> 
     np.testing.assert_array_equal(mean_of_last(np.column_stack([given_values, -given_values]), rows)[:, 1], -found)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4, 16, 64])
-def test_the_bits_of_a_mean_depend_on_its_own_values_alone(rows: int) -> None:
-    values = np.random.default_rng(0).normal(size=300)
-    huge = values.copy()
-    huge[:100] *= 1e15
-    found, after_huge = mean_of_last(values, rows), mean_of_last(huge, rows)
-    np.testing.assert_array_equal(after_huge[100 + rows - 1 :], found[100 + rows - 1 :])
-    for row in range(rows - 1, 300, 7):
-        assert mean_of_last(values[row - rows + 1 : row + 1], rows)[-1] == found[row]
-
-
 def test_what_a_recording_begins_with_is_taken_from_all_of_it() -> None:
     rows = 40.0 + series(200, 2)[:, :3]
     expected = np.array([rows[row] - rows[: min(row + 1, 60)].mean(axis=0) for row in range(200)])
@@ -251,3 +154,87 @@ def test_what_a_recording_begins_with_is_taken_from_all_of_it() -> None:
     np.testing.assert_array_equal(without_beginning(rows)[:90], without_beginning(rows[:90]))
     for n_rows in (1, 59, 60, 61):
         np.testing.assert_allclose(without_beginning(rows[:n_rows]), expected[:n_rows], atol=1e-12)
+
+
+def _column(values: FloatArray | list[float]) -> FloatArray:
+    return np.asarray(values, dtype=np.float64)[:, None]
+
+
+def _sample(shape: float, n: int = 10_000, scale: float = 1.0) -> FloatArray:
+    """Return the quantiles of a generalised Pareto distribution, as evenly spaced in probability as n values are."""
+    return np.asarray(stats.genpareto.ppf((np.arange(n) + 0.5) / n, shape, scale=scale))
+
+
+@pytest.mark.parametrize(("shape", "scale"), [(0.0, 1.0), (0.2, 1e-6), (0.5, 250.0)])
+def test_evidence_is_minus_the_logarithm_of_the_tail_probability(shape: float, scale: float) -> None:
+    tails = Tails.of(_column(_sample(shape, scale=scale)))
+    # From the middle of the sample to a hundred times beyond it.
+    probabilities = np.logspace(np.log10(0.9), -6, 40)
+    at = stats.genpareto.isf(probabilities, shape, scale=scale)
+    expected = -stats.genpareto.logsf(at, shape, scale=scale)
+    found = tails.evidence_of(_column(at))[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(found[probabilities > 0.03], expected[probabilities > 0.03], rtol=0.005, atol=2e-3)
+    assert tails.shape[0] == pytest.approx(shape, abs=0.05)
+
+
+def test_the_share_is_that_of_the_values_above_the_initial_threshold() -> None:
+    n = 10_000
+    assert Tails.of(_column(_sample(0.2, n))).share[0] == 200 / (n + 1)
+    # 2 % of 400 values are 8: the threshold falls until it has 30 of them above it.
+    assert Tails.of(_column(_sample(0.2, 400))).share[0] == 32 / 401
+    # And no further than to the .90 quantile.
+    assert Tails.of(_column(_sample(0.2, 100))).share[0] == 10 / 101
+
+
+@pytest.mark.parametrize("least", [0.25])
+def test_a_lighter_tail_gets_the_least_shape_and_keeps_its_mean_excess(least: float) -> None:
+    sample = _sample(0.0)
+    tails = Tails.of(_column(sample), least)
+    assert tails.shape[0] == least
+    excesses = sample[sample > np.quantile(sample, 0.98)] - np.quantile(sample, 0.98)
+    assert stats.genpareto.mean(least, scale=tails.scale[0]) == pytest.approx(excesses.mean(), rel=1e-9)
+    beyond = tails.evidence_of(_column([tails.quantiles[0, -1] + 40.0]))[0, 0] - tails.evidence[0, -1]
+    assert beyond == pytest.approx(-stats.genpareto.logsf(40.0, least, scale=tails.scale[0]), rel=1e-9)
+
+
+def test_a_statistic_that_never_moved_counts_its_first_move_from_the_number_of_rows() -> None:
+    n = 5_000
+    tails = Tails.of(np.zeros((n, 1)), 0.25)
+    # With scale 1 and shape 1/2 the tail is 1 / (1 + x / 2)^2.
+    expected = np.log(n + 1) + 2 * np.log1p(np.array([1.0, 10.0]) / 2)
+    np.testing.assert_allclose(tails.evidence_of(_column([1.0, 10.0]))[:, 0], expected, rtol=1e-9)
+
+
+def test_tied_values_are_no_rarer_than_the_values_above_them_are() -> None:
+    rng = np.random.default_rng(1)
+    sample = rng.choice([0.0, 1.0, 2.0, 3.0, 7.0], size=20_000, p=[0.5, 0.3, 0.1, 0.07, 0.03])
+    tails = Tails.of(_column(sample))
+    for value in (0.0, 1.0, 2.0, 3.0):
+        reach, exceed = np.mean(sample >= value), np.mean(sample > value)
+        evidence = tails.evidence_of(_column([value]))[0, 0]
+        # One of 501 knots is as near as it gets.
+        assert -np.log(reach) - 1e-9 <= evidence <= -np.log(exceed) + 1e-3
+
+
+finite = st.floats(0.0, 1e9, allow_subnormal=False).map(lambda value: value if value > 1e-9 else 0.0)
+
+
+@given(
+    sample=arrays(np.float64, st.integers(1, 100), elements=finite),
+    values=arrays(np.float64, st.integers(2, 50), elements=finite),
+    least=st.sampled_from([0.0, 0.1, 0.25, 0.9]),
+)
+@settings(max_examples=80)
+def test_evidence_is_finite_not_negative_and_never_falls_with_the_value(
+    sample: FloatArray, values: FloatArray, least: float
+) -> None:
+    tails = Tails.of(_column(sample), least)
+    assert least <= tails.shape[0] <= 1.0
+    values = np.sort(np.concatenate([values, sample, [sample.max() * 2, 1e100]]))
+    evidence = tails.evidence_of(_column(values))[:, 0]
+    assert np.isfinite(evidence).all()
+    assert evidence.min() >= 0
+    assert (np.diff(evidence) >= 0).all()
+    # No value is rarer than one that none of the rows reached, up to what the tail adds.
+    assert evidence[values <= tails.quantiles[0, -1]].max(initial=0.0) <= -np.log(tails.share[0]) + 1e-9

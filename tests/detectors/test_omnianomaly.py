@@ -9,16 +9,11 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 from torch.distributions import Normal
 
-from tests.helpers.planted import Fault, auroc, planted, series
-from tsadbench import UsageError
+from tests.helpers.planted import series
 from tsadbench.base import FloatArray
-from tsadbench.registry import load_detector
-from tsadbench_detectors.deep.column_layer import column_layer, to_columns, to_steps
 from tsadbench_detectors.deep.linked_latents import linked_latents
 from tsadbench_detectors.deep.planar_flow import PlanarFlow
 from tsadbench_detectors.deep.random_walk import prior_surprise
-from tsadbench_detectors.l2_z import L2Z
-from tsadbench_detectors.max_z import MaxZ
 from tsadbench_detectors.omnianomaly import Network, OmniAnomaly
 
 
@@ -26,11 +21,7 @@ def small(**parameters: object) -> OmniAnomaly:
     return OmniAnomaly(**{**OmniAnomaly.test_params(), **parameters})  # type: ignore[arg-type]
 
 
-def test_is_registered() -> None:
-    assert load_detector("omnianomaly") is OmniAnomaly
-
-
-@pytest.mark.parametrize(("latent_size", "flows"), [(1, 1), (3, 1), (3, 20), (5, 4)])
+@pytest.mark.parametrize(("latent_size", "flows"), [(1, 1), (3, 4)])
 def test_the_flows_log_determinant_is_that_of_autograds_jacobian(latent_size: int, flows: int) -> None:
     torch.manual_seed(latent_size)
     flow = PlanarFlow(latent_size, flows).double()
@@ -52,7 +43,7 @@ def test_the_flows_log_determinant_is_that_of_autograds_jacobian(latent_size: in
             torch.testing.assert_close(found[step, 0, window], expected)
 
 
-@pytest.mark.parametrize("n_steps", [1, 2, 30])
+@pytest.mark.parametrize("n_steps", [1, 30])
 def test_the_prior_is_the_joint_normal_density_of_a_random_walk_seen_in_noise(n_steps: int) -> None:
     rng = np.random.default_rng(n_steps)
     courses = 3.0 * rng.normal(size=(n_steps, 2, 4))
@@ -100,22 +91,6 @@ def test_the_recursion_and_its_gradient_are_autograds(scale: float) -> None:
             torch.testing.assert_close(ours, autograds.detach())
 
 
-@pytest.mark.parametrize("rectified", [False, True])
-def test_a_column_layer_and_its_gradient_are_those_of_pytorchs_linear_layer(rectified: bool) -> None:
-    torch.manual_seed(0)
-    steps = torch.randn(3, 5, 4, requires_grad=True)
-    layer, towards = torch.nn.Linear(5, 6), torch.randn(6, 12)
-    expected = torch.nn.functional.linear(steps.transpose(1, 2), layer.weight, layer.bias).transpose(1, 2)
-    expected = expected.relu() if rectified else expected
-    columns = column_layer(to_columns(steps), layer.weight, layer.bias, rectified=rectified)
-    torch.testing.assert_close(to_steps(columns, 3), expected)
-    of = [steps, *layer.parameters()]
-    for ours, autograds in zip(
-        torch.autograd.grad(columns, of, towards), torch.autograd.grad(to_columns(expected), of, towards), strict=True
-    ):
-        torch.testing.assert_close(ours, autograds)
-
-
 def test_the_loss_is_the_negative_evidence_lower_bound() -> None:
     torch.manual_seed(1)
     network = Network(3, 6, 2, 3)
@@ -128,56 +103,6 @@ def test_the_loss_is_the_negative_evidence_lower_bound() -> None:
     row_mean, row_log_variance = network.decode(latents)
     log_p = log_density(row_mean, row_log_variance, rows).sum() - prior_surprise(latents).sum()
     torch.testing.assert_close(network.minus_bound(rows, noise), (log_q - log_p) / 4)
-
-
-def test_the_bound_is_below_the_evidence_and_its_gap_is_the_divergence_from_the_posterior() -> None:
-    """With one step and a decoder that ignores z, q = prior is the posterior: the bound is the evidence itself."""
-    torch.manual_seed(2)
-    network = Network(2, 4, 1, 1)
-    with torch.no_grad():
-        network.to_rows.weight.zero_()
-        network.to_latent.weight.zero_()
-        network.to_latent.bias.copy_(torch.tensor([0.0, np.log(2.0)]))  # one step of the prior: N(0, 2)
-        network.flow.weight.copy_(torch.tensor([[1.0]]))
-        # softplus(w'u) = 1, so that u + (softplus(w'u) - 1 - w'u) w = 0: the flow's only map is z itself.
-        network.flow.direction.copy_(torch.tensor([[np.log(np.e - 1.0)]]))
-        rows, noise = torch.randn(1, 2, 5), torch.randn(1, 1, 5)
-        mean, log_variance = network.to_rows.bias.chunk(2)
-        evidence = log_density(mean[:, None], log_variance[:, None], rows).sum() / 5
-        torch.testing.assert_close(network.minus_bound(rows, noise), -evidence)
-
-
-def test_gradients_reach_every_parameter_the_encoder_above_all() -> None:
-    torch.manual_seed(3)
-    network = Network(3, 8, 2, 3)
-    network.minus_bound(torch.randn(6, 3, 20), torch.randn(6, 2, 20)).backward()  # type: ignore[no-untyped-call]
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None
-        assert parameter.grad.abs().max() > 1e-6, name
-
-
-def test_the_latent_variables_of_a_step_depend_on_those_before_and_on_no_later_row() -> None:
-    torch.manual_seed(4)
-    network = Network(3, 8, 2, 3)
-    rows, noise = torch.randn(6, 3, 1), torch.zeros(6, 2, 1)
-    before, _ = network.encode(rows, noise)
-    noise[2] = 1.0
-    nudged, _ = network.encode(rows, noise)
-    assert torch.equal(nudged[:2], before[:2])
-    assert (nudged[2:] != before[2:]).all(dim=1).all()
-    rows[4] += 1.0
-    later, _ = network.encode(rows, noise)
-    torch.testing.assert_close(later[:4], nudged[:4])
-    assert not torch.allclose(later[4:], nudged[4:])
-
-
-def test_size_paper_has_the_published_weights() -> None:
-    """About 2.54 million for 8 sensors."""
-    detector = OmniAnomaly(size="paper", window=2, max_steps=1, epochs=1).fit(
-        np.random.default_rng(0).normal(size=(9, 8))
-    )
-    n_weights = sum(parameter.numel() for parameter in detector.network_.parameters())
-    assert n_weights == pytest.approx(2.54e6, rel=0.01)
 
 
 def scaled(rows: FloatArray, training: FloatArray, window: int) -> Tensor:
@@ -204,36 +129,3 @@ def test_the_score_is_the_last_rows_negative_log_density(samples: int) -> None:
                 expected[row] -= log_density(mean, log_variance, z[row + window - 1]).numpy() / len(noises)
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-3)
-
-
-def test_samples_do_not_change_the_fit_and_scores_are_repeated_to_the_bit() -> None:
-    training, fresh = series(100), series(30, seed=1)
-    at_mean, drawn = small().fit(training), small(samples=2).fit(training)
-    weights = zip(at_mean.network_.parameters(), drawn.network_.parameters(), strict=True)
-    assert all(torch.equal(one, other) for one, other in weights)
-    np.testing.assert_array_equal(drawn.score(fresh), drawn.score(fresh))
-    assert not np.array_equal(drawn.score(fresh), at_mean.score(fresh))
-    assert not np.array_equal(drawn.score(fresh), small(samples=2, seed=1).fit(training).score(fresh))
-
-
-@pytest.mark.parametrize("fault", ["order", "rhythm"])
-def test_finds_a_fault_in_time_that_no_single_value_shows(fault: Fault) -> None:
-    training, (rows, labels) = series(1_000), planted(fault)
-    detector = small(hidden_size=16, epochs=10, learning_rate=1e-2, held_out=0.0).fit(training)
-    simple = max(auroc(floor.fit(training).score(rows), labels) for floor in (MaxZ(), L2Z()))
-    assert auroc(detector.score(rows), labels) > max(0.85, simple + 0.2)
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value", "message"),
-    [
-        ("window", 0, "window must be an integer of at least 1, found 0"),
-        ("flows", 0, "flows must be an integer of at least 1, found 0"),
-        ("latent_size", 1.5, "latent_size must be an integer of at least 1, found 1.5"),
-        ("samples", -1, "samples must be an integer of at least 0, found -1"),
-        ("size", "huge", r"size must be one of \['default', 'paper'\], found 'huge'"),
-    ],
-)
-def test_refuses_a_wrong_parameter(parameter: str, value: object, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        small(**{parameter: value}).check(("a", "b"))

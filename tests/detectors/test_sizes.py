@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -47,7 +45,6 @@ OF_SKAB: dict[str, dict[str, object]] = {
     "gcad": {"hidden_size": 32, "blocks": 2},
     "catch": {"d_model": 16, "cf_dim": 16, "layers": 1, "head_dim": 8, "feed_forward": 32},
 }
-SIZED = [*PUBLISHED, "vanilla-ae", "tranad"]
 
 
 def rows(n_sensors: int, n_rows: int = 130) -> np.ndarray:
@@ -83,12 +80,6 @@ def test_eight_sensors_have_the_widths_of_skabs_networks(name: str) -> None:
         assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_what_is_given_counts_at_either_size(name: str) -> None:
-    given = {key: value for key, value in OF_SKAB[name].items() if key != "gap"}
-    assert shapes(fitted(name, 3, size="paper", **given)) == shapes(fitted(name, 3, size="default", **given))
-
-
 def linear_widths(detector: Detector) -> list[tuple[int, int]]:
     assert isinstance(detector, NetworkDetector)
     return [(one.in_features, one.out_features) for one in detector.network_.modules() if isinstance(one, nn.Linear)]
@@ -97,53 +88,14 @@ def linear_widths(detector: Detector) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("n_sensors", "size", "inside"),
     [
-        (8, "default", (5, 4, 2)),
-        (8, "paper", (5, 4, 2)),
         (52, "default", (33, 26, 13)),
         (52, "paper", (5, 4, 2)),
-        (2, "default", (5, 4, 1)),
     ],
 )
 def test_the_dense_layers_widths(n_sensors: int, size: str, inside: tuple[int, int, int]) -> None:
     wide, narrow, bottleneck = inside
     down = [(n_sensors, wide), (wide, narrow), (narrow, bottleneck)]
     assert linear_widths(fitted("vanilla-ae", n_sensors, size=size)) == [*down, *((b, a) for a, b in reversed(down))]
-
-
-def test_the_dense_layers_widths_follow_the_values_of_a_window() -> None:
-    assert linear_widths(fitted("vanilla-ae", 4, window=13)) == linear_widths(fitted("vanilla-ae", 52))
-
-
-# The number of units between a plant's sensors and its reconstruction or forecast.
-NARROWEST = {
-    "vanilla-ae": lambda found: found["decoder.0.weight"][1],
-    "lstm-vae": lambda found: found["decoder.weight_ih_l0"][1],
-    "lstm-ae": lambda found: found["head.weight"][1],
-    "vanilla-lstm": lambda found: found["head.weight"][1],
-    "mtad-gat": lambda found: found["reconstruction.weight"][1],
-    "conv-ae": lambda found: found["up_2.weight"][0],
-}
-
-
-@pytest.mark.parametrize("name", NARROWEST)
-def test_no_plant_is_too_wide(name: str) -> None:
-    by_sensors = {n: NARROWEST[name](shapes(fitted(name, n))) for n in (8, 80, 160)}
-    assert by_sensors[160] == 2 * by_sensors[80]
-    assert by_sensors[80] / 80 >= min(by_sensors[8] / 8, 2)
-    assert by_sensors[80] > math.sqrt(80)
-
-
-@pytest.mark.parametrize("name", SIZED)
-def test_a_size_that_there_is_not(name: str) -> None:
-    with pytest.raises(UsageError, match=r"size must be one of \['default', 'paper'\], found 'published'"):
-        load_detector(name)(size="published").check(("a", "b"))
-
-
-@pytest.mark.parametrize("name", [name for name, widths in OF_SKAB.items() if "hidden_size" in widths])
-@pytest.mark.parametrize("wrong", [0, 1.5, "wide"])
-def test_a_width_that_is_no_width(name: str, wrong: object) -> None:
-    with pytest.raises(UsageError, match=f"hidden_size must be an integer of at least 1, found {wrong!r}"):
-        load_detector(name)(hidden_size=wrong).check(("a", "b"))
 
 
 def test_scales_of_either_size_need_their_order() -> None:

@@ -1,17 +1,23 @@
-"""Hotelling's T-squared, against scikit-learn's Mahalanobis distance and by hand."""
+"""T-squared and Q against scikit-learn, of rows and of rows with their lags; their control limits by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from scipy import stats
 from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
-from tsadbench.errors import DataError, UsageError
+from tests.helpers.planted import series
+from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench_detectors.control_limits import q_limit, t2_limit
+from tsadbench_detectors.dynamic_pca import DynamicPCA
 from tsadbench_detectors.t2 import T2
+from tsadbench_detectors.t2_q import T2Q
 
 
 def _correlated(n_rows: int, seed: int = 0) -> FloatArray:
@@ -36,27 +42,6 @@ def test_is_the_squared_mahalanobis_distance() -> None:
     np.testing.assert_allclose(T2().fit([TRAIN[:100], TRAIN[100:]]).score(TEST), expected)
 
 
-@given(arrays(np.float64, (4, 4), elements=st.floats(-1, 1)), arrays(np.float64, 4, elements=st.floats(-10, 10)))
-def test_any_invertible_change_of_units_leaves_it_alone(change: FloatArray, shift: FloatArray) -> None:
-    change = change + 5 * np.eye(4)
-    scale = TRAIN.std(axis=0)
-    train, test = TRAIN / scale, TEST / scale
-    np.testing.assert_allclose(
-        T2().fit(train @ change + shift).score(test @ change + shift), T2().fit(train).score(test), rtol=1e-6
-    )
-
-
-def test_the_training_rows_mean_is_the_number_of_sensors_but_for_ddof() -> None:
-    scores = T2().fit(TRAIN).training_scores(TRAIN)[0]
-    assert scores.sum() == pytest.approx(4 * (len(TRAIN) - 1))
-
-
-def test_one_sensor_is_the_squared_z_score() -> None:
-    train, test = TRAIN[:, :1], TEST[:, :1]
-    expected = (test[:, 0] - train.mean()) ** 2 / train.var(ddof=1)
-    np.testing.assert_allclose(T2().fit(train).score(test), expected)
-
-
 def test_leaves_out_a_constant_sensor() -> None:
     constant = np.full((len(TRAIN), 1), 0.1)
     moved = np.linspace(-9, 9, len(TEST))[:, None]
@@ -64,20 +49,6 @@ def test_leaves_out_a_constant_sensor() -> None:
     rows = np.hstack([TEST[:, :2], moved, TEST[:, 2:]])
     np.testing.assert_array_equal(detector.score(rows), T2().fit(TRAIN).score(TEST))
     np.testing.assert_array_equal(detector.contributions(rows)[:, 2], 0.0)
-
-
-@pytest.mark.parametrize("weights", [[1, 0, 0, 0], [1, -2, 300, 0.5], [0.1, 0.1, 0.1, 0.1]])
-def test_a_collinear_sensor_changes_nothing(weights: list[float]) -> None:
-    detector = T2().fit(np.hstack([TRAIN, TRAIN @ np.array(weights)[:, None] + 3]))
-    rows = np.hstack([TEST, TEST @ np.array(weights)[:, None] + 3])
-    np.testing.assert_allclose(detector.score(rows), T2().fit(TRAIN).score(TEST), rtol=1e-6)
-
-
-def test_fewer_rows_than_sensors_still_give_finite_scores() -> None:
-    detector = T2().fit(TRAIN[:3])
-    assert np.isfinite(detector.score(TEST)).all()
-    # Three rows span two directions; seen from their mean all three are equally far: (n - 1)^2 / n each.
-    np.testing.assert_allclose(detector.score(TRAIN[:3]), 4 / 3)
 
 
 def test_smoothing_is_the_trailing_median() -> None:
@@ -96,18 +67,6 @@ def test_the_mean_is_taken_after_the_median_and_of_the_contributions_too() -> No
     assert not mean.declared_traits().floor
 
 
-@pytest.mark.parametrize(("smoothing", "mean"), [(1, 1), (5, 1), (1, 4), (5, 3)])
-def test_depends_on_no_other_rows_than_its_traits_say(smoothing: int, mean: int) -> None:
-    detector = T2(smoothing=smoothing, mean=mean).fit(TRAIN)
-    traits = detector.declared_traits()
-    assert (traits.family, traits.look_ahead, traits.memory) == ("statistics", 0, smoothing + mean - 2)
-    scores = detector.score(TEST)
-    for row in (0, 1, 20, 79):
-        np.testing.assert_array_equal(detector.score(TEST[: row + 1]), scores[: row + 1])
-        seen = TEST[max(0, row - smoothing - mean + 2) : row + 1]
-        assert detector.score(seen)[-1] == scores[row]
-
-
 def test_contributions_sum_to_the_score_and_point_at_the_sensor() -> None:
     detector = T2().fit(TRAIN)
     np.testing.assert_allclose(detector.contributions(TEST).sum(axis=1), detector.score(TEST))
@@ -121,8 +80,142 @@ def test_refuses_training_rows_in_which_nothing_varies(train: FloatArray) -> Non
         T2().fit(train)
 
 
-def test_refuses_a_wrong_parameter() -> None:
-    with pytest.raises(UsageError, match="smoothing must be at least 1, found 0"):
-        T2(smoothing=0).fit(TRAIN)
-    with pytest.raises(UsageError, match="mean must be an integer of at least 1, found 0"):
-        T2(mean=0).fit(TRAIN)
+def _few_causes(n_rows: int, seed: int = 0) -> FloatArray:
+    """Six sensors that follow three causes, with noise."""
+    rng = np.random.default_rng(seed)
+    mixing = np.random.default_rng(99).normal(size=(3, 6))
+    return (rng.normal(size=(n_rows, 3)) @ mixing + 0.3 * rng.normal(size=(n_rows, 6))) * [1, 9, 0.1, 1, 50, 1] + 4
+
+
+CAUSED, CAUSED_TEST = _few_causes(400), _few_causes(100, seed=1)
+
+
+def _by_scikit_learn(n_components: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return T-squared and Q of the test rows, and the variances of all components."""
+    scaler = StandardScaler().fit(CAUSED)
+    z_train, z_test = scaler.transform(CAUSED), scaler.transform(CAUSED_TEST)
+    pca = PCA(n_components).fit(z_train)
+    scores = pca.transform(z_test)
+    residuals = z_test - pca.inverse_transform(scores)
+    t2 = (scores**2 / pca.explained_variance_).sum(axis=1)
+    return t2, (residuals**2).sum(axis=1), PCA().fit(z_train).explained_variance_
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_is_the_larger_of_both_statistics_over_their_limits(n_components: int) -> None:
+    t2, q, variances = _by_scikit_learn(n_components)
+    held = variances.cumsum() / variances.sum()
+    expected = np.maximum(t2 / t2_limit(n_components, 400, 0.99), q / q_limit(variances[n_components:], 0.99))
+    detector = T2Q(variance=held[n_components - 1] - 1e-6, confidence=0.99).fit([CAUSED[:150], CAUSED[150:]])
+    np.testing.assert_allclose(detector.score(CAUSED_TEST), expected)
+
+
+def test_keeps_the_fewest_components_that_hold_the_variance() -> None:
+    pca = PCA().fit(StandardScaler().fit_transform(CAUSED))
+    kept = T2Q(variance=0.85).fit(CAUSED).component_variances_
+    np.testing.assert_allclose(kept, pca.explained_variance_[: len(kept)])
+    held = pca.explained_variance_ratio_.cumsum()
+    assert held[len(kept) - 2] < 0.85 <= held[len(kept) - 1]
+
+
+def test_sees_a_row_that_breaks_an_exact_collinearity() -> None:
+    collinear = CAUSED[:, :1] * [1.0, -3.0] + [0.0, 8.0]
+    detector = T2Q().fit(collinear)
+    training_scores = detector.training_scores(collinear)[0]
+    np.testing.assert_allclose(training_scores, T2Q().fit(CAUSED[:, :1]).training_scores(CAUSED[:, :1])[0], atol=1e-9)
+    broken = collinear.mean(axis=0) + np.array([[0.01, 0.0]])
+    assert detector.score(broken)[0] > 1e3
+
+
+def test_smooths_both_statistics_before_it_takes_the_larger() -> None:
+    t2, q, variances = _by_scikit_learn(2)  # what the default share of 0.85 keeps
+    t2_share, q_share = t2 / t2_limit(2, 400, 0.999), q / q_limit(variances[2:], 0.999)
+    smooth = T2Q(smoothing=5).fit(CAUSED).score(CAUSED_TEST)
+    expected = [max(np.median(t2_share[row - 4 : row + 1]), np.median(q_share[row - 4 : row + 1])) for row in (4, 50)]
+    np.testing.assert_allclose(smooth[[4, 50]], expected)
+    assert smooth[0] == pytest.approx(max(t2_share[0], q_share[0]))
+
+
+@given(st.floats(0.05, 1.0))
+def test_contributions_sum_to_the_score(variance: float) -> None:
+    detector = T2Q(variance=variance).fit(CAUSED)
+    np.testing.assert_allclose(detector.contributions(CAUSED_TEST).sum(axis=1), detector.score(CAUSED_TEST))
+
+
+# Three recordings, one of which is too short for any lag above 1.
+LAGGED, LAGGED_TEST = [series(150), series(2, 5), series(250, 3)], series(60, 4)
+
+
+def _side_by_side(rows: FloatArray, lags: int) -> FloatArray:
+    return np.array([np.concatenate(rows[last - lags : last + 1]) for last in range(lags, len(rows))])
+
+
+@pytest.mark.parametrize(("lags", "variance"), [(1, 0.85), (2, 0.85), (2, 0.5), (5, 0.95)])
+def test_is_t2_and_q_of_rows_and_their_lags(lags: int, variance: float) -> None:
+    train = np.concatenate([_side_by_side(rows, lags) for rows in LAGGED if len(rows) > lags])
+    test = _side_by_side(np.concatenate([np.repeat(LAGGED_TEST[:1], lags, axis=0), LAGGED_TEST]), lags)
+    scaler = StandardScaler().fit(train)
+    pca = PCA(variance, svd_solver="full").fit(scaler.transform(train))
+    variances = PCA().fit(scaler.transform(train)).explained_variance_
+    z, k = scaler.transform(test), pca.n_components_
+    scores = pca.transform(z)
+    t2 = (scores**2 / pca.explained_variance_).sum(axis=1)
+    q = ((z - pca.inverse_transform(scores)) ** 2).sum(axis=1)
+    expected = np.maximum(t2 / t2_limit(k, len(train), 0.99), q / q_limit(variances[k:], 0.99))
+    detector = DynamicPCA(lags=lags, variance=variance, confidence=0.99).fit(LAGGED)
+    assert len(test) == len(LAGGED_TEST)
+    np.testing.assert_allclose(detector.score(LAGGED_TEST), expected)
+
+
+def test_no_window_runs_from_one_training_recording_into_the_next() -> None:
+    apart, joined = DynamicPCA().fit(LAGGED), DynamicPCA().fit(np.concatenate(LAGGED))
+    assert not np.array_equal(apart.component_variances_, joined.component_variances_)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 4), st.floats(0.05, 1.0))
+def test_contributions_sum_to_the_score_of_dynamic_pca(lags: int, variance: float) -> None:
+    detector = DynamicPCA(lags=lags, variance=variance).fit(LAGGED)
+    assert detector.contributions(LAGGED_TEST).shape == LAGGED_TEST.shape
+    np.testing.assert_allclose(detector.contributions(LAGGED_TEST).sum(axis=1), detector.score(LAGGED_TEST))
+
+
+def test_needs_two_rows_with_all_their_lags() -> None:
+    with pytest.raises(DataError, match=r"at least 2 training rows that have 3 rows before them.*found 1; train on"):
+        DynamicPCA(lags=3).fit([LAGGED_TEST[:4], LAGGED_TEST[:3]])
+    with pytest.raises(DataError, match="DynamicPCA: expected training rows in which at least one sensor varies"):
+        DynamicPCA().fit(np.ones((20, 2)))
+
+
+@pytest.mark.parametrize(("n_components", "limit"), [(8, 27.35), (6, 23.34), (7, 25.37)])
+def test_t2_limit_of_400_rows(n_components: int, limit: float) -> None:
+    assert t2_limit(n_components, 400, 0.999) == pytest.approx(limit, abs=0.005)
+
+
+def test_t2_limit_of_one_variable_is_the_squared_prediction_interval_of_a_new_value() -> None:
+    n, confidence = 12, 0.99
+    half_width = stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(1 + 1 / n)
+    assert t2_limit(1, n, confidence) == pytest.approx(half_width**2)
+
+
+def test_q_limit_by_hand() -> None:
+    # theta = 1, 0.38, 0.16; h0 = 1 - 0.32 / 0.4332 = 0.26131; z(0.95) = 1.64485;
+    # 1 + 1.64485 * 0.26131 * 0.87178 + 0.38 * 0.26131 * (-0.73869) = 1.30136; 1.30136 ^ (1 / 0.26131) = 2.7404
+    assert q_limit(np.array([0.5, 0.3, 0.2]), 0.95) == pytest.approx(2.7404, abs=2e-3)
+
+
+def test_q_limit_of_equal_variances_is_the_wilson_hilferty_quantile_of_their_chi_squared() -> None:
+    # Equal variances give h0 = 1/3: the cube-root approximation of a chi-squared quantile with 5 degrees of freedom.
+    cube_root = 1 - 2 / (9 * 5) + stats.norm.ppf(0.999) * np.sqrt(2 / (9 * 5))
+    assert q_limit(np.full(5, 0.7), 0.999) == pytest.approx(0.7 * 5 * cube_root**3)
+    assert q_limit(np.full(5, 0.7), 0.999) == pytest.approx(0.7 * stats.chi2.ppf(0.999, 5), rel=0.02)
+
+
+def test_q_limit_without_a_positive_exponent_is_the_scaled_chi_squared() -> None:
+    # theta = 2, 1.01, 1.0001: h0 = 1 - 2 * 2 * 1.0001 / (3 * 1.0201) = -0.307
+    variances = np.array([1.0, *[0.01] * 100])
+    assert q_limit(variances, 0.99) == pytest.approx(0.505 * stats.chi2.ppf(0.99, 4 / 1.01))
+
+
+def test_q_limit_of_no_residual_is_infinite() -> None:
+    assert q_limit(np.array([]), 0.999) == float("inf")

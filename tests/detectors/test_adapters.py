@@ -1,0 +1,261 @@
+"""PyOD's and scikit-learn's detectors: the numbers are those of the library called by hand, and nothing of it leaks."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import skew
+from sklearn.base import clone
+from sklearn.covariance import EllipticEnvelope
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
+
+from tests.helpers.plans import make_plan
+from tsadbench.base.detector import Detector
+from tsadbench.base.recording import Recording
+from tsadbench.errors import MissingExtraError, PluginError, UsageError
+from tsadbench.execution.provenance import adapted_versions, identity
+from tsadbench.registry import load_detector, load_library, registered_name
+from tsadbench.sandbox.describing import describe
+from tsadbench.utils.parameters import parameters_of, parse_arguments
+from tsadbench_detectors.adapters import pyod as adapter
+from tsadbench_detectors.adapters import tails
+from tsadbench_detectors.adapters.constructor import constructor, documentation
+from tsadbench_detectors.adapters.pyod_classes import CLASSES
+from tsadbench_detectors.adapters.surroundings import contained
+
+RNG = np.random.default_rng(0)
+SENSORS = ("a", "b", "c")
+
+
+def recording(name: str, n_rows: int) -> Recording:
+    return Recording(name, RNG.normal([5.0, -3.0, 0.0], [1.0, 30.0, 0.1], size=(n_rows, 3)), SENSORS)
+
+
+TRAIN, TEST = (recording("one", 120), recording("two", 2), recording("three", 80)), recording("test", 40)
+SCALER = StandardScaler().fit(np.concatenate([one.values for one in TRAIN]))
+
+
+def windows(one: Recording, window: int) -> np.ndarray:
+    """Return trailing windows, written the long way: rows one after another, oldest first."""
+    rows = SCALER.transform(one.values)
+    found = [np.concatenate([rows[i + k] for k in range(window)]) for i in range(len(rows) - window + 1)]
+    return np.array(found).reshape(len(found), window * 3)
+
+
+def padded(one: Recording, window: int) -> Recording:
+    """Return the recording after so many copies of its first row that every row of it has a window."""
+    return Recording(one.id, np.vstack([one.values[:1]] * (window - 1) + [one.values]), SENSORS)
+
+
+def training_windows(window: int) -> np.ndarray:
+    return np.concatenate([windows(one, window) for one in TRAIN if one.n_rows >= window])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("KNN", {"n_neighbors": 3, "method": "mean"}), ("HBOS", {"n_bins": 7}), ("IForest", {"n_estimators": 15})],
+)
+def test_scores_and_training_scores_are_pyods(name, arguments):
+    window = 4
+    cls = load_detector(f"pyod:{name}")
+    seeds = ({"seed": 4}, {"random_state": 4}) if name == "IForest" else ({}, {})
+    detector = cls(window=window, **arguments, **seeds[0]).fit(TRAIN)
+    oracle = cls.foreign(**arguments, **seeds[1]).fit(training_windows(window))
+    expected = oracle.decision_function(windows(padded(TEST, window), window))
+    np.testing.assert_allclose(detector.score(TEST), expected, rtol=1e-9)
+    first, second, third = detector.training_scores(TRAIN)
+    np.testing.assert_allclose(first[3:], oracle.decision_scores_[:117], rtol=1e-9)
+    np.testing.assert_allclose(third[3:], oracle.decision_scores_[117:], rtol=1e-9)
+    new = oracle.decision_function(windows(padded(TRAIN[0], window), window))
+    np.testing.assert_allclose(first[:3], new[:3], rtol=1e-9)
+    assert np.isfinite(second).all()
+
+
+@pytest.mark.parametrize(("name", "window"), [("ECOD", 1), ("COPOD", 3)])
+def test_rows_that_pyod_would_measure_against_each_other_are_scored_as_if_alone(name, window):
+    cls = load_detector(f"pyod:{name}")
+    oracle = cls.foreign().fit(training_windows(window))
+    one_by_one = [oracle.decision_function(row[None])[0] for row in windows(TEST, window)]
+    scores = cls(window=window).fit(TRAIN).score(TEST)[window - 1 :]
+    np.testing.assert_allclose(scores, one_by_one, rtol=1e-9)
+    assert not np.allclose(scores, oracle.decision_function(windows(TEST, window)))
+
+
+VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few different ones: ties
+
+
+# PyOD computes the skewness of constant columns, too.
+@pytest.mark.filterwarnings("ignore:Precision loss occurred in moment calculation:RuntimeWarning")
+@settings(max_examples=30, deadline=None)
+@given(
+    train=arrays(np.float64, st.tuples(st.integers(3, 12), st.just(2)), elements=VALUES),
+    row=arrays(np.float64, st.just((1, 2)), elements=VALUES),
+)
+def test_alone_a_row_gets_what_pyod_gives_it_alone(train, row):
+    company = np.vstack([train, row])
+    # Where the skewness is 0 but for rounding, its sign is nobody's.
+    if ((abs(skew(company, axis=0)) < 1e-9) & (np.ptp(company, axis=0) > 0)).any():
+        return
+    for name, closed in (("ECOD", tails.ecod), ("COPOD", tails.copod)):
+        expected = load_detector(f"pyod:{name}").foreign().fit(train).decision_function(row)
+        np.testing.assert_allclose(closed(train, row), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "theirs"),
+    [
+        ("IsolationForest", {"n_estimators": 15, "seed": 3}, IsolationForest(n_estimators=15, random_state=3)),
+        ("OneClassSVM", {"nu": 0.1}, OneClassSVM(nu=0.1)),
+        ("EllipticEnvelope", {"seed": 1}, EllipticEnvelope(random_state=1)),
+        ("LocalOutlierFactor", {"n_neighbors": 7}, LocalOutlierFactor(n_neighbors=7, novelty=True)),
+    ],
+)
+def test_scores_are_scikit_learns_with_the_sign_turned(name, arguments, theirs):
+    rows = TRAIN[0].values
+    scaler = StandardScaler().fit(rows)
+    theirs.fit(scaler.transform(rows))
+    detector = load_detector(f"sklearn:{name}")(**arguments).fit(rows)
+    expected = -theirs.score_samples(scaler.transform(TEST.values))
+    np.testing.assert_allclose(detector.score(TEST.values), expected, rtol=1e-9)
+    (training,) = detector.training_scores(rows)
+    if name == "LocalOutlierFactor":  # it remembers its rows
+        np.testing.assert_allclose(training, -theirs.negative_outlier_factor_, rtol=1e-9)
+    else:
+        np.testing.assert_array_equal(training, detector.score(rows))
+
+
+def test_names_and_values():
+    cls = load_detector("pyod:KNN")
+    assert load_detector("tsadbench_detectors.adapters.pyod:KNN") is cls
+    assert registered_name(cls) == "pyod:KNN"
+    assert pickle.loads(pickle.dumps(cls(n_neighbors=3))).n_neighbors == 3
+    assert {member.name for member in load_library("pyod").members()} == set(CLASSES)
+    assert not {one.name for one in parameters_of(cls)} & {"contamination", "n_jobs", "random_state"}
+    gmm = load_detector("pyod:GMM")
+    assert [gmm(n_components=n).declared_traits().stochastic for n in (1, 3)] == [False, True]
+    with pytest.raises(UsageError, match="'KNN'"):
+        load_detector("pyod:KNNN")
+    with pytest.raises(UsageError, match="CD"):  # it leaks
+        load_detector("pyod:CD")
+    with pytest.raises(PluginError, match="pyodd"):
+        load_detector("pyodd:KNN")
+    with pytest.raises(UsageError, match="window"):
+        cls(window=0).check(SENSORS)
+    with pytest.raises(UsageError, match="'nu'"):
+        load_detector("sklearn:OneClassSVM")(nu=2.0).check(SENSORS)
+
+
+def test_a_package_that_only_one_class_needs_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "pyod.models.lunar", raising=False)
+    own = adapter.family
+    family = type(own)("pyod", description="", package=own.package, bases=own.bases, adapter=own.adapter, known={})
+    with pytest.raises(MissingExtraError, match=r"pyod:LUNAR.*tsadbench\[deep\]"):
+        family.load("LUNAR")
+    with pytest.raises(PluginError, match="xgboost"):
+        family.load("XGBOD")
+
+
+def test_the_librarys_version_is_part_of_a_trials_identity(small_data, monkeypatch):
+    plan = make_plan(["pyod:KNN", "t2"], dataset=small_data, floors=False)
+    before = [identity(trial, plan) for trial in plan.trials]
+    assert set(adapted_versions(describe("pyod:KNN").libraries)) == {"pyod", "numba"}
+    monkeypatch.setattr(
+        "tsadbench.execution.provenance.adapted_versions", lambda libraries, *_: dict.fromkeys(libraries, "0")
+    )
+    after = [identity(trial, plan) for trial in plan.trials]
+    assert (before[0] != after[0], before[1] == after[1]) == (True, True)
+
+
+class Theirs:
+    """Finds outliers.
+
+    Parameters
+    ----------
+    k : int, optional (default=5)
+        Neighbours.
+
+    share : int or float, optional (default="auto")
+        A number of rows, or a share of them.
+
+    metric : {'l1', 'l2'} or callable, default='l2'
+        Distance.
+
+    layers : list of int or None, optional (default=None)
+        Sizes.
+
+    scaler : Scaler instance, optional (default=None)
+        Cannot be said in a text.
+
+    contamination : float in (0., 0.5), optional (default=0.1)
+        The protocol's business.
+    """
+
+    def __init__(
+        self, required, k=5, share="auto", metric="l2", layers=None, undocumented=1.5, scaler=None, contamination=0.1,
+        random_state=None,
+    ):  # fmt: skip
+        pass
+
+
+class Ours(Detector):
+    __doc__ = documentation(Theirs, seeded=True)
+    __init__ = constructor(Theirs, seeded=True)
+
+    def _fit(self, recordings): ...
+
+    def _score(self, recording): ...
+
+
+def test_a_constructor_made_of_another_librarys():
+    assert {one.name: (one.annotation, one.default) for one in parameters_of(Ours)} == {
+        "window": (int, 1),
+        "k": (int, 5),
+        "share": (int | float | str, "auto"),
+        "metric": (Literal["l1", "l2"], "l2"),
+        "layers": (list[int] | None, None),
+        "undocumented": (float, 1.5),
+        "seed": (int, 0),
+    }
+    assert clone(Ours(k=3)).get_params() == Ours(k=3).get_params()
+    texts = {"k": "7", "share": "1.0", "layers": "[8, 4]", "metric": "l1"}
+    found = parse_arguments(Ours, texts, "ours")
+    assert found == {"k": 7, "share": 1.0, "layers": [8, 4], "metric": "l1"}
+    assert isinstance(found["share"], float)  # a share of all rows, not one row
+    for wrong in ({"k": "1.5"}, {"metric": "l3"}, {"contamination": ".1"}, {"scaler": "x"}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            parse_arguments(Ours, wrong, "ours")
+
+
+def test_what_another_library_does_to_its_process_stays_inside(capsys, monkeypatch):
+    def draws():
+        return random.random(), float(np.random.random()), float(torch.rand(1))
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
+    found = []
+    for seed in (3, 3, 4):
+        with contained(seed):
+            print("epoch 1")
+            found.append(draws())
+            assert not torch.cuda.is_available()
+    assert found[0] == found[1]
+    assert all(one != two for one, two in zip(found[1], found[2], strict=True))
+    assert before == (random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist())
+    assert torch.cuda.is_available()
+    assert capsys.readouterr() == ("", 3 * "epoch 1\n")
+    with pytest.raises(ValueError, match="broken"), contained(1):
+        raise ValueError("broken")
+    assert random.getstate() == before[0]

@@ -1,0 +1,151 @@
+"""Layers whose gradient or recurrence is written out, each held against plain PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tsadbench_detectors.deep.dropout import Dropout
+from tsadbench_detectors.deep.gru import SummarisingGRU
+from tsadbench_detectors.deep.long_gru import LongGRU
+from tsadbench_detectors.deep.mixer import Mixer
+from tsadbench_detectors.deep.pair_logits import pair_logits
+from tsadbench_detectors.lstm_ae import Network as LSTMAutoencoder
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def require_same(found: Tensor, expected: Tensor, leaves: list[Tensor]) -> None:
+    """Compare values and the gradients of all leaves."""
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    upstream = drawn(*expected.shape, seed=1)
+    gradients = (torch.autograd.grad(one, leaves, upstream, retain_graph=True) for one in (found, expected))
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_steps", "hidden_size", "n_sequences"), [(1, 3, 4), (30, 32, 64)])
+def test_the_summary_is_that_of_pytorchs_recurrent_layer(n_steps: int, hidden_size: int, n_sequences: int) -> None:
+    torch.manual_seed(0)
+    layer, inputs = SummarisingGRU(2, hidden_size), drawn(n_steps, 2, n_sequences).requires_grad_()
+    states = layer.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
+    expected = torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
+    require_same(layer(inputs), expected, [inputs, *layer.parameters()])
+    with torch.inference_mode():
+        torch.testing.assert_close(layer(inputs), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_two_passes_forward_before_the_first_one_back_do_not_disturb_each_other() -> None:
+    torch.manual_seed(0)
+    layer, both = SummarisingGRU(1, 4), [drawn(5, 1, 6, seed=seed) for seed in (7, 8)]
+    parameters = list(layer.parameters())
+    expected = [torch.autograd.grad(layer(inputs).sum(), parameters) for inputs in both]
+    outputs = [layer(inputs).sum() for inputs in both]
+    torch.testing.assert_close([torch.autograd.grad(output, parameters) for output in outputs], expected)
+
+
+@pytest.mark.parametrize("last_only", [False, True])
+@pytest.mark.parametrize("n_inputs", [1, 6])  # rows of the input: one for all steps, or one each
+def test_states_over_long_windows_are_those_of_pytorchs_recurrent_layer(n_inputs: int, last_only: bool) -> None:
+    torch.manual_seed(0)
+    layer, inputs = LongGRU(24, 32), drawn(n_inputs, 24, 64).requires_grad_()
+    plain = nn.GRU(24, 32)
+    plain.load_state_dict(layer.state_dict())
+    states = plain(inputs.expand(6, -1, -1).transpose(1, 2))[0].transpose(1, 2)
+    expected = states[-1:] if last_only else states
+    found = layer(inputs, 6, last_only=last_only)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    upstream = drawn(*expected.shape, seed=1)
+    torch.testing.assert_close(
+        torch.autograd.grad(found, [inputs, *layer.parameters()], upstream),
+        torch.autograd.grad(expected, [inputs, *plain.parameters()], upstream),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+
+
+# The smaller sizes are computed at once; the larger ones in blocks of windows.
+@pytest.mark.parametrize(("batch", "nodes", "width"), [(2, 5, 3), (3, 3, 7), (7, 130, 4)])
+def test_logits_of_pairs_are_those_of_every_pair_laid_out(batch: int, nodes: int, width: int) -> None:
+    shapes = ((batch, nodes, width), (batch, nodes, width), (width,), (nodes, nodes))
+    leaves = [drawn(*shape, seed=seed).double().requires_grad_() for seed, shape in enumerate(shapes)]
+    target, source, weight, bias = leaves
+    expected = nn.functional.leaky_relu(target[:, :, None] + source[:, None], 0.2) @ weight + bias
+    require_same(pair_logits(*leaves), expected, leaves)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_dropout_drops_its_share_and_scales_the_rest(share: float) -> None:
+    torch.manual_seed(0)
+    ones = torch.ones(401, 999, requires_grad=True)
+    dropped = Dropout(share)(ones)
+    kept = dropped != 0
+    assert kept.double().mean().item() == pytest.approx(1 - share, abs=4e-3)
+    torch.testing.assert_close(dropped[kept], torch.full_like(dropped[kept], 1 / (1 - share)), rtol=1e-4, atol=0.0)
+    # Neighbours are dropped independently, and the gradient is the mask.
+    both = (kept.flatten()[:-1] & kept.flatten()[1:]).double().mean().item()
+    assert both == pytest.approx((1 - share) ** 2, abs=5e-3)
+    torch.testing.assert_close(torch.autograd.grad(dropped.sum(), ones)[0], dropped.detach())
+    assert Dropout(share).eval()(ones) is ones
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_the_mixers_jacobian_is_that_of_autograd(normalised: bool) -> None:
+    torch.manual_seed(0)
+    mixer = Mixer(5, 3, 7, 2, normalised=normalised).double()
+    with torch.no_grad():
+        for name, weight in mixer.named_parameters():
+            if "norm" in name or (normalised and name in ("gain", "offset")):
+                weight.add_(0.3 * torch.rand_like(weight))
+    mixer(2.0 * drawn(50, 5, 3, seed=3).double() + 1.0)  # normalisations that have seen rows
+    mixer, windows = mixer.eval().requires_grad_(False), drawn(6, 5, 3).double()
+    windows[0] = 1.0  # one window does not move
+    forecast, jacobian = mixer.with_jacobian(windows)
+    torch.testing.assert_close(forecast, mixer(windows)[:, 0])
+    for number, window in enumerate(windows):
+        expected = torch.autograd.functional.jacobian(lambda past: mixer(past[None])[0, 0], window)
+        # From [target, row, source] to [row, target, source].
+        torch.testing.assert_close(jacobian[:, number], expected.transpose(0, 1))
+
+
+def test_the_mixers_forecast_by_loops() -> None:
+    torch.manual_seed(0)
+    mixer = Mixer(5, 3, 7, 1, normalised=True).double()
+    mixer(2.0 * drawn(50, 5, 3, seed=3).double() + 1.0)
+    mixer, window = mixer.eval(), drawn(5, 3).double()
+    block = mixer.blocks[0]
+    with torch.no_grad():
+        for weight in (mixer.gain, mixer.offset, block.row_norm.weight, block.sensor_norm.bias):
+            weight.add_(0.3 * torch.rand_like(weight))
+    level, spread = window.mean(dim=0), (window.var(dim=0, correction=0) + 1e-5).sqrt()
+    rows = (window - level) / spread * mixer.gain + mixer.offset
+
+    def normal(norm: nn.BatchNorm1d, values: Tensor) -> Tensor:
+        scaled = (values.flatten() - norm.running_mean) / (norm.running_var + norm.eps).sqrt()
+        return (scaled * norm.weight + norm.bias).view(values.shape)
+
+    seen = normal(block.row_norm, rows)
+    rows = rows + torch.stack([(block.rows.weight @ seen[:, i] + block.rows.bias).relu() for i in range(3)], dim=1)
+    hidden = [(block.sensors_in.weight @ row + block.sensors_in.bias).relu() for row in normal(block.sensor_norm, rows)]
+    rows = rows + torch.stack([block.sensors_out.weight @ units + block.sensors_out.bias for units in hidden])
+    output = mixer.head.weight[0] @ rows + mixer.head.bias
+    torch.testing.assert_close(mixer(window[None])[0, 0], (output - mixer.offset) / mixer.gain * spread + level)
+
+
+@pytest.mark.parametrize("batch", [4, 30])  # narrower than the states, and wider
+def test_the_lstm_autoencoder_is_that_of_plain_layers(batch: int) -> None:
+    torch.manual_seed(0)
+    network, windows = LSTMAutoencoder(3, 5), drawn(batch, 7, 3).requires_grad_()
+    encoder, decoder = nn.LSTM(3, 5, batch_first=True), nn.LSTM(5, 5, batch_first=True)
+    weights = dict(network.named_parameters())
+
+    def run(layer: nn.LSTM, name: str, inputs: Tensor) -> Tensor:
+        own = {key: weights[f"{name}.{key}"] for key, _ in layer.named_parameters()}
+        states: Tensor = torch.func.functional_call(layer, own, (inputs,))[0]
+        return states
+
+    summary = run(encoder, "encoder", windows)[:, -1:]
+    expected = network.head(run(decoder, "decoder", summary.expand(-1, 7, -1)))
+    require_same(network(windows), expected, [windows, *network.parameters()])
