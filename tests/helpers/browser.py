@@ -53,16 +53,6 @@ class Opened:
         self.url = file.resolve().as_uri()
         self.page.goto(self.url)
 
-    def again(self) -> None:
-        """Load the page as if it had just been opened."""
-        self.page.goto("about:blank")
-        self.page.set_viewport_size(self.viewport)
-        self.page.emulate_media(media="null")
-        self.page.mouse.move(0, 0)
-        self.complaints.clear()
-        self.requests.clear()
-        self.page.goto(self.url)
-
     def see(self, section: str) -> None:
         """Scroll to a section and wait until its figure is drawn: a figure out of sight is drawn when it is seen."""
         self.page.locator(f"#{section}").scroll_into_view_if_needed()

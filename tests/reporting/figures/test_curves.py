@@ -8,7 +8,6 @@ from scipy.integrate import trapezoid
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from tests.helpers.trials import DISTANCE, WARM_UP, drawn
-from tsadbench import UsageError
 from tsadbench.reporting.figures import precision_recall, roc
 
 FAULT = (np.arange(240) >= 100) & (np.arange(240) < 140)
@@ -111,23 +110,3 @@ def test_constant_scores_are_the_diagonal(plant, figure):
     axes = roc(plant.of("all-positive"), axes=figure.add_subplot())
     np.testing.assert_array_equal(line(axes, "all-positive").get_xydata(), [[0, 0], [1, 1]])
     np.testing.assert_array_equal(markers(axes)[0].get_xydata(), [[1, 1]])
-
-
-@pytest.mark.parametrize("draw", [roc, precision_recall])
-def test_wrong_inputs(plant, figure, draw):
-    with pytest.raises(UsageError, match="has 0 anomalous rows among 210 evaluated ones"):
-        draw(plant.of(DISTANCE), "normal", axes=figure.add_subplot())
-    with pytest.raises(UsageError, match="no split 'overal'; did you mean 'overall'"):
-        draw(plant.of(DISTANCE), "overal", axes=figure.add_subplot())
-    with pytest.raises(UsageError, match="found none"):
-        draw([], axes=figure.add_subplot())
-
-
-def test_without_axes_a_new_figure_is_made():
-    from matplotlib import pyplot
-
-    from tsadbench.reporting.figures.style import own_axes
-
-    axes = own_axes(None)
-    assert axes.figure.number in pyplot.get_fignums()
-    pyplot.close(axes.figure)

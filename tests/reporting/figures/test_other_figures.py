@@ -6,16 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.text import Annotation
 from scipy.stats import genpareto
 
-from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
-from tsadbench import Detector, UsageError
-from tsadbench.analysis.sensor_graph import SensorGraph, sensor_graph
-from tsadbench.base.prior import Edge, Prior, Sensor
+from tests.helpers.trials import DISTANCE, SENSORS, WARM_UP, drawn
+from tsadbench import UsageError
+from tsadbench.analysis.sensor_graph import SensorGraph
 from tsadbench.base.protocol import Threshold
 from tsadbench.leaderboard.ranking import ranked_rows
-from tsadbench.reporting.figures import densities, density, graph, prior, seeds, threshold
+from tsadbench.reporting.figures import densities, density, graph, seeds, threshold
 from tsadbench.reporting.html.curves import densities as packed_densities
 from tsadbench.results.trial_result import TrialResult
 
@@ -48,32 +46,6 @@ class TestDensities:
         flagged = np.concatenate([arrays[f"test/all/{name}"][fault] > limit for name in ("f1", "f2")])
         assert f"{flagged.mean():.1%} of anomalous" in axes.get_title("left")
         assert 0 < flagged.mean() < 1
-
-    def test_scores_that_span_orders(self, plant, figure):
-        def change(name, values):
-            return values * 1e4 if name.startswith("test/") else values
-
-        axes = density(plant.altered(DISTANCE, change), axes=figure.add_subplot())
-        assert axes.get_xscale() == "log"
-        figure.clear()
-        assert density(plant.of(LARGEST_Z)[0], axes=figure.add_subplot()).get_xscale() == "linear"
-
-    def test_a_split_of_one_class_has_two_groups(self, plant, figure):
-        axes = density(plant.of(DISTANCE)[0], "normal", axes=figure.add_subplot())
-        assert set(heights(axes)) == {"training", "normal test rows"}
-        assert "anomalous" not in axes.get_title("left")
-
-    def test_scores_of_several_fits_are_in_units_of_their_threshold(self, many_fits, figure):
-        axes = density(many_fits.of(DISTANCE)[0], axes=figure.add_subplot())
-        (line,) = (one for one in axes.lines if one.get_label() == "threshold")
-        assert set(line.get_xdata()) == {1.0}
-        assert "its fit's threshold" in axes.get_xlabel()
-
-    def test_fits_of_one_threshold_share_its_scale(self, many_fits, figure):
-        axes = density(many_fits.of("all-positive")[0], axes=figure.add_subplot())
-        (line,) = (one for one in axes.lines if one.get_label() == "threshold")
-        assert set(line.get_xdata()) == {0.0}
-        assert axes.get_xlabel() == "score"
 
     def test_fits_that_share_no_scale_are_not_drawn_on_one_axis(self, many_fits, figure):
         record = many_fits.of(DISTANCE)[0].record
@@ -144,12 +116,6 @@ class TestThreshold:
         assert found.status in figure.subfigs[0].get_suptitle()
         assert drawn(figure).std() > 0
 
-    def test_a_recordings_own_fit(self, many_fits, figure):
-        threshold(many_fits.of(DISTANCE), "f2", figure=figure)
-        assert "fit of f2" in figure.subfigs[0].get_suptitle()
-        (value,) = (one.threshold.value for one in many_fits.of(DISTANCE)[0].record.thresholds if one.episode == "f2")
-        assert f"threshold {value:.4g}" in figure.subfigs[0].get_suptitle()
-
 
 class TestSeeds:
     def test_dots_are_the_records(self, plant, figure):
@@ -164,26 +130,6 @@ class TestSeeds:
         means = [np.mean([r.splits["overall"].metrics["auroc"] for r in row.records]) for row in rows if row.floor]
         assert set(best.get_xdata()) == {max(means)}
         assert [text.get_text() for text in auroc.get_yticklabels()] == [row.label for row in rows]
-
-    def test_undefined_and_unknown_metrics(self, plant, figure):
-        (axes,) = seeds(ranked_rows(plant.records, "normal"), ["auroc"], figure=figure)
-        assert "undefined" in axes.texts[0].get_text()
-        with pytest.raises(UsageError, match="no metric 'auro'; did you mean 'auroc'"):
-            seeds(ranked_rows(plant.records, "overall"), ["auro"], figure=figure)
-
-
-class WithGraph(Detector):
-    """Says on which graph it would work."""
-
-    def _fit(self, recordings):
-        raise AssertionError("a graph needs no training")
-
-    def _score(self, recording):
-        return np.zeros(recording.n_rows)
-
-    def sensor_graph(self, recordings):
-        n = len(recordings)
-        return np.full((3, 3), 1 / n), np.array([0.5, 0.3, 0.2])
 
 
 class TestGraph:
@@ -208,27 +154,3 @@ class TestGraph:
         np.testing.assert_allclose(np.ma.filled(shown.images[0].get_array(), 0.0), expected)
         np.testing.assert_allclose([bar.get_width() for bar in bars.patches], weights)
         assert drawn(figure).std() > 0
-
-    def test_a_trials_graph_is_found_through_its_label(self, plant):
-        record = replace(plant.of(DISTANCE)[0].record, label=f"{__name__}:WithGraph", detector=f"{__name__}:WithGraph")
-        found = sensor_graph(TrialResult(record, plant.store, plant.data), trust_code=True)
-        assert found.adjacency[0, 0] == 0.5, "two training recordings"
-        assert found.prior is plant.data.dataset.prior
-
-    def test_a_detector_without_one_shows_the_prior_alone(self, plant, figure):
-        found = sensor_graph(plant.of(DISTANCE)[0], trust_code=True)
-        assert found.adjacency is None
-        drawing, matrix, _ = graph(found, figure=figure)
-        assert "does not say" in matrix.texts[0].get_text()
-        assert [text.get_text().strip() for text in drawing.texts if text.get_text()] == ["_pressure", "flow"]
-
-    def test_a_priors_arrows_and_subsystems(self, figure):
-        edges = (Edge("a", "b", votes=0.5), Edge("b", "c"))
-        shown = Prior(
-            edges, sensors=tuple(Sensor(name, subsystem=part) for name, part in zip("abc", "xxy", strict=True))
-        )
-        axes = prior(shown, axes=figure.add_subplot())
-        assert [text.arrow_patch.get_alpha() for text in axes.texts if isinstance(text, Annotation)] == pytest.approx(
-            [0.6, 1.0]
-        )
-        assert axes.get_legend_handles_labels()[1] == ["x", "y"]

@@ -9,7 +9,6 @@ import pytest
 
 from tests.helpers.records import record
 from tests.helpers.trials import drawn
-from tsadbench import UsageError
 from tsadbench.leaderboard.ranking import ranked_rows
 from tsadbench.reporting.figures import speed
 
@@ -75,59 +74,3 @@ def test_fronts_join_what_nothing_beats(figure):
     # More seconds reach at least the quality of fewer; at a higher rate, what lies at the next corner is reached.
     assert line(fits, "front").get_drawstyle() == "steps-post"
     assert line(rates, "front").get_drawstyle() == "steps-pre"
-
-
-def test_floors_and_leaky_rows_look_different(figure):
-    fits, _ = panels(figure)
-    looks = {one.get_label(): one.lines[0] for one in fits.containers}
-    assert looks["simple"].get_marker() != looks["good"].get_marker()
-    assert looks["simple"].get_color() != looks["good"].get_color()
-    assert looks["cheat"].get_markerfacecolor() == "none"
-    assert looks["good"].get_markerfacecolor() != "none"
-
-
-def test_every_point_with_room_is_named_and_no_names_overlap(figure):
-    crowd = [made(f"twin {i}", fit=1.0, rows=1000, auprc=0.5) for i in range(30)]
-    for axes in panels(figure, records=[*RECORDS, *crowd]):
-        names = [text.get_text() for text in axes.texts]
-        assert {"good", "sound", "quick", "simple"} <= set(names)
-        assert len(names) < 37
-        boxes = [text.get_window_extent() for text in axes.texts]
-        for i, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[:i])
-
-
-def test_another_number_of_threads_stands_beside_the_name(figure):
-    records = [*RECORDS, made("parallel", fit=5.0, rows=77, auprc=0.65, threads=4)]
-    fits, _ = panels(figure, records=records)
-    assert "parallel (4 threads)" in [text.get_text() for text in fits.texts]
-    assert fits.get_xlabel() == "seconds of a fit"
-
-
-def test_each_metric_has_a_row_of_panels_and_no_better_end_no_front(figure):
-    records = [replace_metrics(one, prac_f1=0.4, flagged=0.2) for one in RECORDS]
-    first, _, second, _ = panels(figure, "prac_f1", "flagged", records=records)
-    assert (first.get_ylabel(), second.get_ylabel()) == ("Prac-F1", "Flagged")
-    assert len(line(second, "front").get_xdata()) == 0
-    # All are equally good: the cheapest beats the others.
-    np.testing.assert_allclose(line(first, "front").get_xydata(), [(0.01, 0.4)])
-
-
-def replace_metrics(made, **metrics):
-    splits = {name: replace(one, metrics={**one.metrics, **metrics}) for name, one in made.splits.items()}
-    return replace(made, splits=splits)
-
-
-def test_records_from_before_rows_were_counted_have_a_panel_that_says_so(figure):
-    fits, rates = panels(figure, records=[replace(one, rows_scored=None) for one in RECORDS])
-    assert len(points(fits)) == 6
-    assert "`tsadbench judge` counts them" in rates.texts[0].get_text()
-
-
-def test_what_cannot_be_drawn(figure):
-    undefined = [replace_metrics(one, auprc=None) for one in RECORDS]
-    assert "undefined" in panels(figure, records=undefined)[0].texts[0].get_text()
-    with pytest.raises(UsageError, match="has no metric 'aupr'; did you mean 'auprc'"):
-        panels(figure, "aupr")
-    with pytest.raises(UsageError, match="expected at least one row whose trials are ok"):
-        panels(figure, records=[RECORDS[-1]])

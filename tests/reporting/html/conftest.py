@@ -15,33 +15,18 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 
-# A window that is loaded again costs a third of a new one.
-_WINDOWS = 3
-
-
-@pytest.fixture(scope="session")
-def windows(browser):
-    kept: dict[str, Opened] = {}
-    yield kept
-    for one in kept.values():
-        one.context.close()
-
 
 @pytest.fixture
-def open_page(browser, windows):
-    def call(file: Path, **context) -> Opened:
-        key = f"{file} {sorted(context.items())}"
-        one = windows.pop(key, None)
-        if one is None:
-            one = Opened(browser, file, **context)
-            for old in list(windows)[: max(0, len(windows) + 1 - _WINDOWS)]:
-                windows.pop(old).context.close()
-        else:
-            one.again()
-        windows[key] = one
-        return one
+def open_page(browser):
+    opened: list[Opened] = []
 
-    return call
+    def call(file: Path, **context) -> Opened:
+        opened.append(Opened(browser, file, **context))
+        return opened[-1]
+
+    yield call
+    for one in opened:
+        one.context.close()
 
 
 @pytest.fixture(scope="session")

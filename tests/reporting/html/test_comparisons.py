@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from tests.helpers.reported import START
-from tests.helpers.synthetic_store import synthetic_store
+from tsadbench.analysis.significance.compare import compare
 from tsadbench.analysis.significance.rank import rank
-from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.loading import load_dataset
-from tsadbench.leaderboard.presentation import Presentation
-from tsadbench.reporting.html import comparisons
-from tsadbench.reporting.html.build import report_content
 from tsadbench.reporting.html.series import Series
 from tsadbench.results.trial_result import TrialResult
 
@@ -32,39 +27,6 @@ def test_how_firm_ranks_are_stands_there_if_it_is_asked_for_and_is_what_rank_say
         assert board["stability"]["tables"] == [{"title": title, "header": header, "rows": rows}]
         assert board["stability"]["legend"] == found.legend
         assert "90 % interval" in header
-
-
-def test_named_detectors_are_compared_and_too_few_say_so(reported_store):
-    load = reported_store.data.__getitem__
-    (board, _) = report_content(reported_store.store, load, labels=["t2", "random"])["boards"]
-    assert [row[0] for row in board["significance"]["tables"][0]["rows"]] == ["t2", "random"]
-    assert board["significance"]["notes"][0] == "These are the detectors that --detector names."
-    (board, _) = report_content(reported_store.store, load, labels=["t2"])["boards"]
-    assert board["significance"] == {"missing": "Two detectors or more can be compared, found 1."}
-
-
-def test_fewer_than_six_sessions_are_described_not_tested(reported_store):
-    data = reported_store.data["plant"]
-    board = reported_store.content["boards"][0]
-    some = [row for row in _rows(reported_store) if row.split == "some" and row.dataset == "plant"]
-    found = comparisons.significance(reported_store.store, data, some, (), Presentation())
-    assert (board["significance"]["tested"], found["tested"]) == (True, False)
-    assert "Described, not tested: 2 sessions are too few" in found["conclusions"][0]
-
-
-def _rows(reported_store):
-    from tsadbench import Leaderboard
-
-    return Leaderboard.from_records(reported_store.store.readable()).rows
-
-
-def test_a_store_of_one_data_set_is_ranked_with_the_committed_rows_of_its_suites(tmp_path):
-    store = synthetic_store(tmp_path / "runs", 30, [("pumploop", "strict")])
-    data = load_dataset("pumploop")(DataOptions())
-    ranks = report_content(store, lambda _: data)["ranks"]
-    assert [one["about"].partition(":")[0] for one in ranks] == ["suite plants", "suite all"]
-    assert {"skab", "tep", "pumploop"} <= {*ranks[0]["header"]}
-    assert any("t2" in row for row in ranks[0]["rows"])
 
 
 @pytest.mark.parametrize(("share", "thinned"), [(1.0, False), (1e-6, True)])
@@ -88,3 +50,11 @@ def test_a_recording_holds_its_clock_its_rows_and_its_events(reported_store, sha
         assert (rows[0], rows[-1]) == (0, 239)
     else:
         assert run["rows"] is None
+
+
+def test_significance_is_what_compare_says(reported_store):
+    board = reported_store.content["boards"][0]
+    labels = [row[0] for row in board["significance"]["tables"][0]["rows"]]
+    found = compare(reported_store.store, labels, dataset=reported_store.data[board["dataset"]], split="overall")
+    held = [(one["title"], one["header"], one["rows"]) for one in board["significance"]["tables"]]
+    assert held == [(title, list(header), rows) for title, header, rows in found.tables()]

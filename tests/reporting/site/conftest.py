@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.banked import bank_of
-from tests.helpers.browser import Opened
 from tests.helpers.few_tables import few_tables
 from tsadbench.datasets.by_name import loader
 from tsadbench.reporting.site.build import write_site
@@ -56,23 +55,4 @@ def scored_tables(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def scored_site(scored_tables, tmp_path_factory) -> Path:
-    return write_site(scored_tables, tmp_path_factory.mktemp("scored-site")).folder
-
-
-@pytest.fixture
-def opened(browser, site):
-    """Open a page of the site, with what follows its #."""
-    windows = []
-
-    def call(page: str = "index.html", state: str = "", folder: Path = site, **context) -> Opened:
-        one = Opened(browser, folder / page, **context)
-        windows.append(one)
-        if state:
-            one.page.goto("about:blank")
-            one.page.goto(f"{one.url}#{state}")
-        one.page.wait_for_selector("#table tbody tr")
-        return one
-
-    yield call
-    for one in windows:
-        one.context.close()
+    return write_site(scored_tables, tmp_path_factory.mktemp("scored-site"), bank=scored_tables / "bank").folder
