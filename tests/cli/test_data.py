@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,13 +63,6 @@ class TestFetch:
         assert call("fetch").exit_code == 0
         assert call("path").stdout == f"{data / 'skab'}\n"
 
-    def test_shows_a_bar_in_a_terminal(self, server: Server, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        monkeypatch.setenv("TERM", "xterm")
-        result = call("fetch", "--data", data)
-        assert "Fetching skab" in result.stderr
-        assert "Fetching" not in result.stdout
-
 
 class TestVerify:
     def test_all_as_published(self, server: Server) -> None:
@@ -100,46 +90,25 @@ class TestVerify:
         assert server.fetched == []
 
 
-class TestPath:
-    def test_prints_the_folder_and_nothing_else(self, server: Server) -> None:
-        result = call("path", "skab", "--data", server.folder.parent)
-        assert (result.exit_code, result.stdout, result.stderr) == (0, f"{server.folder}\n", "")
-
-    def test_nothing_there(self, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
-        result = call("path")
-        assert isinstance(result.exception, DataNotFoundError)
-        assert "tsadbench data fetch skab" in str(result.exception)
-        assert server.fetched == []
-
-
-@pytest.mark.parametrize("command", ["fetch", "verify", "path"])
-def test_unknown_data_set(command: str) -> None:
-    result = call(command, "sakb")
-    assert isinstance(result.exception, UsageError)
-    known = "['asd', 'causrca', 'cranfield', 'gecco2018', 'skab', 'smd', 'tep']"
-    assert f"data set 'sakb': expected one whose files are published, these are: {known}" in str(result.exception)
+def test_path_prints_the_folder_and_nothing_else(server: Server, tmp_path: Path) -> None:
+    result = call("path", "skab", "--data", server.folder.parent)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{server.folder}\n", "")
+    assert isinstance(call("path", "--data", tmp_path / "empty").exception, DataNotFoundError)
+    assert server.fetched == []
 
 
 @pytest.mark.parametrize("command", ["fetch", "verify"])
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("swat", "not published, so they cannot be fetched or compared; iTrust .* sends them to those who ask"),
-        ("pumploop", "it has no files to fetch or to compare, it comes with its package"),
-        ("plant/card.toml", "lie beside it; check them with  tsadbench data validate plant/card.toml"),
-    ],
-)
-def test_data_sets_without_published_files(command: str, name: str, reason: str) -> None:
+@pytest.mark.parametrize("name", ["sakb", "swat", "pumploop", "plant/card.toml"])
+def test_data_sets_without_published_files(command: str, name: str) -> None:
     result = call(command, name)
     assert isinstance(result.exception, UsageError)
-    assert re.search(reason, str(result.exception))
+    assert name in str(result.exception)
 
 
 def test_path_of_a_data_set_by_request(tmp_path: Path) -> None:
     (tmp_path / "swat").mkdir()
     assert call("path", "swat", "--data", tmp_path).stdout == f"{tmp_path / 'swat'}\n"
-    assert "there is no folder" in str(call("path", "wadi", "--data", tmp_path).exception)
+    assert isinstance(call("path", "wadi", "--data", tmp_path).exception, DataNotFoundError)
 
 
 class TestSeveral:
@@ -186,10 +155,6 @@ class TestSeveral:
         assert second.startswith("smd: a.csv cannot be downloaded")
         assert "the connection was lost" in second
 
-    def test_a_wrong_name_ends_it_before_anything_is_fetched(self, url: Server, data: Path) -> None:
-        assert isinstance(call("fetch", "asd", "nothing", "--data", data).exception, UsageError)
-        assert url.fetched == []
-
     def test_list_says_what_is_here_and_what_is_missing(self, url: Server, data: Path) -> None:
         call("fetch", "skab", "--data", data)
         found = {
@@ -209,16 +174,3 @@ class TestSeveral:
         table = call("list", "--data", data).stdout
         assert "1 of 1 files are missing: tsadbench data fetch skab" in table
         assert "iTrust" in table
-
-
-def test_help_imports_nothing_heavy() -> None:
-    code = (
-        "import sys\n"
-        "from tsadbench.cli.data import app\n"
-        "try: app(['--help'])\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'pandas', 'scipy', 'sklearn', 'torch', 'pooch', 'requests'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "verify" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Sequence
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -11,7 +14,7 @@ import typer
 from tsadbench.cli import complete
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
-from tsadbench.errors import UsageError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Entry, Kind, entries
 from tsadbench.utils.parameters import nearest
 
@@ -19,9 +22,6 @@ _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 
 
 def list_all(
-    load: Annotated[
-        bool, typer.Option("--load", help="Import every plugin, to show families and why a plugin cannot be imported.")
-    ] = False,
     kind: Annotated[
         bool, typer.Option("--kind", help="Detectors by kind of method, each with its paper; imports them.")
     ] = False,
@@ -30,36 +30,22 @@ def list_all(
     ] = None,
 ) -> None:
     """List detectors, families of them, protocols, data sets and suites; imports nothing, unless options need it."""
-    if kind + load + (family is not None) > 1:
-        raise UsageError("expected one of --kind, --load and --family, found more; leave out all but one")
+    if kind and family is not None:
+        raise UsageError("expected --kind or --family, found both; leave out one")
     origins = {group: _origins(group) for group in _KINDS}
     if kind:
-        from tsadbench.cli.actions.catalogue import list_by_kind
-
-        list_by_kind([name for name, _ in origins["detectors"]])
-        return
-    if family is not None:
-        from tsadbench.cli.actions.catalogue import list_family, list_members
-
-        if family in dict(origins["families"]):
-            list_members(family)
-        else:
-            list_family(family, origins["detectors"])
-        return
-    loaded: Mapping[tuple[Kind, str], str] = {}
-    if load:
-        from tsadbench.cli.actions.catalogue import load_all
-
-        loaded = load_all([(group, name) for group in _KINDS for name, _ in origins[group]])
-    width = max((len(name) for group in _KINDS for name, _ in origins[group]), default=0)
-    for group in _KINDS:
-        typer.echo(f"{group}:")
-        for name, origin in origins[group]:
-            text = f"{loaded[group, name]:<28} " if load else ""
-            typer.echo(f"  {name:<{width}} {text}{origin}")
-    typer.echo("suites:")
-    for name, suite in SUITES.items():
-        typer.echo(f"  {name:<{width}} version {suite.version}: {', '.join(suite.datasets)}")
+        _list_by_kind([name for name, _ in origins["detectors"]])
+    elif family in dict(origins["families"]):
+        _list_members(family)
+    elif family is not None:
+        _list_family(family, origins["detectors"])
+    else:
+        width = max((len(name) for group in _KINDS for name, _ in origins[group]), default=0)
+        for group in _KINDS:
+            typer.echo("\n".join([f"{group}:", *(f"  {name:<{width}} {origin}" for name, origin in origins[group])]))
+        typer.echo("suites:")
+        for name, suite in SUITES.items():
+            typer.echo(f"  {name:<{width}} version {suite.version}: {', '.join(suite.datasets)}")
 
 
 def info(
@@ -73,15 +59,18 @@ def info(
 ) -> None:
     """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper.
 
-    Of a detector, also the equations, what differs from the paper, how defaults were chosen, and what it costs in
-    the tables that ship.
+    Of a detector, also the equations, what differs from the paper, and how defaults were chosen.
     """
-    from tsadbench.cli.actions.catalogue import INFORM
-
+    inform = {
+        "detectors": _inform_of_detector,
+        "families": _inform_of_family,
+        "protocols": _inform_of_protocol,
+        "datasets": _inform_of_data_set,
+    }
     for place, kind in enumerate(_kinds(name)):
         if place:
             typer.echo("")
-        INFORM[kind](name)
+        inform[kind](name)
 
 
 def _origins(kind: Kind) -> list[tuple[str, str]]:
@@ -89,20 +78,6 @@ def _origins(kind: Kind) -> list[tuple[str, str]]:
     registered = entries(kind)
     names = dict.fromkeys(entry.name for entry in registered)
     return [(name, _origin([entry for entry in registered if entry.name == name])) for name in names]
-
-
-def _kinds(name: str) -> list[Kind]:
-    """Return all that a name stands for: ``skab`` is a data set and a protocol."""
-    if name.endswith(CARD_ENDING):
-        return ["datasets"]
-    if ":" in name:
-        return ["detectors"]
-    names = {kind: {entry.name for entry in entries(kind)} for kind in _KINDS}
-    kinds = [kind for kind in _KINDS if name in names[kind]]
-    if not kinds:
-        known = tuple(sorted(set().union(*names.values())))
-        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
-    return kinds
 
 
 def _origin(same_name: list[Entry]) -> str:
@@ -120,3 +95,166 @@ def _importable(entry: Entry) -> bool:
         return importlib.util.find_spec(entry.reference.partition(":")[0].partition(".")[0]) is not None
     except ValueError:  # the reference names no package, or __main__: nothing that can be imported
         return False
+
+
+def _kinds(name: str) -> list[Kind]:
+    """Return all that a name stands for: ``skab`` is a data set and a protocol."""
+    if name.endswith(CARD_ENDING):
+        return ["datasets"]
+    if ":" in name:
+        return ["detectors"]
+    names = {kind: {entry.name for entry in entries(kind)} for kind in _KINDS}
+    kinds = [kind for kind in _KINDS if name in names[kind]]
+    if not kinds:
+        known = tuple(sorted(set().union(*names.values())))
+        raise UsageError(f"there is no detector, family, protocol or data set {name!r}{nearest(name, known)}")
+    return kinds
+
+
+def _list_by_kind(names: Sequence[str]) -> None:
+    """Print all detectors by their kind of method, each with its publication, or else with what it does."""
+    from tsadbench.base.kinds import KINDS, kind_place
+    from tsadbench.sandbox import Interview
+    from tsadbench.sandbox.describing import describe
+    from tsadbench.utils.docstrings import cited, sections, year_of
+    from tsadbench.utils.text import one_line
+
+    kinds: dict[str, list[tuple[str, str, str]]] = {}
+    broken: list[tuple[str, str]] = []
+    with Interview() as interview:
+        for name in names:
+            try:
+                told = describe(name, interview)
+            except TsadbenchError as error:
+                broken.append((name, one_line(str(error))))
+                continue
+            paper = told.traits.paper
+            about = cited(paper, told.doc) if paper else one_line(sections(told.doc)[""].partition("\n\n")[0])
+            kinds.setdefault(told.traits.family, []).append((year_of(paper, told.doc), name, one_line(about)))
+    width = max(map(len, names), default=0)
+    for kind in sorted(kinds, key=kind_place):
+        typer.echo(KINDS.get(kind, kind))
+        for _, name, about in sorted(kinds[kind], key=lambda one: (one[0] or "9999", one[1])):
+            typer.echo(f"  {name:<{width}} {about}".rstrip())
+    if broken:
+        typer.echo("Cannot be loaded")
+        for name, reason in broken:
+            typer.echo(f"  {name:<{width}} {reason}")
+
+
+def _list_family(family: str, origins: Sequence[tuple[str, str]]) -> None:
+    """Print the detectors of a family; ``origins`` are the names of all detectors, with where each comes from."""
+    from tsadbench.sandbox import Interview
+    from tsadbench.sandbox.describing import describe
+
+    families: dict[str, str] = {}
+    with Interview() as interview:
+        for name, _ in origins:
+            try:
+                families[name] = describe(name, interview).traits.family
+            except TsadbenchError:  # `list --kind` says why
+                continue
+    if family not in families.values():
+        known = tuple({*families.values(), *(entry.name for entry in entries("families"))})
+        raise UsageError(f"there is no detector of the family {family!r}{nearest(family, known)}")
+    of_family = [(name, origin) for name, origin in origins if families.get(name) == family]
+    width = max(len(name) for name, _ in of_family)
+    typer.echo("\n".join(["detectors:", *(f"  {name:<{width}} {origin}" for name, origin in of_family)]))
+
+
+def _list_members(family: str) -> None:
+    """Print the detectors of a library."""
+    from tsadbench.base.detector_library import LibraryDetector
+    from tsadbench.registry import locate_entry
+    from tsadbench.sandbox.description import library_members
+    from tsadbench.sandbox.questions import ask
+
+    source = locate_entry("families", family)
+    members = ask(source, library_members, tuple[LibraryDetector, ...], source)
+    width = max((len(f"{family}:{member.name}") for member in members), default=0)
+    for title, refused in (("detectors", False), ("cannot be run", True)):
+        lines = [
+            f"  {f'{family}:{member.name}':<{width}} {member.refusal or member.note}".rstrip()
+            for member in members
+            if bool(member.refusal) == refused
+        ]
+        if lines:
+            typer.echo("\n".join([f"{title} ({len(lines)}):", *lines]))
+
+
+def _inform_of_data_set(name: str) -> None:
+    from tsadbench.cli.actions.data import description
+    from tsadbench.datasets.loading import load_dataset
+
+    loader = load_dataset(name)
+    if not name.endswith(CARD_ENDING):
+        if getattr(loader, "__name__", "") == "load":  # the only one of its module, whose text describes the data set
+            typer.echo(f"{inspect.getdoc(inspect.getmodule(loader)) or ''}\n")
+        typer.echo(re.split(r"\n(?:Parameters|Raises)\n", inspect.getdoc(loader) or "")[0].strip() + "\n")
+    typer.echo("\n".join(["Contents", *(f"  {line}" for line in description(name, None))]))
+
+
+def _inform_of_protocol(name: str) -> None:
+    from tsadbench.registry import load_protocol
+    from tsadbench.utils.parameters import format_value, parameters_of
+
+    protocol = load_protocol(name)
+    parameters = [(one.name, format_value(one.default), one.meaning) for one in parameters_of(protocol)]
+    _print_text(inspect.getdoc(protocol) or "", parameters)
+    _print_section("Version of its rules", str(protocol.version))
+
+
+def _inform_of_family(name: str) -> None:
+    from tsadbench.registry import locate_entry
+    from tsadbench.sandbox.description import library_text
+    from tsadbench.sandbox.questions import ask
+
+    source = locate_entry("families", name)
+    typer.echo(ask(source, library_text, str, source))
+    typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
+
+
+def _inform_of_detector(name: str) -> None:
+    from dataclasses import fields
+
+    from tsadbench.registry import locate
+    from tsadbench.sandbox import Construction, Interview
+    from tsadbench.sandbox.describing import configure, describe
+    from tsadbench.utils.docstrings import cited, method_notes, sections
+    from tsadbench.utils.parameters import Label, format_value
+
+    source = locate(name)
+    with Interview() as interview:
+        detector = describe(source, interview)
+        traits = configure(Construction(source), detector, interview=interview).traits
+    _print_text(detector.doc, [(one.name, one.default_text, one.meaning) for one in detector.parameters])
+    variants = ", ".join(str(Label(name, variant)) for variant in detector.floor_variants)
+    told = {
+        "Note": detector.note,
+        "Floors that runs add beside it": variants,
+        **method_notes(detector.doc),
+        "Paper": cited(traits.paper, detector.doc) if traits.paper else "",
+        "References": sections(detector.doc).get("References", ""),
+        "Traits": "\n".join(
+            f"{field.name:<20} {format_value(getattr(traits, field.name))}" for field in fields(traits)
+        ),
+    }
+    for heading, text in told.items():
+        if text:
+            _print_section(heading, text)
+
+
+def _print_section(heading: str, text: str) -> None:
+    typer.echo(f"\n{heading}\n{indent(text, '  ')}")
+
+
+def _print_text(doc: str, parameters: Sequence[tuple[str, str, str]]) -> None:
+    """Print a docstring up to its parameters, then each with its default and its meaning."""
+    from tsadbench.utils.docstrings import sections
+
+    typer.echo(sections(doc)[""])
+    typer.echo("\nParameters")
+    for name, default, meaning in parameters:
+        typer.echo(f"  {name}={default}")
+        if meaning:
+            typer.echo(f"      {meaning}")

@@ -2,33 +2,230 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import re
+import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import typer
 
 from tsadbench.cli.options import DataOption, format_option
 
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
-def doctor(
-    data: DataOption = None,
-    runs: Annotated[Path | None, typer.Option(metavar="RUNS", help="A run store to examine as well.")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster to examine as well: tcp://host:port.")
-    ] = None,
-    form: Annotated[Literal["table", "json"], format_option] = "table",
-) -> None:
+# missing: something optional, or something that can be obtained; broken: something fails that a command relies on.
+State: TypeAlias = Literal["ok", "missing", "broken"]
+
+_COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
+_UNREPORTED_EXTRAS = {"all", "dev", "docs"}
+_PLUGIN_SECONDS = 180.0
+_TORCH_SECONDS = 120.0
+# A broken torch may crash the process that imports it.
+_TORCH = """
+import json, torch
+cuda = [f"{torch.cuda.get_device_name(i)}, {torch.cuda.get_device_properties(i).total_memory / 2**30:.0f} GiB"
+        for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+print(json.dumps({"version": torch.__version__, "cuda": cuda, "mps": torch.backends.mps.is_available()}))
+"""
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was examined: what it is, its state, what was found, and what to do about it."""
+
+    section: str
+    name: str
+    state: State
+    text: str
+    advice: str = ""
+
+
+def doctor(data: DataOption = None, form: Annotated[Literal["table", "json"], format_option] = "table") -> None:
     """Report what is available (versions, extras, plugins, devices, data), what is missing and what is broken.
 
     Every fault comes with what to do about it. Exit code 1 if anything is broken; what is only missing does not count.
     Keys and tokens are never shown.
     """
-    from tsadbench.cli.actions.doctor.examine import examine, shown, to_json
-
-    findings = examine(directory=data, runs=runs, cluster=cluster)
-    examined = list(findings if form == "json" else shown(findings))
+    found = []
+    for examine in (packages, extras, plugins, machine, seal, devices, lambda: data_sets(data)):
+        for finding in map(redacted, examine()):
+            if form == "table":
+                advice = f"; {finding.advice}" if finding.advice else ""
+                state = typer.style(f"{finding.state:<8}", fg=_COLOURS[finding.state])
+                if not found or found[-1].section != finding.section:
+                    typer.echo(f"{finding.section}:")
+                typer.echo(f"  {state}{finding.name:<28} {finding.text}{advice}")
+            found.append(finding)
+    n_broken = sum(finding.state == "broken" for finding in found)
     if form == "json":
-        sys.stdout.write(to_json(examined))
-    if any(finding.state == "broken" for finding in examined):
+        typer.echo(json.dumps({"schema": 1, "ok": not n_broken, "findings": [*map(asdict, found)]}, indent=1))
+    else:
+        typer.echo(f"{n_broken} broken" if n_broken else "nothing is broken")
+    if n_broken:
         raise typer.Exit(1)
+
+
+def packages() -> Iterator[Finding]:
+    """Yield Python, tsadbench and each package that it requires."""
+    yield Finding("packages", "python", "ok", f"{platform.python_version()} ({sys.executable})")
+    try:
+        yield Finding("packages", "tsadbench", "ok", version("tsadbench"))
+    except PackageNotFoundError:
+        text = "not installed, so no plugin is registered"
+        yield Finding("packages", "tsadbench", "broken", text, "pip install -e . in its folder")
+        return
+    for requirement in _requirements():
+        name, fault = requirement.name, _fault_of(requirement)
+        if fault is None:
+            yield Finding("packages", name, "ok", version(name))
+        else:
+            yield Finding("packages", name, "broken", fault, f"pip install '{name}{requirement.specifier}'")
+
+
+def extras() -> Iterator[Finding]:
+    """Yield each extra: whether all of its packages are installed."""
+    try:
+        names = metadata("tsadbench").get_all("Provides-Extra") or []
+    except PackageNotFoundError:
+        return
+    core = {requirement.name for requirement in _requirements()}
+    for extra in sorted(set(names) - _UNREPORTED_EXTRAS):
+        own = [requirement for requirement in _requirements(extra) if requirement.name not in core]
+        faults = [f"{requirement.name} {fault}" for requirement in own if (fault := _fault_of(requirement)) is not None]
+        if faults:
+            yield Finding("extras", extra, "missing", ", ".join(faults), f"pip install 'tsadbench[{extra}]'")
+        else:
+            versions = ", ".join(f"{requirement.name} {version(requirement.name)}" for requirement in own)
+            yield Finding("extras", extra, "ok", versions)
+
+
+def _requirements(extra: str = "") -> list[Requirement]:
+    """Return the packages that tsadbench requires, alone or with an extra."""
+    from packaging.requirements import Requirement
+
+    parsed = map(Requirement, requires("tsadbench") or [])
+    return [one for one in parsed if not one.marker or one.marker.evaluate({"extra": extra})]
+
+
+def _fault_of(requirement: Requirement) -> str | None:
+    """Return why an installed package does not meet a requirement; None if it does."""
+    try:
+        installed = version(requirement.name)
+    except PackageNotFoundError:
+        return "is not installed"
+    if requirement.specifier.contains(installed, prereleases=True):
+        return None
+    return f"is {installed}, expected {requirement.specifier}"
+
+
+def plugins() -> Iterator[Finding]:
+    """Load every plugin in a box; one that crashes or hangs its box is reported, and another box does the rest."""
+    from tsadbench.errors import MissingExtraError, TsadbenchError
+    from tsadbench.registry import Kind, entries, locate_entry, singular
+    from tsadbench.sandbox import Interview
+    from tsadbench.sandbox.description import plugin_text
+    from tsadbench.utils.text import one_line
+
+    names = [(kind, name) for kind in get_args(Kind) for name in dict.fromkeys(one.name for one in entries(kind))]
+    with Interview() as interview:
+        for kind, name in names:
+            title = f"{singular(kind)} {name}"
+            try:
+                source = locate_entry(kind, name)
+                text = interview.ask(source, plugin_text, str, kind, source, seconds=_PLUGIN_SECONDS)
+            except MissingExtraError as error:
+                yield Finding("plugins", title, "missing", str(error))
+            except TsadbenchError as error:
+                advice = "repair or uninstall its package (tsadbench list names it)"
+                yield Finding("plugins", title, "broken", one_line(str(error)), advice)
+            else:
+                yield Finding("plugins", title, "ok", one_line(text))
+
+
+def machine() -> Iterator[Finding]:
+    """Yield the system, its cores and its memory."""
+    import psutil
+
+    yield Finding("machine", "system", "ok", f"{platform.platform()}, {platform.machine()}")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    limit = os.environ.get("OMP_NUM_THREADS")
+    threads = f"; OMP_NUM_THREADS={limit} (--threads decides in trials)" if limit else ""
+    yield Finding("machine", "cores", "ok", f"{usable} of {os.cpu_count()} may be used{threads}")
+    memory = psutil.virtual_memory()
+    text = f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB of it free"
+    yield Finding("machine", "memory", "ok", text)
+
+
+def seal() -> Iterator[Finding]:
+    """Yield whether the kernel seals boxes here, why not, and what it offers."""
+    from tsadbench.sandbox import seal_status
+
+    status = seal_status()
+    text = f"{status.seal}{f': {status.reason}' if status.reason else ''}"
+    text += f" ({'; '.join(status.details)})" if status.details else ""
+    if status.seal == "sealed":
+        yield Finding("machine", "seal", "ok", text)
+    else:
+        advice = "detectors run, but an audit hook stops mistakes alone, and --require-seal refuses"
+        yield Finding("machine", "seal", "missing", text, advice)
+
+
+def devices() -> Iterator[Finding]:
+    """Yield what torch can compute on, as another process reports it."""
+    from packaging.requirements import Requirement
+
+    if _fault_of(Requirement("torch")) is not None:
+        yield Finding("devices", "torch", "missing", "is not installed", "pip install 'tsadbench[deep]'")
+        return
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _TORCH], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        told = error.stderr.strip().splitlines() if isinstance(error.stderr, str) else []
+        reason = ": ".join([f"{error}".rpartition("' ")[2], *told[-1:]])
+        yield Finding("devices", "torch", "broken", f"is installed, but its import {reason[:300]}", "reinstall it")
+        return
+    answer = json.loads(done.stdout.splitlines()[-1])
+    yield Finding("devices", "torch", "ok", answer["version"])
+    for number, name in enumerate(answer["cuda"]):
+        yield Finding("devices", f"cuda:{number}", "ok", name)
+    if not answer["cuda"]:
+        yield Finding("devices", "cuda", "missing", "no GPU that torch can use")
+    if answer["mps"]:
+        yield Finding("devices", "mps", "ok", "Apple's GPU")
+
+
+def data_sets(directory: Path | None) -> Iterator[Finding]:
+    """Yield every registered data set and the location of its files; nothing is downloaded or read."""
+    from tsadbench.cli.actions.data import listed
+    from tsadbench.datasets.location import VARIABLE
+
+    folder = os.environ.get(VARIABLE) if directory is None else None
+    if folder and not Path(folder).expanduser().is_dir():
+        text = f"names {folder}, which is not a folder"
+        yield Finding("data sets", VARIABLE, "broken", text, f"correct or unset {VARIABLE}")
+    for one in listed(directory):
+        yield Finding("data sets", one.name, "ok" if one.here else "missing", one.where)
+
+
+def redacted(finding: Finding) -> Finding:
+    """Return a finding without the environment's keys, tokens and passwords, and without those in addresses."""
+    return replace(finding, text=_without_secrets(finding.text), advice=_without_secrets(finding.advice))
+
+
+def _without_secrets(text: str) -> str:
+    for name, value in os.environ.items():
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, f"<{name}>")
+    return re.sub(r"(?<=://)[^/@\s]+@", "<user>@", text)

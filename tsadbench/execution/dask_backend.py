@@ -109,12 +109,6 @@ def run_on_cluster(groups: Sequence[Sequence[Trial]], plan: Plan, address: str, 
             raise
 
 
-def workers(address: str) -> list[str]:
-    """Return the addresses of a cluster's workers; parameter and errors as `run_on_cluster`'s."""
-    with _connected(address) as client:
-        return sorted(client.scheduler_info(n_workers=-1)["workers"])
-
-
 class _Run:
     """Trials on a cluster: which were submitted, and how often each has begun."""
 

@@ -1,1 +1,0 @@
-"""What `tsadbench doctor` examines."""
