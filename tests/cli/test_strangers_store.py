@@ -46,18 +46,12 @@ def store(sound, tmp_path) -> Store:
 READERS = [
     ["verify", "{runs}"],
     ["judge", "{runs}"],
-    ["leaderboard", "{runs}"],
     ["leaderboard", "{runs}", "--diagnostics", "operational"],
-    ["leaderboard", "{runs}", "--calibration"],
-    ["leaderboard", "{runs}", "--smoothing", "2"],
     ["report", "{runs}", "--out", "{out}"],
     ["compare", "{runs}", "{label}", "max-z"],
     ["rank", "{runs}"],
-    ["rank", "{runs}", "--stability", "--resamples", "5", "--split", "leak"],
     ["explain", "{runs}", "{label}", "--recording", RECORDING],
-    ["plot", "roc", "{runs}", "--out", "{out}/a.svg"],
     ["plot", "graph", "{runs}", "--out", "{out}/a.svg", "-d", "{label}"],
-    ["runs", "list", "{runs}"],
     ["runs", "show", "{runs}", "{trial}"],
 ]
 

@@ -56,7 +56,7 @@ def doctor(data: DataOption = None, form: Annotated[Literal["table", "json"], fo
     Every fault comes with what to do about it. Exit code 1 if anything is broken; what is only missing does not count.
     Keys and tokens are never shown.
     """
-    found = []
+    found: list[Finding] = []
     for examine in (packages, extras, plugins, machine, seal, devices, lambda: data_sets(data)):
         for finding in map(redacted, examine()):
             if form == "table":
