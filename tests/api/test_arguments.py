@@ -15,101 +15,78 @@ from sklearn.pipeline import Pipeline
 import tsadbench
 from tests.helpers.data import make_data
 from tests.helpers.tiny import Distance
+from tsadbench.execution.plan import floor_labels
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 DATA = make_data()
 
-# The arguments, the one that the message begins with, and texts that it has.
+# One value a kind of mistake, with the text that the message must have.
 WRONG = [
-    ({"detectors": 3}, "detectors", "expected a name, a detector class, a detector or an estimator object", "3"),
-    ({"detectors": [None]}, "detectors", "expected a name, a detector class", "None"),
-    ({"detectors": [int]}, "detectors", "expected a name, a detector class", "int"),
-    ({"detectors": PCA}, "detectors", "expected an estimator object, such as PCA()", "PCA"),
-    ({"detectors": {"distance"}}, "detectors", "or a list of these", "{'distance'}"),
-    ({"detectors": Pipeline([("a", 3), ("b", IsolationForest())])}, "detectors", "its step 'a' is no estimator", "3"),
-    ({"detectors": "distanc"}, "detectors", "there is no detector 'distanc'", "did you mean 'distance'"),
-    ({"detectors": "distance[power]"}, "detectors", "expected key=value", "'power'"),
-    ({"detectors": "distance[powr=2]"}, "detectors", "no parameter 'powr'", "power"),
-    ({"detectors": "distance[power=high]"}, "detectors", "'power' cannot be 'high'"),
-    ({"detectors": Distance(power=0.5)}, "detectors", "at least 1", "0.5"),
-    ({"detectors": "nowhere.py:Class"}, "detectors", "there is no file", "nowhere.py"),
-    ({"dataset": None}, "dataset", "expected a name, the path of a card", "None"),
-    ({"dataset": "skabb"}, "dataset", "there is no data set 'skabb'", "did you mean 'skab'"),
-    ({"dataset": np.zeros((3, 2))}, "dataset", "dataset_from_frames", "array"),
-    ({"dataset": pd.DataFrame({"flow": [1.0]})}, "dataset", "dataset_from_frames", "found DataFrame"),
-    ({"dataset": DATA.dataset}, "dataset", "dataset_from_frames", "found Dataset"),
-    ({"dataset": []}, "dataset", "expected at least 1 item", "[]"),
-    ({"dataset": Path("a/folder")}, "dataset", "the path of a card, which ends in .toml", "a/folder"),
-    ({"protocol": "strickt"}, "protocol", "there is no protocol 'strickt'", "did you mean 'strict'"),
-    ({"protocol": 5}, "protocol", "expected a string", "5"),
-    ({"protocol": None}, "protocol", "expected a string", "None"),
-    ({"splits": ["ovreall"]}, "splits", "there is no split 'ovreall'", "did you mean 'overall'"),
-    ({"splits": 7}, "splits", "expected a string", "7"),
-    ({"suite": "plant", "dataset": "skab"}, "suite", "there is no suite 'plant'", "plants"),
-    ({"suite": "plants"}, "suite", "give either suite or dataset"),
-    ({"suite": 3, "dataset": "skab"}, "suite", "expected a string", "3"),
-    ({"settings": "distance.power"}, "settings", "expects NAME.key=value", "'distance.power'"),
-    ({"settings": ["distance.power=x"]}, "settings", "'power' cannot be 'x'"),
-    ({"settings": ["noisy.power=2"]}, "settings", "this run has no 'noisy'"),
-    ({"settings": ["strict.q=2"]}, "settings", "q"),
-    ({"seeds": 0}, "seeds", "expected a number greater than or equal to 1", "0"),
-    ({"seeds": 2.5}, "seeds", "expected an integer, or a list of integers", "2.5"),
-    ({"seeds": True}, "seeds", "expected an integer", "True"),
-    ({"seeds": []}, "seeds", "expected a list of at least one integer", "[]"),
-    ({"seeds": [0, -3]}, "seeds", "of at least 0", "-3"),
-    ({"seeds": 10**20}, "seeds", "expected a number less than or equal to 100000", "100000000000000000000"),
-    ({"seeds": [2**32]}, "seeds", "expected a list of integers below 4294967296", "[4294967296]"),
-    ({"seeds": [3, 3]}, "seeds", "different seeds", "[3, 3]"),
-    ({"seeds": "5"}, "seeds", "expected an integer", "'5'"),
-    ({"threads": "two"}, "threads", "expected an integer", "'two'"),
-    ({"jobs": 0}, "jobs", "expected a number greater than or equal to 1", "0"),
-    ({"timeout": math.nan}, "timeout", "expected a number greater than 0", "nan"),
-    ({"timeout": 0}, "timeout", "expected a number greater than 0", "0"),
-    ({"memory_mib": -1}, "memory_mib", "expected a number greater than 0", "-1"),
-    ({"memory_mib": "2 GiB"}, "memory_mib", "expected a number", "'2 GiB'"),
-    ({"floors": "no"}, "floors", "expected a boolean", "'no'"),
-    ({"require_seal": 1}, "require_seal", "expected a boolean", "1"),
-    ({"data": "no/such/folder"}, "data", "expected a folder that exists", "no/such/folder"),
-    ({"data": 3}, "data", "expected a path", "3"),
-    ({"out": ""}, "out", "expected a path", "''"),
-    ({"out": "a\0b"}, "out", "expected a path", "a\\x00b"),
-    ({"out": Path(__file__)}, "out", "not a file", "test_arguments.py"),
-    ({"out": Path(__file__).parent}, "out", "expected a new folder or a run store"),
-    ({"cluster": "localhost:8786"}, "cluster", "expected tcp://host:port or local:N", "'localhost:8786'"),
-    ({"cluster": "local:2"}, "cluster", "the data set's name or card"),
-    ({"against": "strickt"}, "against", "did you mean 'strict'"),
-    ({"against": "strict"}, "against", "no leaderboard of data set 'small'"),
-    ({"against": "strict", "protocol": "published"}, "against", "found protocol published"),
+    ({"detectors": 3}, "detectors", "3"),
+    ({"detectors": PCA}, "detectors", "PCA()"),
+    ({"detectors": Pipeline([("a", 3), ("b", IsolationForest())])}, "detectors", "'a'"),
+    ({"detectors": "distanc"}, "detectors", "'distance'"),
+    ({"detectors": "distance[powr=2]"}, "detectors", "'powr'"),
+    ({"detectors": "distance[power=high]"}, "detectors", "'high'"),
+    ({"detectors": Distance(power=0.5)}, "detectors", "0.5"),
+    ({"detectors": "nowhere.py:Class"}, "detectors", "nowhere.py"),
+    ({"dataset": None}, "dataset", "None"),
+    ({"dataset": "skabb"}, "dataset", "'skab'"),
+    ({"dataset": pd.DataFrame({"flow": [1.0]})}, "dataset", "dataset_from_frames"),
+    ({"dataset": []}, "dataset", "[]"),
+    ({"dataset": Path("a/folder")}, "dataset", "a/folder"),
+    ({"protocol": "strickt"}, "protocol", "'strict'"),
+    ({"protocol": 5}, "protocol", "5"),
+    ({"splits": ["ovreall"]}, "splits", "'overall'"),
+    ({"suite": "plants"}, "suite", "dataset"),
+    ({"settings": "distance.power"}, "settings", "'distance.power'"),
+    ({"settings": ["noisy.power=2"]}, "settings", "'noisy'"),
+    ({"seeds": 0}, "seeds", "0"),
+    ({"seeds": [0, -3]}, "seeds", "-3"),
+    ({"seeds": [2**32]}, "seeds", "4294967296"),
+    ({"seeds": [3, 3]}, "seeds", "[3, 3]"),
+    ({"seeds": "5"}, "seeds", "'5'"),
+    ({"jobs": 0}, "jobs", "0"),
+    ({"timeout": math.nan}, "timeout", "nan"),
+    ({"memory_mib": "2 GiB"}, "memory_mib", "'2 GiB'"),
+    ({"floors": "no"}, "floors", "'no'"),
+    ({"data": "no/such/folder"}, "data", "no/such/folder"),
+    ({"out": "a\0b"}, "out", "a\\x00b"),
+    ({"out": Path(__file__).parent}, "out", "run store"),
+    ({"cluster": "localhost:8786"}, "cluster", "'localhost:8786'"),
+    ({"against": "strict"}, "against", "'small'"),
+    ({"against": "strict", "protocol": "published"}, "against", "published"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name", "texts"), [(arguments, name, texts) for arguments, name, *texts in WRONG]
-)
-def test_a_wrong_argument_is_one_line_that_names_it(arguments, name, texts, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("arguments", "name", "text"), WRONG)
+def test_a_wrong_argument_is_one_line_that_names_it(arguments, name, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(tsadbench.UsageError) as caught:
         tsadbench.run(**{"detectors": "distance", "dataset": DATA, "seeds": 1, "floors": False, **arguments})
     message = str(caught.value)
     assert message.startswith(name)
-    assert not message[len(name)].isalnum()
+    assert text in message
     assert "\n" not in message
-    for text in texts:
-        assert text in message
-    for leaked in ("pydantic", "Input should", "--", "validation error"):
-        assert leaked not in message
+    assert "--" not in message, "Python's names, not the command line's"
     assert caught.value.__cause__ is None
-    assert "ValidationError" not in repr(caught.value.__context__)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_several_wrong_arguments_are_all_named():
     with pytest.raises(tsadbench.UsageError) as caught:
         tsadbench.run("distance", DATA, jobs=0, memory_mib=0)
-    jobs, memory = str(caught.value).split("; ")
-    assert jobs == "jobs: expected a number greater than or equal to 1, found 0"
-    assert memory == "memory_mib: expected a number greater than 0, found 0"
+    assert [part.partition(":")[0] for part in str(caught.value).split("; ")] == ["jobs", "memory_mib"]
+
+
+def test_floors_alone_and_beside_detectors(tmp_path):
+    board = tsadbench.run(["distance", "noisy"], DATA, seeds=2, splits=["overall"], out=tmp_path / "runs")
+    frame = board.to_frame()
+    assert set(frame["detector"]) == {"distance", "noisy", *floor_labels()}
+    assert frame.set_index("detector").loc["distance", "auroc_mean"] > 0.9
+    alone = tsadbench.run([], DATA, seeds=2, splits=["overall"], out=tmp_path / "runs")
+    assert {row.label for row in alone.rows} == set(floor_labels())
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):

@@ -36,10 +36,7 @@ def test_print_shows_the_tables_in_the_width_of_the_terminal_and_repr_is_short(b
         for split in ("overall", "f", "g"):
             assert any(line.startswith(f"small, split {split}, protocol strict") for line in lines)
         assert "\x1b" not in str(board)
-    assert repr(board).startswith("<Board: ")
-    assert "small" in repr(board)
-    assert "\n" not in repr(board)
-    assert len(repr(board)) < 200
+    assert len(repr(board).splitlines()) == 1
     assert str(package.Leaderboard([])) == "no rows"
 
 
@@ -53,22 +50,19 @@ def test_a_store_is_read_as_the_command_reads_it(board, folder, tsadbench):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "name"),
     [
-        ({"runs": 3}, "runs: expected the path of a run store, found 3"),
-        ({"runs": "nowhere"}, "runs: nowhere is not a run store"),
-        ({"dataset": "smal"}, "dataset: .* holds no trial of 'smal'; did you mean 'small'"),
-        ({"dataset": 3}, "dataset: expected a name, the path of a card or the data themselves, found 3"),
-        ({"protocol": "published"}, "protocol: .* holds no trial of 'published'; there are: strict"),
-        ({"protocol": 1}, "protocol: expected a name, or several, found 1"),
+        ({"runs": 3}, "runs"),
+        ({"runs": "nowhere"}, "runs: nowhere"),
+        ({"dataset": "smal"}, "dataset: .*'smal'"),
+        ({"dataset": 3}, "dataset: .*3"),
+        ({"protocol": "published"}, "protocol: .*'published'"),
         ({"splits": "h"}, "splits: .*'h'"),
-        ({"data": 3}, "data: expected a folder, found 3"),
-        ({"data": "nowhere"}, "data: expected a folder that exists, found 'nowhere'"),
-        ({"dataset": make_data().dataset}, "dataset: expected a name, .* found Dataset$"),
+        ({"data": "nowhere"}, "data: .*'nowhere'"),
     ],
 )
-def test_a_wrong_argument_of_load_board_is_named(board, folder, arguments, message):
-    with pytest.raises(UsageError, match=f"^{message}"):
+def test_a_wrong_argument_of_load_board_is_named(board, folder, arguments, name):
+    with pytest.raises(UsageError, match=f"^{name}"):
         package.load_board(**{"runs": folder / "runs", **arguments})
 
 
@@ -84,19 +78,15 @@ def test_a_comparison_is_the_commands(board, folder, tmp_path):
     loaded = package.load_board(folder / "runs", dataset=data)
     loaded = loaded.compare("distance", "noisy", metric="auroc", independent=True)
     assert loaded.to_json() == compared.to_json()
-    for arguments, message in [
-        ({"dataset": "skab"}, "dataset: the board has no 'skab'"),
-        ({"protocol": "skab"}, "protocol: the board has no 'skab'"),
-        ({"metric": "auc"}, "no metric 'auc'"),
-        ({"rope": "wide"}, "must be at least 0 and below 1, found 'wide'"),
+    for labels, arguments, name in [
+        (("distance", "noisy"), {"dataset": "skab"}, "skab"),
+        (("distance", "noisy"), {"metric": "auc"}, "auc"),
+        (("distanc", "noisy"), {}, "distanc"),
+        ((["distance", "noisy"],), {}, "labels"),
     ]:
-        with pytest.raises(UsageError, match=message):
-            board.compare("distance", "noisy", **arguments)
-    with pytest.raises(UsageError, match="there is no detector 'distanc'"):
-        board.compare("distanc", "noisy")
-    with pytest.raises(UsageError, match=r"expected the labels of detectors, .* found \['distance', 'noisy'\]"):
-        board.compare(["distance", "noisy"])
-    with pytest.raises(UsageError, match=r"^dataset: 'small' are data of your own, .* load_board"):
+        with pytest.raises(UsageError, match=name):
+            board.compare(*labels, **arguments)
+    with pytest.raises(UsageError, match=r"^dataset: 'small'"):
         package.load_board(folder / "runs").compare("distance", "noisy")
 
 
@@ -107,20 +97,14 @@ def test_a_report_is_written_into_a_folder(board, tmp_path):
     page = file.read_text(encoding="utf-8")
     assert "noisy" in page
     assert "<html" in page
-    named = board.report(tmp_path / "named", detectors="distance", aliases={"distance": "Euclid"}).read_text("utf-8")
-    assert "Names: Euclid is distance." in named
-    for aliases in ({"distanc": "x"}, {"distance": ""}, {"distance": 3}, "distance=x"):
-        with pytest.raises(UsageError, match=r"^(aliases: |there is no row 'distanc'|--alias distance=)"):
-            board.report(tmp_path / "named", aliases=aliases)
-    for wrong in (tmp_path / "page.html", file, None, ""):
-        with pytest.raises(UsageError, match=r"^path: expected a folder, in which index.html is written"):
-            board.report(wrong)
+    with pytest.raises(UsageError, match="^path"):
+        board.report(file)
 
 
 def test_a_board_without_a_store_says_what_it_lacks():
     board = package.run("distance", make_data(), floors=False)
     for name, call in (("compare", lambda: board.compare("distance", "noisy")), ("report", board.report)):
-        with pytest.raises(UsageError, match=f"^{name}: expected the scores of .* run again with out=FOLDER"):
+        with pytest.raises(UsageError, match=f"^{name}: .*out="):
             call()
 
 

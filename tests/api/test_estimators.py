@@ -120,6 +120,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow(4)  # two processes with hash seeds of their own
 def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found = []
@@ -134,21 +135,15 @@ def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("detector", "message"),
+    ("detector", "name"),
     [
-        (
-            LinearRegression(),
-            "detectors: LinearRegression: expected an outlier or density estimator, .* LinearR",
-        ),
-        (make_pipeline(StandardScaler(), KMeans()), "detectors: Pipeline: expected an outlier .* found KMeans"),
-        (
-            IsolationForest,
-            r"detectors: expected an estimator object, such as IsolationForest\(\), found <class",
-        ),
-        (IsolationForest(n_estimators=-1), "detectors: .*n_estimators"),
-        (object(), "detectors: expected a name, a detector class, a detector or an estimator object"),
+        (LinearRegression(), "LinearRegression"),
+        (make_pipeline(StandardScaler(), KMeans()), "KMeans"),
+        (IsolationForest, r"IsolationForest\(\)"),
+        (IsolationForest(n_estimators=-1), "n_estimators"),
+        (object(), "object"),
     ],
 )
-def test_other_objects_are_refused(detector, message):
-    with pytest.raises(UsageError, match=f"^{message}"):
+def test_other_objects_are_refused(detector, name):
+    with pytest.raises(UsageError, match=f"^detectors: .*{name}"):
         tsadbench.run(detector, DATA)
