@@ -283,7 +283,7 @@ def share(dataset: str) -> str:
 def contents_table(dataset: str) -> list[str]:
     """Return a table of a data set's parts, and one of its entities."""
     if dataset not in counted():
-        return [f"Not counted yet: `make contents` does, with the files of {dataset} on the machine."]
+        return [f"Not counted yet: `make pages` does, with the files of {dataset} on the machine."]
     data = counted()[dataset]
     columns = ("recordings", "sessions", "rows", "anomalous", "events")
     parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in data["splits"]}}

@@ -4,7 +4,7 @@ A report that is there already, of the same label, code, libraries and version o
 be interrupted and goes on where it was. Checks that a report lacks, because they are newer, are run and added. Reports
 of labels and code that no table shows any more are left out when it ends. A quarter of an hour on one core.
 
-    python leaderboards/checks.py        # or: make checks
+    python leaderboards/checks.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The wheel in clean environments, as a stranger has it: first steps, rows that ship, and types.
 
-Packages come from the network. TSADBENCH_WHEEL names a wheel to try in place of one that is built (``make ci-wheel``).
+Packages come from the network.
 """
 
 from __future__ import annotations

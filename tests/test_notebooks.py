@@ -1,6 +1,6 @@
 """The tutorials as notebooks run from top to bottom, and print what the pages show.
 
-``make test-long`` runs them, and ``make ci-slow`` also with the lowest and the newest versions of the libraries.
+``make test-long`` runs them.
 """
 
 from __future__ import annotations

@@ -15,9 +15,11 @@ _PAGE = re.compile(r"docs/([\w/-]+\.md(?:#[\w-]+)?)")
 
 
 def commands() -> Mapping[str, click.Command]:
-    """Return every command that is not hidden, by its name."""
+    """Return every command that is not hidden, by its name, those of plugins included."""
     top = get_command(app)
-    return {name: command for name, command in top.commands.items() if not command.hidden}  # type: ignore[attr-defined] # Typer's class is private
+    context = top.make_context("tsadbench", [], resilient_parsing=True)
+    found = (top.resolve_command(context, [name])[:2] for name in top.list_commands(context))
+    return {name: command for name, command in found if not command.hidden}
 
 
 def _prose(text: str) -> str:

@@ -194,7 +194,7 @@ class TestCommitted:
             for one in read_records(file):
                 if newest.get(one.label, one.manifest["code_hash"]) == one.manifest["code_hash"]:
                     lacking |= {one.label} if known.verdict([one]).checked == "no" else set()
-        assert not lacking, "run: make checks, then make tables"
+        assert not lacking, "run python leaderboards/checks.py, then make tables"
 
     def test_reports_are_whole_and_sorted(self, tmp_path):
         ids = [check.id for check in all_checks()]

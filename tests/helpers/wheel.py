@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -22,9 +21,7 @@ def build(folder: Path) -> Path:
 
 
 def built_wheel(folder: Path) -> Path:
-    """Return the wheel that TSADBENCH_WHEEL names, or one that is built."""
-    if given := os.environ.get("TSADBENCH_WHEEL"):
-        return Path(given)
+    """Return a wheel that is built."""
     (wheel,) = build(folder).glob("*.whl")
     return wheel
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 Grade: TypeAlias = Literal["good", "note", "fault"]
 
-# Written by docs/audits/write.py (`make audits`): {"schema", "datasets": {name: {"version", "summary", "findings"}}}.
+# Written by docs/audits/write.py (`make pages`): {"schema", "datasets": {name: {"version", "summary", "findings"}}}.
 SHIPPED = Path(__file__).with_name("findings.json")
 SCHEMA = 1
 
