@@ -10,7 +10,6 @@ import pytest
 
 from tests.helpers.broken_store import RECORDING, copy, sound_store
 from tests.helpers.trials import DISTANCE
-from tsadbench.base.prior import Edge, Prior
 from tsadbench.execution.run_store import Store
 
 CODE = """
@@ -49,7 +48,6 @@ READERS = [
     ["leaderboard", "{runs}", "--diagnostics", "operational"],
     ["report", "{runs}", "--out", "{out}"],
     ["compare", "{runs}", "{label}", "max-z"],
-    ["rank", "{runs}"],
     ["explain", "{runs}", "{label}", "--recording", RECORDING],
     ["plot", "graph", "{runs}", "--out", "{out}/a.svg", "-d", "{label}"],
     ["runs", "show", "{runs}", "{trial}"],
@@ -82,21 +80,16 @@ def test_code_that_a_record_names_runs_only_if_it_is_trusted(store, tmp_path, ts
 
 def test_a_prior_that_a_label_names_is_opened_only_if_it_is_trusted(store, tmp_path, tsadbench):
     source = next(record for record in store.records() if record.label == "max-z")
-    prior = tmp_path / "own.json"
-    prior.write_text(Prior((Edge("motor_power", "flow"),)).to_json())
-    missing = tmp_path / "missing.json"
-    for trial, file in (("ab" * 12, prior), ("cd" * 12, missing)):
-        label = f"dprgm[prior={file}]"
-        copy(store, source, trial, label, detector="dprgm", floor=False)
-        for command in (["explain", store.path, label, "--recording", RECORDING], ["report", store.path]):
-            done = tsadbench(*command, *(["--out", tmp_path / "report"] if command[0] == "report" else []))
-            assert done.code == 0, done.err
-    trusted = tsadbench("explain", store.path, f"dprgm[prior={missing}]", "--recording", RECORDING, "--trust-code")
-    assert trusted.code == 2
-    assert str(missing) in trusted.err
+    label = f"dprgm[prior={tmp_path / 'missing.json'}]"
+    copy(store, source, "cd" * 12, label, detector="dprgm", floor=False)
+    explain = ("explain", store.path, label, "--recording", RECORDING)
+    assert tsadbench(*explain).code == 0
+    assert tsadbench("report", store.path, "--out", tmp_path / "report").code == 0
+    trusted = tsadbench(*explain, "--trust-code")
+    assert (trusted.code, "missing.json" in trusted.err) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["../victim", "/etc", "a\\b", "x" * 300, "", "a\nb"])
+@pytest.mark.parametrize("name", ["../victim", "x" * 300, "a\nb"])
 def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
     victim = tmp_path / "victim"
     victim.mkdir()
