@@ -32,8 +32,7 @@ _USUAL = frozenset(
         *("smoothing", "protocol_version", "dataset_version"),
     }
 )
-# What is found anew when scores are judged again, or carried over to what today's code calls the trial: the checksum
-# leaves it out, and `verify` computes it again instead.
+# Fields that judging again may change. They are not part of the checksum; `verify` computes them again.
 _FOUND_ANEW = {
     *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
     *("thresholds", "rows_scored", "status", "reason", "smoothing", "trust"),
@@ -43,7 +42,7 @@ _SMALLEST, _LARGEST = 1e-12, 1e15
 _COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "dataset_version", "rows_scored")
 _MEASURED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
 _FOUND_ANEW_IN_MANIFEST = {
-    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "suite", "carried_over_from"),
+    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "suite"),
 }
 
 
