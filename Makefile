@@ -62,6 +62,7 @@ pages: $(STAMP)
 	$(BIN)/python leaderboards/paper/reproduce.py
 	$(BIN)/python docs/audits/write.py
 	$(BIN)/python docs/systems/contents.py
+	$(BIN)/python docs/studies/prior_sensitivity.py
 	$(BIN)/python docs/detectors_page.py
 	$(BIN)/python docs/readme.py
 

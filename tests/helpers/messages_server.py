@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 import threading
@@ -32,22 +31,14 @@ GOOD = [
 
 
 @dataclass
-class Raw:
-    """An answer's body as it is sent, with its headers."""
-
-    body: bytes
-    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
-
-
-@dataclass
 class Messages:
     """What the server does, and what it was asked.
 
     Parameters
     ----------
     script
-        For each request in turn: an answer's text; a number, for a status; "drop", "hang", "drip", "drip headers";
-        a whole reply; or `Raw` bytes. When it is used up, the last one is repeated.
+        For each request in turn: an answer's text; a number, for a status; "drop", "hang"; or
+        a whole reply. When it is used up, the last one is repeated.
     """
 
     script: list[Any] = field(default_factory=lambda: [json.dumps(GOOD)])
@@ -55,7 +46,6 @@ class Messages:
     headers: list[dict[str, str]] = field(default_factory=list)
     offers_structure: bool = True
     url: str = ""
-    ended: threading.Event = field(default_factory=threading.Event)
 
     def next(self) -> Any:
         return self.script[min(len(self.requests) - 1, len(self.script) - 1)]
@@ -93,10 +83,6 @@ def serving(messages: Messages) -> Iterator[Messages]:
                 self.connection.close()
             elif what == "hang":
                 time.sleep(3)
-            elif isinstance(what, Raw):
-                self._raw(what)
-            elif what in ("drip", "drip headers"):
-                self._drip(headers=what == "drip headers")
             elif isinstance(what, int):
                 kind = {401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
                 key = self.headers["authorization"]
@@ -119,27 +105,6 @@ def serving(messages: Messages) -> Iterator[Messages]:
             self.end_headers()
             self.wfile.write(text)
 
-        def _raw(self, what: Raw) -> None:
-            self.send_response(200)
-            for name, value in {**what.headers, "content-length": str(len(what.body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with contextlib.suppress(ConnectionError):  # the client has enough
-                self.wfile.write(what.body)
-
-        def _drip(self, *, headers: bool) -> None:
-            """Send a byte now and then, without end."""
-            if not headers:
-                self.send_response(200)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", "1000000")
-                self.end_headers()
-            with contextlib.suppress(ConnectionError):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nx-slow: " if headers else b"{")
-                while not messages.ended.wait(0.05):
-                    self.wfile.write(b" ")
-                    self.wfile.flush()
-
         def log_message(self, *arguments: object) -> None:
             """Say nothing."""
 
@@ -157,7 +122,6 @@ def serving(messages: Messages) -> Iterator[Messages]:
     try:
         yield messages
     finally:
-        messages.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

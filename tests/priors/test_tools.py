@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import hypothesis.strategies as st
@@ -73,13 +72,12 @@ class TestVotes:
         without = Prior(tuple(replace(edge, votes=None) for edge in self.PRIOR.edges))
         assert without.content_hash != self.PRIOR.content_hash
 
-    @pytest.mark.parametrize("votes", [0, 1.2, "many"])
-    def test_wrong_votes(self, tmp_path, votes):
-        (tmp_path / "p.json").write_text(json.dumps([{"source": "a", "target": "b", "votes": votes}]))
+    @pytest.mark.parametrize("votes", [0, 1.2])
+    def test_wrong_votes(self, votes):
         with pytest.raises(DataError, match="votes"):
-            Prior.load(tmp_path / "p.json")
+            Prior((Edge("a", "b", votes=votes),))
 
-    def test_dprgm_weighs_edges_by_them(self):
+    def test_dprgm_weighs_edges_by_them(self):  # imports torch
         recording = Recording("r", np.random.default_rng(0).normal(size=(120, 3)), ("a", "b", "c"))
         dprgm = load_detector("dprgm")
         small = {"hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1, "prior": self.PRIOR}
