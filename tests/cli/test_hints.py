@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tsadbench.datasets
-from tsadbench.cli.actions.hints import ADVICE
+from tsadbench.cli.score import ADVICE
 
 READERS = Path(tsadbench.datasets.__path__[0])
 

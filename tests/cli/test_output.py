@@ -10,8 +10,8 @@ from rich.console import Console
 
 from tests.helpers.records import record
 from tsadbench.base.prior import Edge, Prior
-from tsadbench.cli.actions.score import note
 from tsadbench.cli.output import print_table
+from tsadbench.cli.score import note
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome
 

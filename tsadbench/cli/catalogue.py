@@ -183,7 +183,7 @@ def _list_members(family: str) -> None:
 
 
 def _inform_of_data_set(name: str) -> None:
-    from tsadbench.cli.actions.data import description
+    from tsadbench.cli.data import description
     from tsadbench.datasets.loading import load_dataset
 
     loader = load_dataset(name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -14,7 +15,11 @@ from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
 from tsadbench.cli.output import print_table, wide_console
-from tsadbench.errors import DataError, UsageError
+from tsadbench.errors import DataError, DataNotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from tsadbench.base.dataset import LabelledDataset
+    from tsadbench.datasets.source import Source
 
 app = typer.Typer(
     cls=Listing,
@@ -43,13 +48,12 @@ def fetch(
 
     An interrupted download continues where it stopped. Files that differ are replaced.
     """
-    from tsadbench.cli.actions.data import sources_of
     from tsadbench.datasets.download import download
     from tsadbench.datasets.location import place
 
     failures: list[str] = []
     with interruptible("the files that are complete are kept; running it again continues from them"):
-        for source in sources_of(names or ["skab"]):
+        for source in _sources_of(names or ["skab"]):
             folder = place(source.name, data)
             try:
                 with progress_bar(f"Fetching {source.name}"):
@@ -66,10 +70,9 @@ def fetch(
 @app.command()
 def verify(name: _Name = "skab", data: DataOption = None) -> None:
     """Compare every file with the published one (SHA-256); exit code 1 if any is missing or differs."""
-    from tsadbench.cli.actions.data import source_of
     from tsadbench.datasets.location import find
 
-    source = source_of(name)
+    source = _source_of(name)
     folder = find(source, data)
     states = {file: source.state(folder, file) for file in source.sha256}
     wrong = {file: state for file, state in states.items() if state != "as published"}
@@ -84,15 +87,12 @@ def verify(name: _Name = "skab", data: DataOption = None) -> None:
 @app.command()
 def path(name: _Name = "skab", data: DataOption = None) -> None:
     """Print the folder that contains the data set's files."""
-    from tsadbench.cli.actions.data import folder_of
-
-    typer.echo(folder_of(name, data))
+    typer.echo(_folder_of(name, data))
 
 
 @app.command("list")
 def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], format_option] = "table") -> None:
     """List the data sets: their licences, how large their files are, and where these are or can be had."""
-    from tsadbench.cli.actions.data import listed
     from tsadbench.datasets.source import megabytes
 
     datasets = list(listed(data))
@@ -164,7 +164,6 @@ def validate(
     files, is right: detectors can be fitted on it.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.cli.actions.data import contents
     from tsadbench.datasets.loading import card_loader
     from tsadbench.execution.plan import require_evaluated
     from tsadbench.execution.request import DEFAULT_PROTOCOL
@@ -173,7 +172,7 @@ def validate(
         loaded = card_loader(card)(DataOptions())
         require_evaluated(loaded, DEFAULT_PROTOCOL)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
-    for line in contents(loaded):
+    for line in _contents(loaded):
         typer.echo(f"  {line}")
     typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {_next(str(card), judged=not loaded.missing)}")
 
@@ -256,3 +255,160 @@ def audit(
 
         draw_audit(result, figure)
         typer.echo(figure, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A registered data set and its files, as `tsadbench data list` tells of them."""
+
+    name: str
+    here: bool
+    where: str
+    licence: str | None = None
+    files: int | None = None
+    bytes: int | None = None
+
+
+def _sources_of(names: Iterable[str]) -> list[Source]:
+    """Return the sources of data sets, and of the data sets of suites, each once.
+
+    Raises
+    ------
+    UsageError
+        If a data set's files are not published. A suite's data sets without published files are passed over.
+    """
+    from tsadbench.datasets.source import published
+    from tsadbench.datasets.suites import SUITES
+
+    sources: dict[str, Source] = {}
+    for name in names:
+        members = SUITES[name].datasets if name in SUITES else (name,)
+        for member in members:
+            if name not in SUITES or member in published():
+                sources[member] = _source_of(member)
+    return list(sources.values())
+
+
+def _source_of(name: str) -> Source:
+    """Return the source of a data set; a UsageError says why if its files are not published."""
+    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
+    from tsadbench.datasets.loading import CARD_ENDING
+    from tsadbench.datasets.source import Source, published
+    from tsadbench.registry import entries
+
+    if name in OBTAINED:
+        raise UsageError(f"{name}: its files are not published, so they cannot be fetched or compared; {HOW}")
+    if name.endswith(CARD_ENDING):
+        raise UsageError(f"{name}: the files of a card lie beside it; check them with  tsadbench data validate {name}")
+    if name not in published() and name in {entry.name for entry in entries("datasets")}:
+        raise UsageError(f"{name}: it has no files to fetch or to compare, it comes with its package")
+    return Source.load(name)
+
+
+def _folder_of(name: str, directory: Path | None) -> Path:
+    """Return the folder with a data set's files; a DataNotFoundError if there is none."""
+    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
+    from tsadbench.datasets.location import find, find_obtained
+
+    return find_obtained(name, directory, HOW) if name in OBTAINED else find(_source_of(name), directory)
+
+
+def listed(directory: Path | None) -> Iterator[Listed]:
+    """Yield every registered data set; nothing is downloaded or read.
+
+    Parameters
+    ----------
+    directory
+        As ``--data``.
+    """
+    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
+    from tsadbench.datasets.location import place
+    from tsadbench.datasets.source import Source, published
+    from tsadbench.registry import entries
+
+    for name in dict.fromkeys(entry.name for entry in entries("datasets")):
+        folder = place(name, directory)
+        if name in published():
+            source = Source.load(name)
+            count, missing = len(source.sha256), len(source.missing(folder))
+            where = f"{missing} of {count} files are missing: tsadbench data fetch {name}" if missing else str(folder)
+            yield Listed(name, not missing, where, source.licence, count, source.n_bytes)
+        elif name in OBTAINED:
+            here = folder.is_dir()
+            yield Listed(name, here, str(folder) if here else HOW, "by request")
+        else:
+            yield Listed(name, here=True, where="comes with its package")
+
+
+def _load_here(name: str, directory: Path | None) -> LabelledDataset:
+    """Load a data set whose files are on this machine; never download.
+
+    Raises
+    ------
+    DataNotFoundError
+        If files are missing; the message says where they are published.
+    """
+    from tsadbench.base.dataset import DataOptions
+    from tsadbench.datasets.loading import load_dataset
+    from tsadbench.datasets.location import find
+    from tsadbench.datasets.source import Source, published
+
+    if name in published():
+        source = Source.load(name)
+        source.require(find(source, directory))
+    return load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
+
+
+def _contents(loaded: LabelledDataset) -> Iterator[str]:
+    """Yield what a data set contains, line by line."""
+    from tsadbench.base.sessions import sessions_of
+
+    data, labels = loaded.dataset, loaded.labels
+    yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"
+    yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"
+    yield f"test      {_test_rows(loaded)}"
+    for split, members in data.splits.items():
+        yield f"split     {split}: {len(members)} recordings"
+    sessions = sessions_of(data)
+    names = list(dict.fromkeys(sessions[recording.id] for recording in data.test or data.train))
+    role = "under test" if data.test else "to train on"
+    yield f"sessions  {len(names)} {role}, {'declared' if data.sessions else 'inferred'}: {_first(names)}"
+    entities = list(dict.fromkeys(data.entities.values()))
+    if len(entities) > 1:
+        yield f"entities  {len(entities)}, a model for each: {_first(entities)}"
+    yield f"prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}"
+    if labels.causes:
+        yield f"causes    {sum(map(len, labels.causes.values()))} events with the sensors that are to blame"
+    yield f"version   {data.version}"
+    for title, text in (("licence", data.licence), ("citation", data.citation)):
+        if text:
+            yield f"{title:<9} {text}"
+    for note in data.notes:
+        yield f"note      {note}"
+
+
+def _test_rows(loaded: LabelledDataset) -> str:
+    rows = sum(recording.n_rows for recording in loaded.dataset.test)
+    what = f"{len(loaded.dataset.test)} recordings, {rows:,} rows"
+    if loaded.missing:
+        can = "detectors can be fitted and can score files, but not be compared"
+        return f"none: {can}" if loaded.missing == "test recordings" else f"{what}, no labels: {can}"
+    anomalous = sum(int(rows_of_recording.sum()) for rows_of_recording in loaded.labels.rows.values())
+    return f"{what}, {anomalous:,} anomalous ({anomalous / rows:.1%})"
+
+
+def description(name: str, directory: Path | None) -> Iterator[str]:
+    """Yield what a registered data set contains if its files are here, otherwise where they are published."""
+    from tsadbench.analysis.audit.findings import shipped_note
+
+    try:
+        yield from _contents(_load_here(name, directory))
+    except DataNotFoundError as error:
+        yield f"files     {error}"
+    note = shipped_note(name)
+    if note:
+        yield f"audit     {note.removeprefix(f'{name}: ')}"
+
+
+def _first(names: Sequence[str], limit: int = 8) -> str:
+    return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import CardsOption, DataOption, SplitsOption, format_option
-from tsadbench.cli.output import BoardFormat
+from tsadbench.cli.output import BoardFormat, in_words
+from tsadbench.errors import UsageError
+from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
+    from tsadbench.base.dataset import LabelledDataset
     from tsadbench.execution.stored_files import StoredScores
 
 
@@ -41,9 +47,7 @@ def judge(
     protocol's code has changed, `run`, `leaderboard` and `verify` do this by themselves. Exit code 1 if a trial cannot
     be judged.
     """
-    from tsadbench.cli.actions.judge import judge_again, show_judged_by
     from tsadbench.datasets.by_name import loader
-    from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
 
     if (form is not None or split) and protocol is None:
@@ -57,7 +61,66 @@ def judge(
         source = Store.open(runs)
     load = loader(dataset or [], data)
     judged_all = (
-        judge_again(source, load) if protocol is None else show_judged_by(source, protocol, load, split or (), form)
+        _judge_again(source, load) if protocol is None else _show_judged_by(source, protocol, load, split or (), form)
     )
     if not judged_all:
         raise typer.Exit(1)
+
+
+def _judge_again(source: StoredScores, load: Callable[[str], LabelledDataset]) -> bool:
+    """Judge each trial by its own protocol, and print what is another now; whether all could be judged."""
+    from tsadbench.execution.run_store import Store
+    from tsadbench.results.judging import judge_store
+    from tsadbench.results.judging_stored import SINGLE_PRECISION, judge_bank
+
+    counts: Counter[str] = Counter()
+    largest: dict[str, tuple[float, str]] = {}
+    judged_trials = judge_store(source, load) if isinstance(source, Store) else judge_bank(source, load)
+    with progress_bar("Judging"):
+        for judged in judged_trials:
+            counts[judged.verdict] += 1
+            for metric, change in judged.changes.items():
+                largest[metric] = max(largest.get(metric, (0.0, "")), (change, in_words(judged.record)))
+            if judged.verdict != "same":
+                reason = f": {one_line(judged.reason)}" if judged.reason else ""
+                typer.echo(f"{judged.verdict}: {one_line(judged.trial)}{in_words(judged.record)}{reason}")
+    for metric, (change, trial) in largest.items():
+        typer.echo(f"largest change of {metric} by float32: {change:.2g}{trial if change else ''}")
+    within = "" if isinstance(source, Store) else f" up to {SINGLE_PRECISION:g}"
+    typer.echo(
+        f"{sum(counts.values())} trials: {counts['same']} as recorded{within}, {counts['changed']} changed, "
+        f"{counts['cannot be judged']} cannot be judged"
+    )
+    return not counts["cannot be judged"]
+
+
+def _show_judged_by(
+    source: StoredScores,
+    named: str,
+    load: Callable[[str], LabelledDataset],
+    splits: Sequence[str],
+    form: BoardFormat | None,
+) -> bool:
+    """Judge all trials by one protocol, and print their tables; whether all could be judged."""
+    from tsadbench.cli.actions.board import show
+    from tsadbench.execution.plan import make_protocol
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.registry import know_protocol
+    from tsadbench.results.judging_stored import judge_by
+    from tsadbench.utils.grouping import grouped
+    from tsadbench.utils.parameters import parse_label
+
+    asked = parse_label(named)
+    protocol, label = make_protocol(know_protocol(asked.target), asked.arguments)
+    with progress_bar("Judging"):
+        judged = [*judge_by(source, protocol, label, load)]
+    failed = [one for one in judged if one.verdict == "cannot be judged"]
+    records = [one.record for one in judged if one.record is not None and one.verdict != "cannot be judged"]
+    for reason, alike in grouped(failed, lambda one: one.reason).items():
+        trials = f"{one_line(alike[0].trial)}{in_words(alike[0].record)}"
+        more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
+        typer.echo(f"cannot be judged: {trials}{more}: {one_line(reason)}", err=True)
+    if not records:
+        raise UsageError(f"{source.path}: none of its {len(judged)} trials can be judged by {label}")
+    show(Leaderboard.from_records(records, splits, checked_in=source.path), form or "table", 0, None)
+    return not failed

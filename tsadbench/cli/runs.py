@@ -68,7 +68,7 @@ def show(
     ] = None,
 ) -> None:
     """Print a trial's record as JSON, and its log on standard error; or a report of `tsadbench check --out`."""
-    from tsadbench.cli.actions.check import report_lines
+    from tsadbench.cli.check import report_lines
     from tsadbench.execution.check_reports import kept
     from tsadbench.execution.run_store import Store
 

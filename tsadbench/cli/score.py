@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO, TypeAlias
 
 import typer
 
 from tsadbench.cli.options import ThreadsOption
+from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.text import printable
+
+if TYPE_CHECKING:
+    from tsadbench.base.detector import Traits
+    from tsadbench.base.file_format import FileFormat
+    from tsadbench.serving import Model
+
+STANDARD_INPUT = "-"
+Format: TypeAlias = Literal["csv", "parquet"]
+# So many skipped lines are shown one by one; then only how many there are, each time that they are ten times as many.
+SHOWN = 20
+# What the readers advise who has a card to change, and what `tsadbench score` offers in its place.
+ADVICE = (
+    ("; set separator", "; give it with --separator"),
+    ("another decimal mark? then set decimal", "another decimal mark? then give it with --decimal"),
+    ("; correct it, or set time_format", "; correct it, or give its format with --time-format"),
+    ("; set encoding (often cp1252), or convert the file", "; convert the file"),
+    ("; set header_line, or correct the names", "; correct the names"),
+    ('fill it in, put the column under ignore, or set missing.policy = "forward-fill"', "fill it in"),
+    ("declare it under [states], ", ""),
+    ("correct the cell, name it in missing.values, or put the column under ignore", "correct the cell"),
+    (" (missing.at_most); cut the recording there", "; fill them in, or cut the file there"),
+    ("it has no value at all; put the column under ignore", "it has no value at all; the model needs some"),
+    ("resample.every is ", "the model's grid is "),
+    ("resample.every = ", "the model's grid of "),
+    ("; correct it, or set every to more", "; correct it"),
+)
 
 
 def score(
@@ -66,25 +99,22 @@ def score(
     Rows that the detector cannot score are not flagged. With --on-error skip, malformed lines are reported on standard
     error and skipped; the exit code is 1 if there were any.
     """
-    from tsadbench.cli.actions.hints import hints_of_new_files
-    from tsadbench.cli.actions.score import STANDARD_INPUT, checked_format, new_layout, note, score_files, score_stream
-    from tsadbench.cli.actions.skipped import Skipped
     from tsadbench.serving import load_model
     from tsadbench.utils.atomic_files import require_not_read
     from tsadbench.utils.threads import limit_threads
 
     streamed = follow or STANDARD_INPUT in files
-    form = checked_format(files, streamed=streamed, idle=idle, out=out, form=form)
+    form = _checked_format(files, streamed=streamed, idle=idle, out=out, form=form)
     require_not_read(
         1 if out is None else out, [model, *(0 if file == STANDARD_INPUT else Path(file) for file in files)]
     )
     loaded = load_model(model, detector=detector, device=device, allow_changed_code=allow_changed_code)
     limit_threads(threads)
     note(loaded.notes, model)
-    layout = new_layout(loaded, separator, decimal, time, time_format)
+    layout = _new_layout(loaded, separator, decimal, time, time_format)
     skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
     answer = (
-        partial(score_stream, file=files[0], idle=idle) if streamed else partial(score_files, files=files, form=form)
+        partial(_score_stream, file=files[0], idle=idle) if streamed else partial(_score_files, files=files, form=form)
     )
     try:
         with hints_of_new_files():
@@ -103,3 +133,200 @@ def score(
             skipped.report()
     if skipped is not None and skipped.count:
         raise typer.Exit(1)
+
+
+def _checked_format(
+    files: Sequence[str], *, streamed: bool, idle: float | None, out: Path | None, form: Format | None
+) -> Format:
+    """Return the format of the answers.
+
+    Raises
+    ------
+    UsageError
+        If options contradict each other.
+    """
+    from tsadbench.datasets.reading.arrays import ARRAYS
+    from tsadbench.datasets.reading.parquet import PARQUET
+
+    chosen = form or ("parquet" if out is not None and out.suffix == ".parquet" else "csv")
+    if streamed and len(files) != 1:
+        raise UsageError(f"--follow and - take one input, found {len(files)}: {', '.join(files)}")
+    if streamed and Path(files[0]).suffix.lower() in (*PARQUET, *ARRAYS):
+        raise UsageError(f"{files[0]}: only lines of text can be followed; score the whole file, without --follow")
+    if streamed and chosen == "parquet":
+        raise UsageError("a Parquet file can only be written whole: use csv for rows that are scored as they arrive")
+    if chosen == "parquet" and out is None:
+        raise UsageError("--format parquet needs --out FILE: it is not text for standard output")
+    if idle is not None and (not streamed or not idle > 0):
+        raise UsageError(f"--idle is for --follow and -, in seconds above 0, found {idle}")
+    return chosen
+
+
+def _new_layout(
+    model: Model, separator: str | None, decimal: str | None, time: str | None, time_format: str | None
+) -> FileFormat:
+    """Return how new files are written: as the training files, except for what the options say."""
+    layout = model.card.layout
+    if separator is not None:
+        separator = "\t" if separator == "\\t" else separator
+        if len(separator) != 1:
+            raise UsageError(f"--separator takes one character, found {separator!r}")
+        layout = replace(layout, separator=separator)
+    if decimal is not None:
+        if decimal not in (".", ","):
+            raise UsageError(f"--decimal takes . or , and found {decimal!r}")
+        layout = replace(layout, decimal=decimal)
+    if time is not None:
+        if time in model.card.sensors:
+            raise UsageError(f"--time {time}: that is one of the model's sensors")
+        layout = replace(layout, time=(time,), period=None)
+    if time_format is None:
+        return layout
+    if not layout.time:
+        raise UsageError("--time-format: the model's files have no column of times; name the new files' with --time")
+    return replace(layout, time_formats=(time_format,))
+
+
+def _score_stream(
+    model: Model,
+    file: str,
+    idle: float | None,
+    layout: FileFormat,
+    out: Path | None,
+    *,
+    contributions: bool,
+    skipped: Skipped | None,
+    needs_time: bool,
+) -> None:
+    """Score the rows of standard input, or those that are appended to a file, as they arrive."""
+    from tsadbench.serving.follow import follow_file, follow_input
+    from tsadbench.serving.scoring import score_stream
+    from tsadbench.serving.stream import Stream
+    from tsadbench.serving.table import CsvTable
+
+    from_input = file == STANDARD_INPUT
+    name = "standard input" if from_input else file
+    pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
+    answers = score_stream(
+        model, pieces, name, layout, contributions=contributions, on_skip=skipped, needs_time=needs_time
+    )
+    if Stream(model, contributions=contributions).keeps_all:
+        warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
+        note([warning], model.card.label)
+    with _output(out) as stream:
+        table = CsvTable(stream, model.card.sensors, contributions=contributions)
+        for scored in answers:
+            note(scored.notes, name)
+            table.add(scored)
+            stream.flush()
+
+
+def _score_files(
+    model: Model,
+    files: Sequence[str],
+    layout: FileFormat,
+    out: Path | None,
+    form: Format,
+    *,
+    contributions: bool,
+    skipped: Skipped | None,
+    needs_time: bool,
+) -> None:
+    """Score whole files."""
+    from tsadbench.serving.scoring import score_file
+    from tsadbench.serving.table import CsvTable, parquet_bytes
+    from tsadbench.utils.atomic_files import write_file
+
+    # All are read and scored before anything is written, so that an error leaves no partial table.
+    score = partial(score_file, model, contributions=contributions, on_skip=skipped, needs_time=needs_time)
+    tables = [(file, score(Path(file), layout)) for file in files]
+    for file, scored in tables:
+        note(scored.notes, file)
+    if form == "parquet" and out is not None:
+        write_file(out, parquet_bytes(tables, model.card.sensors))
+        return
+    with _output(out) as stream:
+        table = CsvTable(stream, model.card.sensors, contributions=contributions, named=len(files) > 1)
+        for file, scored in tables:
+            table.add(scored, file)
+
+
+def note(notes: Iterable[str], about: object) -> None:
+    """Print notes on standard error."""
+    for text in notes:
+        typer.echo(f"note: {about}: {printable(text)}", err=True)
+
+
+@contextmanager
+def _output(out: Path | None) -> Iterator[TextIO]:
+    """Give the stream that answers are written to."""
+    from tsadbench.utils.atomic_files import open_text
+
+    if out is None:
+        yield sys.stdout
+        return
+    with open_text(out) as stream:
+        yield stream
+
+
+class Skipped:
+    """Counts skipped lines, and reports the first ones on standard error.
+
+    Parameters
+    ----------
+    traits
+        The detector's: how far from a skipped line scores may differ.
+    """
+
+    def __init__(self, traits: Traits) -> None:
+        self.count = 0
+        self._traits = traits
+        self._next_told = 10 * SHOWN
+
+    def __call__(self, fault: str) -> None:
+        """Take a line: its place, and what is wrong with it."""
+        self.count += 1
+        fault = of_new_files(fault)
+        if self.count <= SHOWN:
+            typer.echo(f"skipped: {printable(fault)}", err=True)
+        if self.count == SHOWN:
+            typer.echo(f"skipped: {SHOWN} lines so far; further ones are only counted", err=True)
+        if self.count == self._next_told:
+            typer.echo(f"skipped: {self.count:,} lines so far, the last is {printable(fault)}", err=True)
+            self._next_told *= 10
+
+    def report(self) -> None:
+        """Say how many lines were skipped, and what that means for the scores of the others."""
+        from tsadbench.serving.skipping import BREAK
+
+        if not self.count:
+            return
+        lines = "1 line was" if self.count == 1 else f"{self.count:,} lines were"
+        memory, look_ahead = self._traits.memory, self._traits.look_ahead
+        after = "all rows after it" if memory is None else f"the {memory} rows after it" if memory else ""
+        before = f"the {look_ahead} rows before it" if look_ahead else ""
+        near = " and ".join(filter(None, (before, after)))
+        meaning = f"; of each, scores of {near} may differ from those with a sound line" if near else ""
+        typer.echo(f"{lines} skipped{meaning}; after {BREAK} in a row, a new recording begins", err=True)
+
+
+def of_new_files(fault: str) -> str:
+    """Return a fault of a file with the advice that helps where there is no card to change.
+
+    Examples
+    --------
+    >>> of_new_files("x.csv: expected columns separated by ',', but ';' seems to be used; set separator")
+    "x.csv: expected columns separated by ',', but ';' seems to be used; give it with --separator"
+    """
+    for of_card, of_score in ADVICE:
+        fault = fault.replace(of_card, of_score)
+    return re.sub(r"; set every to \S+ s or more", "", fault)
+
+
+@contextmanager
+def hints_of_new_files() -> Iterator[None]:
+    """Raise a DataError from inside the block with the advice of `of_new_files`."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(of_new_files(str(error))) from error
