@@ -168,21 +168,13 @@ class TestCommandLine:
         assert (found.label, found.failed, found.full) == (label.replace("=3", "=3.0"), (), False)
         assert list(found.results) == [check.id for check in all_checks()]
         assert f"tsadbench runs show {runs} {found.identity[:8]}" in checked.err
-        listed = tsadbench("runs", "show", runs)
-        assert found.identity in listed.out
-        assert found.label in listed.out
-        assert "passed" in listed.out
         shown = tsadbench("runs", "show", runs, found.identity[:8])
         assert json.loads(shown.out)["results"] == found.results
         common = ("--dataset", "pumploop", "--seeds", 1, "--no-floors", "--out", runs, "--format", "json")
         ran = tsadbench("run", "-d", f"{DISTANCE}[power=3.0]", "-d", DISTANCE, *common)
         rows = {row["label"]: row["checked"] for row in json.loads(ran.out)["rows"]}
         assert rows == {found.label: "pass", DISTANCE: "no"}
-        table = tsadbench("leaderboard", runs, "--format", "markdown").out
-        assert f"? {DISTANCE}" in table.replace("\\", "")
-        assert tsadbench("runs", "list", runs).code == 0
         assert len(Store.open(runs).trials()) == 2
-        assert tsadbench("verify", runs).code == 0
 
 
 class TestCommitted:

@@ -193,28 +193,10 @@ class TestPlans:
             assert plan.source is not None
         assert plans[0].source[0] == str(path.parent / "card.toml")
 
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("detectors = ['distance']\ndatasets = ['card.toml']\nsplits = ['valve1']", "valve1"),
-            (
-                "detectors = ['distance']\ndatasets = ['card.toml', 'pumploop']\nsplits = ['valve1']",
-                "card.toml",
-            ),
-            (
-                "detectors = ['tests.helpers.tiny:Guided']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1",
-                "prior",
-            ),
-            (
-                "detectors = ['distance']\nagainst = 'published'\nprotocols = ['strict']\ndatasets = ['card.toml']",
-                "strict",
-            ),
-            (
-                "detectors = ['distance']\ndatasets = ['card.toml', './../here/card.toml']",
-                "plant",
-            ),
-        ],
-    )
-    def test_what_cannot_be_planned(self, write, text, expected):
-        with pytest.raises(UsageError, match=expected):
+    def test_what_cannot_be_planned_names_the_data_set(self, write):
+        text = "detectors = ['tests.helpers.tiny:Guided']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1"
+        with pytest.raises(UsageError, match=r"card\.toml.*prior"):
             make_plans(requested(write(text), {}))
+        same = "detectors = ['distance']\ndatasets = ['card.toml', './../here/card.toml']"
+        with pytest.raises(UsageError, match="plant"):
+            make_plans(requested(write(same), {}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -10,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.helpers.records import record
 from tsadbench.errors import BrokenTrialWarning
@@ -113,20 +110,8 @@ def indexed(aged):
     return store, index, index.read_bytes(), truth(store)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_garbage_in_the_index_is_no_index(indexed, data):
+@pytest.mark.parametrize("garbage", [b"", b"[1,[]]", b"[2,[]]", b"null", b"[1,[[1,2,3]]]", b"[" * 100_000, "half"])
+def test_garbage_in_the_index_is_no_index(indexed, garbage):
     store, index, good, expected = indexed
-    place = data.draw(st.integers(0, len(good) - 1))
-    index.write_bytes(
-        data.draw(
-            st.one_of(
-                st.binary(max_size=50),
-                st.just(good[:place]),
-                st.binary(min_size=1, max_size=3).map(lambda some: good[:place] + some),
-                st.sampled_from([b"[1,[]]", b"[2,[]]", b"{}", b"null", b"[1,[[1,2,3]]]", b"[" * 100_000]),
-                st.just(json.dumps([1, [[trial, [1, 2, 3, 4], ["x"] * 12] for trial in store.trials()]]).encode()),
-            )
-        )
-    )
+    index.write_bytes(good[: len(good) // 2] if garbage == "half" else garbage)
     assert store.listed() == (expected, {})

@@ -72,15 +72,6 @@ class Leaks(LeaksInSecret):
     traits = Traits(memory=0, leaky="mean of the recording that it scores")
 
 
-class Slightly(Honest):
-    """Scores are a thousandth larger in long recordings."""
-
-    traits = Traits(memory=0)
-
-    def _score(self, recording):
-        return super()._score(recording) * (1.001 if recording.n_rows > 1000 else 1.0)
-
-
 class HidesInSize(Honest):
     """The row's number, so small beside the score that it could be rounding."""
 

@@ -97,6 +97,10 @@ def test_a_fork_has_not_seen_what_the_first_has_scored(data):
     assert (in_same.status, in_same.replay.copy) == ("ok", "same process")
 
 
+def test_training_scores_must_be_fresh_ones_unless_the_class_says_otherwise(data):
+    assert record_of(replayed.TrainsApart(), data).status == "invalid"
+
+
 @pytest.mark.parametrize("factor", [0.5, 100.0])
 def test_ratios_of_training_scores_of_their_own_rule_are_recorded(data, factor):
     replay = record_of(replayed.TrainsOpenly(factor=factor), data).replay

@@ -22,7 +22,7 @@ from tests.helpers.boxed import Sums
 from tests.helpers.processes import is_alive
 from tests.helpers.servers import lean_server
 from tsadbench import Recording
-from tsadbench.sandbox import Box, Construction, Limits, seal_status
+from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, seal_status
 
 pytestmark = [
     pytest.mark.processes,
@@ -222,6 +222,13 @@ def test_a_daemon_ends_with_its_box(unsealed):
     assert not is_alive(daemon(None))
 
 
+def test_memory_of_orphans_counts():
+    limits = Limits(memory_mib=900.0, timeout=60)  # PyTorch in the boxes' server takes 325 of them
+    swelling = Construction.of(Tries, {"what": "swells_as_an_orphan"})
+    with Box(swelling, threads=1, limits=limits) as box, pytest.raises(BoxFailure, match="--memory"):
+        box.fit((ROWS,))
+
+
 def test_rights_and_names_are_nobodys():
     found = json.loads(inside("knows_itself").removeprefix("got ").strip("'"))
     assert {found.pop(name) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")} == {"0" * 16}
@@ -330,7 +337,10 @@ def test_without_namespaces_landlock_and_the_filter_close_the_same(secret):
         ]
         denied += [("signals", str(other.pid)), ("reads_memory_of", str(other.pid)), ("limits_another", str(other.pid))]
         denied += [("opens_a_socket", "1 1"), ("leaves_a_segment", "31451"), ("counts_processes", "")]
-        told = in_a_process(denied, before=without_namespaces())
+        name = f"alone-{os.getpid()}"
+        *told, (_, _, daemon) = in_a_process([*denied, ("leaves_a_daemon", name)], before=without_namespaces())
+        assert daemon == "got 'daemon'"
+        assert not [one for one in psutil.process_iter(["name"]) if one.info["name"] == name and is_alive(one)]
         assert {(seal, reason.split(" (")[0]) for seal, reason, _ in told} == {("sealed", "without namespaces")}
         assert [log for _, _, log in told if not log.startswith("failed")] == []
         assert is_alive(other.pid)
