@@ -35,5 +35,7 @@ def record(label, seed=0, floor=False, status="ok", split="overall", dataset="d"
         rows_scored=1_200,
         peak_memory_mib=100.0 + seed,
         protocol_version=2,
+        scoring="",
+        judging="",
         manifest={},
     )

@@ -28,7 +28,7 @@ CHECKSUM = "checksum"
 # Fields that a record's JSON leaves out if they have their default.
 _USUAL = frozenset(
     {
-        *("scoring", "judging", "training", "replay", "rows_scored", "stands_for", "pretrained_on", "trust"),
+        *("training", "replay", "rows_scored", "stands_for", "pretrained_on", "trust"),
         *("smoothing", "protocol_version", "dataset_version"),
     }
 )
@@ -146,8 +146,8 @@ class Record:
     protocol_notes: tuple[str, ...] = ()
     leaky: str = ""
     note: str = ""
-    scoring: str = ""
-    judging: str = ""
+    scoring: str
+    judging: str
     training: tuple[EpisodeTraining, ...] = ()
     smoothing: int = 1
     protocol_version: int = 1

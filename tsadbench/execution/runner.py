@@ -198,7 +198,7 @@ class _Held:
     def _by_scoring(self) -> dict[str, tuple[str, ...]]:
         """Names of trials that are ok, oldest first, by what determines their scores."""
         listed, _ = self._store.listed()
-        ok = grouped([one for one in listed if one.scoring and one.status == "ok"], lambda one: one.scoring)
+        ok = grouped([one for one in listed if one.status == "ok"], lambda one: one.scoring)
         return {scoring: tuple(one.trial for one in trials) for scoring, trials in ok.items()}
 
     def _judged(self, record: Record, trial: Trial, names: Identity) -> Record:

@@ -209,7 +209,7 @@ def _other_circumstances(record: Record, again: Record, trial: Trial, plan: Plan
     for key in ("platform", "processor", "blas"):
         if key in then and then[key] != here[key]:
             yield f"{key}: {then[key]}, here {here[key]}"
-    if record.scoring and not others and identity(trial, plan).scoring != record.scoring:
+    if not others and identity(trial, plan).scoring != record.scoring:
         yield "its scoring identity is not that of the trial that was run"
 
 

@@ -66,6 +66,8 @@ def add(store) -> Callable[..., Record]:
             rows_scored=sum(one.n_rows for one in (*data.dataset.train, *data.dataset.test)) if counted else None,
             peak_memory_mib=1.0,
             protocol_version=2,
+            scoring="",
+            judging="",
             manifest={"data_hash": data.dataset.content_hash, "labels_hash": data.labels.content_hash},
         )
         train = {f"train/all/{one.id}": np.zeros(one.n_rows) for one in data.dataset.train}
