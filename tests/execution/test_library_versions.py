@@ -12,7 +12,7 @@ import pytest
 
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.utils.distributions import distributions_of, requirements
+from tsadbench.utils.distributions import distributions_of, requirements, versions_of
 
 DETECTOR = """
 import importlib
@@ -104,7 +104,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow(13)
+@pytest.mark.long
 def test_a_record_keeps_the_versions_of_its_libraries_and_another_version_is_another_trial(folder):
     (first,) = run(folder)
     manifest = first.manifest
@@ -127,17 +127,25 @@ def test_a_record_keeps_the_versions_of_its_libraries_and_another_version_is_ano
     assert len({first.scoring, second.scoring, third.scoring}) == 3
 
 
-def test_a_module_without_a_distribution_counts_by_its_code(tmp_path, monkeypatch):
-    from tsadbench.utils import distributions
+@pytest.mark.parametrize("library", ["inside", "shared-one"])
+def test_each_library_alone_is_part_of_the_identity(folder, library, monkeypatch):
+    monkeypatch.syspath_prepend(folder / "site-packages")
+    names = ("called", "direct", "inside", "shared.one")
+    before = versions_of(names)
+    install(folder / "site-packages", library, "2.0", "shared.one" if library == "shared-one" else "")
+    os.utime(folder / "site-packages", ns=(1, 1))
+    assert versions_of(names) == {**before, library: "2.0"}
 
+
+def test_a_module_without_a_distribution_counts_by_its_code(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "loose_helpers").mkdir()
     (tmp_path / "loose_helpers/__init__.py").write_text("SCALE = 1.0\n")
-    before = distributions.versions_of(["loose_helpers"])
+    before = versions_of(["loose_helpers"])
     assert before["loose_helpers"].startswith("source ")
     (tmp_path / "loose_helpers/__init__.py").write_text("SCALE = 2.0\n")
-    assert distributions.versions_of(["loose_helpers"]) != before
-    assert distributions.versions_of(["not_here_at_all"]) == {}
+    assert versions_of(["loose_helpers"]) != before
+    assert versions_of(["not_here_at_all"]) == {}
 
 
 def test_requirements_are_followed_but_not_through_the_benchmark_itself():

@@ -14,6 +14,7 @@ from tsadbench import Detector
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.analysis.explanation.narrative import narrative
+from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
@@ -233,19 +234,19 @@ def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(smal
 
 
 def test_identities_differ_in_whatever_determines_the_result(small_data):
-    def identity(detector="distance", seed=0, **options):
+    def name(detector="distance", seed=0, **options):
         plan = make_plan([detector], dataset=small_data, floors=False, seeds=2, **options)
-        return run_trial(plan.trials[seed], plan).record.trial
+        return identity(plan.trials[seed], plan).trial
 
-    same = identity()
-    assert identity() == same
+    same = name()
+    assert name() == same
     others = {
-        identity("distance[power=3.0]"),
-        identity(threads=2),
-        identity(settings=["strict.q=0.002"]),
-        identity("largest"),
-        identity("noisy"),
-        identity("noisy", seed=1),
+        name("distance[power=3.0]"),
+        name(threads=2),
+        name(settings=["strict.q=0.002"]),
+        name("largest"),
+        name("noisy"),
+        name("noisy", seed=1),
     }
     assert len(others | {same}) == 7
 
@@ -260,7 +261,7 @@ def test_sessions_and_entities_reach_no_detector_and_no_identity(small_data):
     assert outcome.record.status == "ok"
     # It found the sensors' names, so it would have found the session's.
     assert "sensors: 1, session: 0" in outcome.log
-    assert outcome.record.trial == run_trial(plain.trials[0], plain).record.trial
+    assert outcome.record.trial == identity(plain.trials[0], plain).trial
 
 
 def test_two_runs_give_equal_scores_to_the_bit(small_data):

@@ -61,6 +61,7 @@ def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant,
     assert tsadbench(*small.arguments("Steady", seeds=1)).code == 0
 
 
+@pytest.mark.long
 def test_an_interrupt_says_how_to_go_on(small: Plant):
     run = small.start("Steady", "Steady[seconds=600]", seeds=1)
     wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) == 1)
@@ -140,6 +141,7 @@ def adopting_orphans() -> Iterator[None]:
         prctl(subreaper, 0, 0, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="adopts orphans by prctl")
 def test_wild_detectors_harm_nobody_else(small: Plant):
     ends = {"fork": "ok", "thread": "ok", "output": "ok", "never": "timeout"}
