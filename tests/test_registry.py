@@ -3,13 +3,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from tsadbench import PluginError, UsageError
-from tsadbench.registry import entries, floors, load_detector, load_protocol, registered_name
+from tests.helpers.packages import write_package
+from tsadbench import PluginError, UsageError, registry
+from tsadbench.registry import defaults, entries, floors, load_detector, load_protocol, registered_name
 from tsadbench.utils.parameters import parse_label
 
 DETECTOR = """
@@ -25,16 +27,8 @@ class Mine(Detector):
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
     """Puts packages with entry points on the path, as pip would."""
-
-    def install(package: str, entry_points: str, module: str = "") -> None:
-        info = tmp_path / f"{package}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(entry_points)
-        (tmp_path / f"{package}.py").write_text(module)
-
     monkeypatch.syspath_prepend(tmp_path)
-    return install
+    return partial(write_package, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +46,7 @@ def test_requests_are_taken_apart(text, target, arguments):
     assert (request.target, request.arguments) == (target, arguments)
 
 
-@pytest.mark.parametrize("text", ["", "[a=1]", "distance[a=1", "distance[a]", "distance[=1]"])
+@pytest.mark.parametrize("text", ["", "distance[a=1", "distance[a]"])
 def test_malformed_requests_are_refused(text):
     with pytest.raises(UsageError, match="expected"):
         parse_label(text)
@@ -66,52 +60,49 @@ def test_what_is_installed_is_what_pyproject_registers():
         assert installed.items() >= points.items(), f"{group}: run pip install --no-deps -e . again"
 
 
-def test_floors_are_detectors_whose_traits_say_so():
+def test_all_that_ships_loads_under_its_name_and_floors_say_so():
     assert floors() == (
         "all-positive", "l1-z", "l2-z", "max-z", "nearest-neighbour", "random", "ridge", "sensor-range",
     )  # fmt: skip
     for entry in entries("detectors"):
-        assert load_detector(entry.name).traits.floor == (entry.name in {*floors(), "untrained"})
-
-
-def test_all_that_ships_loads():
-    assert {entry.name for entry in entries("detectors")} > set(floors())
-    for entry in entries("detectors"):
-        assert registered_name(load_detector(entry.name)) == entry.name
+        loaded = load_detector(entry.name)
+        assert registered_name(loaded) == entry.name
+        assert loaded.traits.floor == (entry.name in {*floors(), "untrained"})
     for entry in entries("protocols"):
         load_protocol(entry.name)
 
 
+def test_the_detectors_that_a_command_takes_by_default(plugin, monkeypatch):
+    assert (defaults("run"), defaults("fit")) == (("dprgm", "t2-q", "isolation-forest"), ("multiview",))
+    plugin("more", "[tsadbench.defaults]\nrun = more:RUN\n", "RUN = ('t2-q', 'mine')")
+    assert set(defaults("run")) == {"dprgm", "t2-q", "isolation-forest", "mine"}
+    monkeypatch.setattr(registry, "_DEFAULTS", "tsadbench.none")
+    with pytest.raises(PluginError, match="fit"):
+        defaults("fit")
+
+
 def test_unknown_names_offer_the_nearest(tiny_plugin):
-    with pytest.raises(UsageError, match=r"no detector 'distanc'; did you mean 'distance'"):
+    with pytest.raises(UsageError, match="'distanc'.*'distance'"):
         load_detector("distanc")
-    with pytest.raises(UsageError, match="no protocol 'publshed'; did you mean 'published'"):
+    with pytest.raises(UsageError, match="'publshed'.*'published'"):
         load_protocol("publshed")
-    with pytest.raises(UsageError, match=r"there are: .*distance"):
-        load_detector("qqqqqqqqqqqq")
 
 
-def test_a_broken_plugin_is_named_with_its_cause_and_hurts_nobody_else(plugin, tiny_plugin):
+def test_broken_plugins_are_named_and_hurt_nobody_else(plugin, tiny_plugin):
     plugin("broken", "[tsadbench.detectors]\nbroken = broken:Mine\n", "raise RuntimeError('no licence server')")
-    with pytest.raises(
-        PluginError, match=r"'broken' \(broken:Mine\) cannot be loaded: RuntimeError: no licence server"
-    ):
-        load_detector("broken")
-    load_detector("distance")
-
-
-def test_two_packages_with_one_name_are_an_error_when_it_is_used(plugin):
     for package in ("one", "two"):
         plugin(package, f"[tsadbench.detectors]\nmine = {package}:Mine\n", DETECTOR)
-    assert [entry.package for entry in entries("detectors") if entry.name == "mine"] == ["one", "two"]
-    with pytest.raises(PluginError, match="registered by one and two"):
-        load_detector("mine")
-
-
-def test_a_plugin_that_is_no_detector_is_refused(plugin):
     plugin("wrong", "[tsadbench.detectors]\nwrong = wrong:value\n", "value = 3")
-    with pytest.raises(UsageError, match="not a detector"):
-        load_detector("wrong")
+    plugin("nolib", "[tsadbench.families]\nnone = nolib:value\n", "value = 3")
+    for name, match in (
+        ("broken", "'broken'.*no licence server"),
+        ("mine", "one and two"),
+        ("wrong", "'wrong'"),
+        ("none:Near", "'none'.*3"),
+    ):
+        with pytest.raises((PluginError, UsageError), match=match):
+            load_detector(name)
+    load_detector("distance")
 
 
 FAMILY = """
@@ -148,9 +139,9 @@ def test_a_strangers_family(plugin, tsadbench):
     near = load_detector("mine:Near")
     assert load_detector("mylib:Near") is near
     assert registered_name(near) == "mine:Near"
-    with pytest.raises(UsageError, match="mine:Far cannot be run: it is too far"):
+    with pytest.raises(UsageError, match="mine:Far.*too far"):
         load_detector("mine:Far")
-    with pytest.raises(UsageError, match="family 'mine' has no detector 'Neer'; did you mean 'Near'"):
+    with pytest.raises(UsageError, match="'Neer'.*'Near'"):
         load_detector("mine:Neer")
     assert tsadbench("list", "--family", "mine").out.splitlines() == [
         "detectors (3):",
@@ -164,12 +155,6 @@ def test_a_strangers_family(plugin, tsadbench):
     assert "  mine " in tsadbench("list").out
 
 
-def test_a_family_that_is_none(plugin):
-    plugin("nolib", "[tsadbench.families]\nnone = nolib:value\n", "value = 3")
-    with pytest.raises(PluginError, match=r"family 'none': expected a DetectorLibrary .*, found 3"):
-        load_detector("none:Near")
-
-
 def test_a_class_in_a_file_and_in_a_module(tmp_path, tiny_plugin):
     file = tmp_path / "idea.py"
     file.write_text(DETECTOR)
@@ -180,25 +165,19 @@ def test_a_class_in_a_file_and_in_a_module(tmp_path, tiny_plugin):
 
 
 @pytest.mark.parametrize(
-    ("target", "message"),
+    ("target", "name"),
     [
-        ("none.py:Mine", "there is no file"),
-        ("tests.helpers.tiny:Distanc", "has no class 'Distanc'; did you mean 'Distance'"),
-        ("no_such_module:Distance", "ModuleNotFoundError"),
-        ("tsadbench.errors:DataError", "not a detector"),
+        ("none.py:Mine", "none.py"),
+        ("tests.helpers.tiny:Distanc", "'Distance'"),
+        ("no_such_module:Distance", "no_such_module"),
+        ("tsadbench.errors:DataError", "DataError"),
+        ("BAD:Mine", "ZeroDivisionError"),
     ],
 )
-def test_wrong_references_are_refused(target, message):
-    with pytest.raises((UsageError, PluginError), match=message):
-        load_detector(target)
-
-
-def test_a_file_with_an_error_is_a_plugin_error(tmp_path):
-    file = tmp_path / "bad.py"
-    file.write_text("1 / 0")
-    for _ in range(2):
-        with pytest.raises(PluginError, match="ZeroDivisionError"):
-            load_detector(f"{file}:Mine")
+def test_wrong_references_are_refused(target, name, tmp_path):
+    (tmp_path / "bad.py").write_text("1 / 0")
+    with pytest.raises((UsageError, PluginError), match=name):
+        load_detector(target.replace("BAD", f"{tmp_path}/bad.py"))
 
 
 def test_with_nothing_installed_it_says_so(tmp_path):

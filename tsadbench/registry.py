@@ -161,13 +161,7 @@ def floors() -> tuple[str, ...]:
 
 
 def defaults(command: Literal["run", "fit"]) -> tuple[str, ...]:
-    """Return the detectors that a command takes if none is named.
-
-    Raises
-    ------
-    PluginError
-        If no installed package registers any (entry points ``tsadbench.defaults``).
-    """
+    """Return the detectors that a command takes if none is named; a PluginError if no package registers any."""
     names = [name for point in _group(_DEFAULTS) if point.name == command for name in point.load()]
     if not names:
         raise PluginError(f"no package registers default detectors for `tsadbench {command}`: name a detector")
@@ -269,19 +263,8 @@ def load_protocol(name: str) -> type[Protocol]:
 def know_protocol(target: str) -> str:
     """Return the name of a protocol that the user names, which `load_protocol` then knows in this process.
 
-    A protocol's code runs here, so this is for what the user has typed, never for a name that a record holds.
-
-    Parameters
-    ----------
-    target
-        A registered name, ``package.module:Class`` or ``path/file.py:Class``.
-
-    Raises
-    ------
-    UsageError
-        If there is no such file or class, or it is no protocol.
-    PluginError
-        If it cannot be imported.
+    A protocol's code runs here, so this is for what the user has typed (a registered name, ``package.module:Class`` or
+    ``path/file.py:Class``), never for a name that a record holds. Errors as for `load_detector`.
     """
     if ":" not in target and not target.endswith(".py"):
         return target
