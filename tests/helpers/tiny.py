@@ -119,3 +119,31 @@ class Everything(Largest):
     """A floor that brings a threshold and flags every row: no absolute value is below it."""
 
     traits: ClassVar[Traits] = Traits(family="floor", memory=0, floor=True, fixed_threshold=-1.0)
+
+
+class Around(Detector):
+    """The mean over some rows before and after a row: the last rows have fewer; the first rows have no score.
+
+    Parameters
+    ----------
+    before, after
+        How many rows.
+    """
+
+    def __init__(self, *, before: int = 2, after: int = 3) -> None:
+        self.before = before
+        self.after = after
+
+    def declared_traits(self) -> Traits:
+        return Traits(memory=self.before, look_ahead=self.after)
+
+    def _fit(self, recordings: tuple[Recording, ...]) -> None:
+        self.seen_ = sum(recording.n_rows for recording in recordings)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        rows = recording.values.sum(axis=1)
+        means = [rows[t - self.before : t + self.after + 1].mean() for t in range(self.before, len(rows))]
+        return np.concatenate([np.full(min(self.before, len(rows)), np.nan), means])
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return np.where(np.isnan(self._score(recording))[:, None], np.nan, recording.values)

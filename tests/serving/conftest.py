@@ -21,11 +21,11 @@ def plant(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def default_model(plant) -> Model:
-    """What is fitted if no detector is named."""
-    return fit_model(dataset=str(plant / "card.toml"), out=plant / "default.model")
+def t2_model(plant) -> Model:
+    """Fitted with a smoothing of three rows; its file is t2.model in the plant's folder."""
+    return fit_model("t2[smoothing=3]", str(plant / "card.toml"), plant / "t2.model")
 
 
 @pytest.fixture(scope="session")
-def t2_model(plant) -> Model:
-    return fit_model("t2[smoothing=3]", str(plant / "card.toml"), plant / "t2.model")
+def model_file(plant, t2_model) -> Path:
+    return plant / "t2.model"

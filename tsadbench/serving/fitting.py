@@ -129,7 +129,8 @@ def fit_model(
         parts=checksums(parts),
     )
     content = model_bytes(card, parts)
-    model = from_bytes(content, detector=trial.contender.name)
+    # The card names a detector's file without its folder; here it is read where it lies.
+    model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
         raise ModelFileError(
             f"{trial.contender.label} cannot be kept in a file: read back from it, it scores otherwise; what it learns "

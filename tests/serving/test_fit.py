@@ -1,0 +1,216 @@
+"""`tsadbench fit`: the benchmark's own fit and threshold in a file, read back the same; and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.helpers.data import make_data
+from tests.helpers.german_plant import CARD
+from tests.helpers.machines import DISTANCE, MACHINES, make_machines
+from tests.helpers.plans import make_plan
+from tsadbench import DataError, UsageError, fit_model, load_model
+from tsadbench.base.serialization.parts import to_parts
+from tsadbench.datasets.cards.reader import load_card
+from tsadbench.execution.trial import run_trial
+from tsadbench.serving.model import model_bytes
+from tsadbench.tuning.task import Settings, make_task
+
+OWN = """
+import numpy as np
+from tsadbench import Detector, Traits
+
+LEARNED = {}
+
+class Lambda(Detector):
+    def _fit(self, recordings): self.f_ = lambda x: x
+    def _score(self, recording): return recording.values.sum(axis=1)
+
+class Elsewhere(Detector):
+    def _fit(self, recordings): LEARNED["mean"] = 1.0 + recordings[0].values.mean()
+    def _score(self, recording): return recording.values.sum(axis=1) - LEARNED.get("mean", 0.0)
+
+class Crash(Detector):
+    def _fit(self, recordings): raise RuntimeError("no")
+    def _score(self, recording): return recording.values.sum(axis=1)
+
+class Good(Detector):
+    traits = Traits(memory=0)
+    def _fit(self, recordings): self.mean_ = recordings[0].values.mean(axis=0)
+    def _score(self, recording): return np.abs(recording.values - self.mean_).sum(axis=1)
+"""
+
+
+def test_it_is_the_benchmarks_fit_with_its_threshold_and_scores(plant, t2_model, model_file):
+    data = load_card(plant / "card.toml")
+    plan = make_plan(["t2[smoothing=3]"], dataset=data, floors=False)
+    outcome = run_trial(plan.trials[0], plan)
+    (recording,) = data.dataset.test
+    for model in (t2_model, load_model(model_file)):
+        assert model.card.threshold == outcome.record.thresholds[0].threshold
+        np.testing.assert_array_equal(model.score(recording).scores, outcome.scores["test/all/run"])
+        assert model.card.layout == data.dataset.layout
+        assert (model.card.n_rows, model.card.sensors) == (200, data.dataset.sensors)
+    assert outcome.scores["test/all/run"][42:50].min() > t2_model.card.threshold.value
+
+
+def test_its_threshold_comes_from_held_out_rows_if_the_protocol_says_so(tmp_path):
+    data, setting = make_data(n_rows=3000), ["strict.calibration=held-out"]
+    plan = make_plan([DISTANCE], dataset=data, floors=False, settings=setting)
+    outcome = run_trial(plan.trials[0], plan)
+    model = fit_model(DISTANCE, data, tmp_path / "x.model", settings=setting)
+    assert outcome.record.thresholds[0].threshold.n == 1200 - 30
+    assert model.card.threshold == outcome.record.thresholds[0].threshold
+    assert (model.card.protocol, model.card.n_rows) == ("strict[calibration=held-out]", 6000 - 1200 - 100)
+
+
+def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, tmp_path):
+    card, out = plant / "card.toml", tmp_path / "x.model"
+    assert tsadbench("fit", "--dataset", card, "--out", out).code == 0
+    default = load_model(out)
+    assert default.card.label == "multiview"
+    (recording,) = load_card(card).dataset.test
+    expected = fit_model("multiview", str(card), tmp_path / "y.model").score(recording)
+    np.testing.assert_array_equal(default.score(recording).scores, expected.scores)
+    assert expected.flagged[40:50].all()
+    assert tsadbench("fit", "--dataset", card, "--out", out, "--set", "multiview.accumulation=1").code == 0
+    assert load_model(out).card.label == "multiview[accumulation=1]"
+    assert load_model(out).card.threshold != default.card.threshold
+
+
+def test_a_plant_that_nobody_has_labelled_gives_the_same_model(plant, tmp_path, t2_model, tsadbench):
+    for name in ("normal.csv", "run.csv"):
+        (tmp_path / name).write_text((plant / name).read_text())
+    text = CARD.replace('label = "fault"\n', "").replace('ignore = ["operator"]', 'ignore = ["operator", "fault"]')
+    for part in (text, text.replace('[test]\nfiles = ["run.csv"]\n', "")):
+        (tmp_path / "card.toml").write_text(part)
+        found = fit_model("t2[smoothing=3]", str(tmp_path / "card.toml"), tmp_path / "t2.model")
+        assert found.card.threshold == t2_model.card.threshold
+        recording = load_card(plant / "card.toml").dataset.test[0]
+        np.testing.assert_array_equal(found.score(recording).scores, t2_model.score(recording).scores)
+        refused = tsadbench("run", "--dataset", tmp_path / "card.toml", "-d", "t2", "--out", tmp_path / "runs")
+        assert (refused.code, refused.out) == (2, "")
+        assert "card.toml" in refused.err
+        assert not (tmp_path / "runs").exists()
+    with pytest.raises(DataError):  # it trains on test recordings
+        fit_model("t2", str(tmp_path / "card.toml"), tmp_path / "x.model", protocol="skab")
+
+
+class TestEntities:
+    def test_a_model_is_that_of_the_entity_that_is_named(self, tmp_path):
+        data = make_machines()
+        model = fit_model(DISTANCE, data, tmp_path / "beta.model", entity="beta")
+        plan = make_plan([DISTANCE], dataset=data, floors=False)
+        outcome = run_trial(plan.trials[0], plan)
+        (threshold,) = (entry.threshold for entry in outcome.record.thresholds if entry.episode == "beta")
+        assert model.card.threshold == threshold
+        assert (model.card.n_rows, model.card.manifest["entity"]) == (480, "beta")
+        (recording,) = (one for one in data.dataset.test if one.id == "beta/1")
+        np.testing.assert_allclose(model.score(recording).scores, outcome.scores["test/beta/beta/1"])
+
+    @pytest.mark.parametrize(("options", "name"), [({}, "--entity"), ({"entity": "beat"}, "beta")])
+    def test_which_entity_is_asked(self, tmp_path, options, name):
+        with pytest.raises(UsageError, match=name):
+            fit_model(DISTANCE, make_machines(), tmp_path / "x.model", **options)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_fold_of_tuning_is_of_one_entity(self):
+        def task(order=MACHINES):
+            plan = make_plan(["tests.helpers.tunable:Guess"], dataset=make_machines(order), seeds=1, floors=False)
+            return make_task(plan, Settings(folds=2, trials=2))
+
+        folds = task().folds()
+        of_each = [{one.id.partition("/")[0] for one in (*fold.train, *fold.held_out)} for fold in folds]
+        assert of_each == [{machine} for machine in MACHINES for _ in range(2)]
+        assert task(("alpha", "beta")).study != task(("beta", "alpha")).study
+
+
+REFUSED = (
+    (("-d", DISTANCE, "--dataset", "card.toml", "--out", "x.model", "--seed", "-1"), "seed"),
+    (("-d", DISTANCE, "--dataset", "pumploop", "--protocol", "skab", "--out", "x.model"), "skab"),
+    (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.csv"), "run.csv"),
+    (("-d", DISTANCE, "--dataset", "run.csv", "--out", "x.model"), "run.csv"),
+    (("--dataset", "card.toml", "--out", "x.model", "--set", "multiview.window=3"), "window"),
+    (("t2", "--dataset", "card.toml", "--out", "x.model"), "-d t2"),
+)
+
+
+@pytest.mark.parametrize(("arguments", "name"), REFUSED)
+def test_wrong_arguments_write_no_file(tsadbench, model_file, monkeypatch, arguments, name):
+    monkeypatch.chdir(model_file.parent)
+    before = sorted(path.name for path in model_file.parent.iterdir())
+    done = tsadbench("fit", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert name in done.err
+    assert sorted(path.name for path in model_file.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"), [("Lambda", 2, "f_"), ("Elsewhere", 2, "scores"), ("Crash", 1, "RuntimeError")]
+)
+def test_what_cannot_be_kept_or_fails_leaves_no_file(tsadbench, plant, tmp_path, name, code, told):
+    (tmp_path / "own.py").write_text(OWN)
+    done = tsadbench(
+        "fit", "-d", f"{tmp_path}/own.py:{name}", "--dataset", plant / "card.toml", "--out", tmp_path / "x.model"
+    )
+    assert done.code == code, done.err
+    assert told in done.err
+    assert list(tmp_path.glob("*.model")) == []
+
+
+@pytest.mark.processes
+def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadbench, plant, tmp_path):
+    """Processes: each must import the file anew."""
+    file, out, run = tmp_path / "mine.py", tmp_path / "x.model", plant / "run.csv"
+    file.write_text(OWN)
+    assert tsadbench("fit", "-d", f"{file}:Good", "--dataset", plant / "card.toml", "--out", out).code == 0
+    command = [sys.executable, "-m", "tsadbench", "score", str(out), str(run)]
+    named = [*command, "--detector", f"{file}:Good"]
+
+    def score(arguments, text):
+        file.write_text(text)
+        return subprocess.run(arguments, capture_output=True, text=True)
+
+    refused = score(command, "raise SystemExit('this was executed')\n")
+    assert refused.returncode == 2
+    assert "--detector mine.py:Good" in refused.stderr
+    assert "executed" not in refused.stderr
+    changed = OWN.replace("np.abs(", "2 * np.abs(")
+    assert score(named, changed).returncode == 2
+    allowed = score([*named, "--allow-changed-code"], changed)
+    assert allowed.returncode == 0
+    assert len(allowed.stdout.splitlines()) == 61
+
+
+def test_what_differs_from_the_fit_is_told(tsadbench, t2_model, plant, tmp_path):
+    parts, out = to_parts(t2_model.detector), tmp_path / "x.model"
+    other = {**t2_model.card.manifest, "versions": {"numpy": "1.0"}}
+    out.write_bytes(model_bytes(replace(t2_model.card, manifest=other), parts))
+    assert "numpy 1.0" in load_model(out).notes[0]
+    for changes, name in (
+        ({"schema": 2}, "schema"),
+        ({"sensors": ("Flow", "Pressure [bar]")}, "sensors"),
+        ({"parts": {**t2_model.card.parts, "learned.json": "0" * 64}}, "parts"),
+    ):
+        out.write_bytes(model_bytes(replace(t2_model.card, **changes), parts))
+        done = tsadbench("score", out, plant / "run.csv")
+        assert done.code == 2
+        assert name in done.err
+
+
+def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant, tmp_path, monkeypatch):
+    out, run = tmp_path / "x.model", plant / "run.csv"
+    model = fit_model("pyod:KNN[window=2]", str(plant / "card.toml"), out)
+    recording = load_card(plant / "card.toml").dataset.test[0]
+    answers = load_model(out).score(recording)
+    np.testing.assert_array_equal(answers.scores, model.score(recording).scores)
+    assert answers.flagged[40:50].all()
+    monkeypatch.setattr("tsadbench.serving.model.adapted_versions", lambda _: {"pyod": "99.0"})
+    other = tsadbench("score", out, run)
+    assert other.code == 2
+    assert "99.0" in other.err
+    assert tsadbench("score", out, run, "--allow-changed-code").code == 0

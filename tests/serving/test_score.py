@@ -1,0 +1,215 @@
+"""`tsadbench score` on whole files: the model's own scores, whatever form the files have; and what is refused."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+from tests.helpers.cards import CARD, frame
+from tests.helpers.machines import DISTANCE
+from tsadbench import fit_model, load_model
+from tsadbench.datasets.cards.reader import load_card
+from tsadbench.errors import UsageError
+from tsadbench.serving.scoring import score_stream
+
+
+def answers(done) -> pd.DataFrame:
+    """Return the table that a command has printed."""
+    assert done.code == 0, done.err
+    return pd.read_csv(io.StringIO(done.out))
+
+
+def test_a_whole_file(tsadbench, plant, model_file, t2_model):
+    found = answers(tsadbench("score", model_file, plant / "run.csv", "--contributions"))
+    expected = t2_model.score(load_card(plant / "card.toml").dataset.test[0], contributions=True)
+    assert list(found) == ["time", "score", "flagged", "contribution_Pressure [bar]", "contribution_Flow"]
+    np.testing.assert_array_equal(found["score"], expected.scores)
+    np.testing.assert_array_equal(found["flagged"], expected.flagged)
+    np.testing.assert_array_equal(found.iloc[:, 3:], expected.contributions)
+    assert found["time"].iloc[59] == "2026-02-01T00:00:59"
+    assert found["flagged"][42:50].all()
+    assert not found["flagged"][:40].any()
+
+
+def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
+    run = plant / "run.csv"
+    one, table = answers(tsadbench("score", model_file, run)), answers(tsadbench("score", model_file, run, run))
+    assert table["file"].tolist() == [str(run)] * 120
+    assert table["score"].tolist() == 2 * one["score"].tolist()
+    assert tsadbench("score", model_file, run, run, "--out", tmp_path / "x.parquet").code == 0
+    stored = pd.read_parquet(tmp_path / "x.parquet")
+    np.testing.assert_array_equal(stored["score"], table["score"])
+    assert stored["time"].dt.strftime("%Y-%m-%dT%H:%M:%S").tolist() == table["time"].tolist()
+
+
+def test_a_file_of_another_form(tsadbench, plant, model_file, t2_model, tmp_path):
+    """Parquet, arrays without names, and CSV that options describe."""
+    table = pd.read_csv(plant / "run.csv", sep=";", decimal=",").drop(columns=["operator", "fault"])
+    table["Datum"] = pd.to_datetime(table["Datum"], format="%d.%m.%Y %H:%M:%S")
+    table.to_parquet(tmp_path / "run.parquet")
+    rows = table[[f"PLC.{sensor}" for sensor in t2_model.card.sensors]].to_numpy()
+    (tmp_path / "run.pkl").write_bytes(pickle.dumps(rows))
+    scipy.io.savemat(tmp_path / "run.mat", {"rows": rows})
+    swapped = table[["PLC.Flow", "PLC.Pressure [bar]"]].assign(s=np.arange(60.0))
+    swapped.to_csv(tmp_path / "other.csv", index=False)
+    expected = answers(tsadbench("score", model_file, plant / "run.csv"))["score"].tolist()
+    other = ("other.csv", "--separator", ",", "--decimal", ".", "--time", "s", "--time-format", "seconds")
+    for name, *options in (("run.parquet",), ("run.pkl",), ("run.mat",), other):
+        found = answers(tsadbench("score", model_file, tmp_path / name, *options))
+        assert found["score"].tolist() == expected
+    assert found["time"][1] == "1970-01-01T00:00:01"
+
+
+class TestResampled:
+    """New files are laid on the grid of the data set; rows that arrive cannot be."""
+
+    CARD = """\
+schema = 1
+name = "doors"
+[train]
+files = ["a.csv"]
+[test]
+files = ["b.csv"]
+[long]
+time = "at"
+name = "tag"
+value = "value"
+[resample]
+every = "500ms"
+by = "last"
+[columns]
+ignore = ["spare"]
+[labels]
+intervals = "events.csv"
+unit = "time"
+origin = "recording"
+[states.door]
+Open = 1
+Closed = 0
+"""
+
+    @pytest.fixture
+    def folder(self, tmp_path_factory) -> Path:
+        """Return a folder with two long files and their card; and the model fitted on them."""
+        folder = tmp_path_factory.mktemp("doors")
+        rng = np.random.default_rng(3)
+        for name in ("a", "b"):
+            at = pd.Timestamp("2026-03-01 08:00") + pd.to_timedelta(np.sort(rng.integers(0, 90_000, 600)), unit="ms")
+            tags = rng.choice(["door", "level", "spare"], 600)
+            tags[:2] = "door", "level"
+            doors, levels = rng.choice(["Open", "Closed"], 600), rng.normal(size=600).round(3).astype("str")
+            values = np.where(tags == "door", doors, np.where(tags == "level", levels, "on"))
+            pd.DataFrame({"at": at, "tag": tags, "value": values}).to_csv(folder / f"{name}.csv", index=False)
+        (folder / "events.csv").write_text("recording,start,end\nb,50,60\n")
+        (folder / "card.toml").write_text(self.CARD)
+        fit_model("t2", load_card(folder / "card.toml"), folder / "t2.model")
+        return folder
+
+    def test_a_file_is_scored_as_the_data_set_was_read(self, tsadbench, folder):
+        model, data = load_model(folder / "t2.model"), load_card(folder / "card.toml").dataset
+        found = answers(tsadbench("score", folder / "t2.model", folder / "b.csv"))
+        np.testing.assert_array_equal(found["score"], model.score(data.test[0]).scores)
+        first = pd.read_csv(folder / "b.csv")["at"][0]
+        assert pd.Timestamp(found["time"][3]) == pd.Timestamp(first) + pd.Timedelta(seconds=1.5)
+
+    @pytest.mark.parametrize("option", [("--follow",), ("--on-error", "skip")])
+    def test_a_grid_needs_all_lines(self, tsadbench, folder, option):
+        done = tsadbench("score", folder / "t2.model", folder / "b.csv", *option)
+        assert (done.code, done.out) == (2, "")
+        model = load_model(folder / "t2.model")
+        with pytest.raises(UsageError, match="t2"):
+            score_stream(model, [], "standard input", model.card.layout, contributions=False)
+
+
+def test_wide_rows_that_arrive_may_hold_states(tsadbench, tmp_path):
+    """States need no other row, so they are read from a stream as well."""
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        table = pd.DataFrame({"flow": rng.normal(size=80), "valve": rng.choice(["Open", "Shut"], 80), "fault": 0})
+        table.loc[60:70, "fault"] = int(name == "b")
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "card.toml").write_text(
+        'schema = 1\nname = "valves"\n[train]\nfiles = ["a.csv"]\n[test]\nfiles = ["b.csv"]\n'
+        '[columns]\nlabel = "fault"\n[states.valve]\nOpen = 1\nShut = 0\n'
+    )
+    data = load_card(tmp_path / "card.toml")
+    expected = fit_model("t2", data, tmp_path / "t2.model").score(data.dataset.test[0]).scores
+    for arguments in ([], ["--follow", "--idle", "0.2"]):
+        found = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "b.csv", *arguments))
+        np.testing.assert_array_equal(found["score"], expected)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A plant with a model, and files that are wrong in one way each."""
+    folder = tmp_path_factory.mktemp("plant")
+    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
+        (folder / part).mkdir()
+        frame(90, seed=seed, faults=faults).to_csv(folder / part / "a.csv", index=False)
+    (folder / "card.toml").write_text(CARD)
+    fit_model("t2", str(folder / "card.toml"), folder / "t2.model")
+    good = pd.read_csv(folder / "test/a.csv").drop(columns="fault")
+    new = folder / "new"
+    new.mkdir()
+    good[["time", "head", "flow"]].to_csv(new / "reordered.csv", index=False)
+    good.assign(humidity=1.0).to_csv(new / "extra.csv", index=False)
+    good.head(1).to_csv(new / "one-row.csv", index=False)
+    good.drop(columns="flow").to_csv(new / "lacking.csv", index=False)
+    good.to_csv(new / "semicolons.csv", index=False, sep=";", decimal=",")
+    good.iloc[::-1].to_csv(new / "backwards.csv", index=False)
+    good.assign(flow=good["flow"].where(good.index != 2)).to_csv(new / "gap.csv", index=False)
+    good.rename(columns={"head": "head [m]"}).to_csv(new / "units.csv", index=False)
+    (new / "empty.csv").write_bytes(b"")
+    (new / "no.parquet").write_text("no")
+    (new / "hostile.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    scipy.io.savemat(new / "two.mat", {"rows": np.ones((9, 2)), "others": np.ones((9, 2))})
+    return folder
+
+
+WRONG = (
+    (("nowhere.model", "test/a.csv"), ("nowhere.model",)),
+    (("card.toml", "test/a.csv"), ("card.toml",)),
+    (("t2.model", "test/a.csv", "new/lacking.csv"), ("new/lacking.csv", "'flow'")),
+    (("t2.model", "new/units.csv"), ("new/units.csv", "'head'", "'head [m]'")),
+    (("t2.model", "new/empty.csv"), ("new/empty.csv",)),
+    (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "--separator")),
+    (("t2.model", "new/semicolons.csv", "--separator", ";"), ("new/semicolons.csv, line 2", "--decimal")),
+    (("t2.model", "new/gap.csv"), ("new/gap.csv, line 4", "'flow'")),
+    (("t2.model", "new/backwards.csv"), ("new/backwards.csv, line 3",)),
+    (("t2.model", "new/hostile.pkl"), ("new/hostile.pkl",)),
+    (("t2.model", "new/two.mat"), ("new/two.mat", "'others'")),
+    (("t2.model", "test/a.csv", "--time", "tmie"), ("'tmie'",)),
+    (("t2.model", "test/a.csv", "--time-format", "seconds"), ("test/a.csv, line 2", "seconds")),
+    (("t2.model", "test/a.csv", "--separator", "ab"), ("ab",)),
+    (("t2.model", "test/a.csv", "--device", "cuda"), ("device",)),
+    (("t2.model", "test/a.csv", "--detector", DISTANCE), ("Distance",)),
+    (("t2.model", "test/a.csv", "test/a.csv", "--follow"), ("2",)),
+    (("t2.model", "new/no.parquet", "--follow"), ("new/no.parquet",)),
+)
+
+
+@pytest.mark.parametrize(("arguments", "names"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_what_is_wrong_is_named_and_nothing_is_written(folder, tsadbench, monkeypatch, arguments, names):
+    monkeypatch.chdir(folder)
+    before = sorted(path.name for path in folder.rglob("*"))
+    done = tsadbench("score", *arguments)
+    assert (done.code, done.out) == (2, ""), done
+    assert all(name in done.err for name in names), done.err
+    assert len(done.err.splitlines()) <= 4
+    assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("file", "note"), [("reordered", "order"), ("extra", "'humidity'"), ("one-row", "")])
+def test_what_is_put_right_is_noted(folder, tsadbench, monkeypatch, file, note):
+    monkeypatch.chdir(folder)
+    expected = tsadbench("score", "t2.model", "test/a.csv").out.splitlines()
+    done = tsadbench("score", "t2.model", f"new/{file}.csv")
+    assert done.code == 0
+    assert done.out.splitlines() == expected[: len(done.out.splitlines())]
+    assert note in done.err
