@@ -70,7 +70,7 @@ def test_a_short_recording_is_trained_on_whole():
 
 
 def test_too_short_recordings_are_told():
-    with pytest.raises(DataError, match=r"at least 110 rows each .* has 300 rows .* fewer --folds"):
+    with pytest.raises(DataError, match="110.*300.*--folds"):
         make_folds(numbered(300, 40), 3, Reach(60, 0))
-    with pytest.raises(DataError, match=r"fold 2 of 3 leaves at most .* expected more than 70"):
+    with pytest.raises(DataError, match="70"):
         make_folds(numbered(330), 3, Reach(60, 10))
