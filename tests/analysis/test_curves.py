@@ -8,7 +8,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import genpareto
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tsadbench.analysis.curves import GRID, Curve, FitRows, Tail, curve_of, mean_curve, operating_point
+from tsadbench.analysis.curves import Curve, FitRows, Tail, curve_of, mean_curve, operating_point
 from tsadbench.base.protocol import Threshold
 
 
@@ -51,12 +51,6 @@ def test_the_mean_of_roc_curves_is_of_lines_between_points():
     assert area(mean) == pytest.approx((0.75 + 0.0) / 2, abs=2 / 500)
 
 
-def test_a_single_curve_is_exact():
-    curve = curve_of(FIRST, "roc")
-    assert mean_curve([curve]) is curve
-    assert mean_curve([curve, curve]).x is GRID
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_areas_are_scikit_learns_with_ties_and_missing_scores(missing, seed):
@@ -80,13 +74,6 @@ def test_the_operating_point_pools_the_rows_of_all_fits():
     assert (nothing.false_alarm_rate, nothing.recall, nothing.precision) == (0.0, None, None)
 
 
-def test_rows_of_one_class_have_no_curve():
-    assert FIRST.both_classes
-    assert not rows([1, 2], [0, 0]).both_classes
-    assert not rows([1, 2], [1, 1]).both_classes
-    assert not rows([], []).both_classes
-
-
 def test_a_tail_by_hand():
     threshold = Threshold(value=9.0, method="pot", status="ok", t=2.0, q=1e-2, n=10, excesses=2, gamma=0.0, sigma=2.0)
     tail = Tail(threshold, np.array([0.0, 1.0, 5.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2, 0.3]))
@@ -107,10 +94,3 @@ def test_a_tail_is_the_fitted_distribution():
     np.testing.assert_allclose(tail.density(tail.excesses), oracle.pdf([2.0, 3.0]))
     np.testing.assert_allclose(tail.quantiles(tail.positions), oracle.ppf([0.25, 0.75]))
     np.testing.assert_allclose(tail.exceedance(tail.excesses), 2 / 3 * oracle.sf([2.0, 3.0]))
-
-
-def test_without_a_fitted_tail():
-    fixed = Tail(Threshold(value=0.0, method="fixed", status="fixed"), np.ones(5))
-    assert fixed.fitted is None
-    assert len(fixed.excesses) == len(fixed.positions) == 0
-    assert np.isnan(fixed.density(np.ones(2))).all()

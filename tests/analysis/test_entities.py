@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from dataclasses import replace
 
@@ -14,19 +13,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
 from tsadbench import compare
-from tsadbench.analysis.calibration.report import calibration_of, calibration_report
 from tsadbench.analysis.curves import chance_level, curve_of, fits_of, mean_curve, operating_point, score_groups
 from tsadbench.analysis.diagnostics.compute import of_result
-from tsadbench.analysis.explanation.explain import explain
-from tsadbench.analysis.label_changes import label_changes
-from tsadbench.analysis.label_noise import of_rows
-from tsadbench.analysis.significance.caveats import on_sessions
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.analysis.significance.resampling import draw, resampled
-from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.reporting.html.curves import ranking_curves
-from tsadbench.results.judging import judge_smoothed
 from tsadbench.results.trial_result import TrialResult
 
 WITH_EVENTS = ("alpha", "beta")  # gamma has none
@@ -84,12 +74,6 @@ def test_an_operating_point_is_the_mean_over_entities_with_a_curve(result):
     assert chance_level(fits) == pytest.approx(statistics.mean(fit.anomalous.mean() for fit in fits[:2]))
 
 
-def test_a_page_says_that_curves_are_means_over_entities(result):
-    drawn = ranking_curves(result, "overall")
-    assert (drawn["averaged"], drawn["entities"]) == (True, 3)
-    assert drawn["point"]["recall"] == operating_point(fits_of(result, "overall"), of_entities=True).recall
-
-
 def test_distributions_are_in_units_of_each_fits_threshold(result):
     groups = score_groups(result, "overall")
     assert (groups.relative, groups.threshold) == (True, 1.0)
@@ -112,50 +96,6 @@ def test_diagnostics_count_by_each_fits_own_threshold(result):
     assert found.false_alarm_share == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
 
 
-def test_changed_labels_are_judged_entity_by_entity(made, result):
-    board = Leaderboard.from_records(made.records, ["overall"])
-    changes = label_changes(made.data, shifts=(5,), margins=(10,))
-    noise = of_rows(board.rows, made.store, made.data, changes)
-    given, *_ = noise.moved
-    for label in (DISTANCE, NOISY):
-        assert given.auprc[label] == pytest.approx(
-            statistics.mean(one.splits["overall"].metrics["auprc"] for one in made.records if one.label == label)
-        )
-    (later,) = (one for one in noise.moved if one.change == "5 rows later")
-    expected = []
-    for machine in WITH_EVENTS:
-        names = [f"{machine}/1", f"{machine}/2"]
-        labels = [
-            np.concatenate([np.repeat(truth[:1], 5), truth[:-5]]) for truth in map(made.data.labels.rows.get, names)
-        ]
-        scores = [result.recordings[name].scores for name in names]
-        rows = [np.concatenate([part[30:] for part in parts]) for parts in (labels, scores)]
-        expected.append(average_precision_score(*rows))
-    assert later.auprc[DISTANCE] == pytest.approx(statistics.mean(expected))
-
-
-def test_calibration_counts_flags_of_every_fit(made, result):
-    found = calibration_of(result)
-    assert (found.n_fits, found.calibration) == (3, "training")
-    assert found.flagged.n_rows == 3 * 2 * 210
-    report = calibration_report(Leaderboard.from_records(made.records), made.store, lambda _: made.data)
-    assert [row.to_json()["fits"] for row in report.rows] == [3, 3]
-
-
-def test_smoothed_scores_are_judged_by_entity(made):
-    ((record,), _) = judge_smoothed(made.records[:1], made.store, lambda _: made.data, 10)
-    overall = record.splits["overall"]
-    defined = [one["auroc"] for one in overall.entities.values() if one["auroc"] is not None]
-    assert overall.metrics["auroc"] == pytest.approx(statistics.mean(defined))
-    assert overall.metrics["auroc"] != made.records[0].splits["overall"].metrics["auroc"]
-
-
-def test_an_explanation_has_the_threshold_of_the_recordings_own_fit(result):
-    thresholds = {entry.episode: entry.threshold for entry in result.record.thresholds}
-    for name in ("alpha/1", "beta/1"):
-        assert explain(result, name).threshold == thresholds[name.partition("/")[0]]
-
-
 class TestSignificance:
     def test_sessions_are_compared_each_by_its_own_model(self, made):
         found = compare(made.store.path, [DISTANCE, NOISY], dataset=made.data)
@@ -167,7 +107,6 @@ class TestSignificance:
                     for one in results
                 ]
                 assert found.inference.units.loc[name, label] == pytest.approx(statistics.mean(expected))
-        assert any(note.startswith("Each entity has a model of its own") for note in found.notes)
         assert not any("One fit per seed" in note for note in found.notes)
 
     def test_a_session_of_two_entities_is_judged_as_a_split(self, made):
@@ -205,30 +144,7 @@ class TestSignificance:
     def test_ranks_over_resamples_keep_the_values_of_the_table(self, made):
         found = rank(made.store.path, stability=True, resamples=200, dataset=made.data, splits=["overall"])
         places = {place.label: place for place in found.rankings[0].places}
-        assert "Values: mean over 3 entities, one model each." in found.rankings[0].notes
         for label in (DISTANCE, NOISY):
             of_label = [one.splits["overall"].metrics["auprc"] for one in made.records if one.label == label]
             assert places[label].value == pytest.approx(statistics.mean(of_label))
             assert places[label].low < places[label].value < places[label].high
-
-    def test_equal_rows_of_two_entities_make_nothing_dependent(self, made):
-        dataset = made.data.dataset
-        twin = {one.id: one for one in dataset.test}
-        values = twin["beta/1"].values.copy()
-        values[10:20] = twin["alpha/1"].values[10:20]
-        test = tuple(replace(one, values=values) if one.id == "beta/1" else one for one in dataset.test)
-        data = made.data._replace(dataset=replace(dataset, test=test))
-        sessions = {one.id: (one.id,) for one in test}
-        assert not list(on_sessions(data.dataset, sessions, independent=False))
-        one_entity = replace(data.dataset, entities={})
-        assert any("share rows" in note for note in on_sessions(one_entity, sessions, independent=False))
-
-
-def test_a_comparison_is_json(made):
-    content = json.loads(compare(made.store.path, [DISTANCE, NOISY], dataset=made.data).to_json())
-    assert set(content["left_out"]) == {"beta/2", "gamma/1", "gamma/2"}
-
-
-def test_a_store_opened_again_gives_the_same(made):
-    again = TrialResult(made.records[0], Store.open(made.store.path), made.data)
-    assert again.judged["alpha/1"].metrics == made.results()[0].judged["alpha/1"].metrics

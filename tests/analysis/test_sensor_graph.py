@@ -10,9 +10,9 @@ import pytest
 from tests.conftest import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels
-from tsadbench.analysis.sensor_graph import sensor_graph
+from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError, UsageError
+from tsadbench.errors import DataError
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult
@@ -46,8 +46,7 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
     )
     label = f"{__name__}:OwnGraph"
     result = TrialResult(replace(record, label=label, detector=label), store, data)
-    with pytest.raises(UsageError, match="is not registered here, and --trust-code is not given"):
-        sensor_graph(result)
-    graph = sensor_graph(result, trust_code=True)
+    assert not offers_sensor_graph(result.record), "it is not registered, so no report runs it"
+    graph = sensor_graph(result)
     assert graph.adjacency[0, 0] == 400.0
     assert graph.title == f"{label}, seed 0 · small · protocol published 2"

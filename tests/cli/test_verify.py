@@ -174,8 +174,8 @@ def test_a_redo_runs_no_code_that_is_not_trusted_and_passes_over_what_is_broken(
     found = tsadbench("verify", runs, "--redo", "all")
     assert found.code == 1
     (line,) = (line for line in found.out.splitlines() if line.startswith(f"cannot be repeated: {trial[DISTANCE]}"))
-    assert "--trust-code" in line
-    trusted = tsadbench("verify", runs, "--redo", "all", "--trust-code")
+    assert "--detector" in line
+    trusted = tsadbench("verify", runs, "--redo", "all", "--detector", DISTANCE)
     assert trusted.code == 1
     assert "1 equal to the bit" in trusted.out
     assert f"cannot be repeated: {trial['max-z']}" in trusted.out

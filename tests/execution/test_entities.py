@@ -67,7 +67,7 @@ def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
 
 
 def test_a_repetition_agrees_to_the_bit(made):
-    (repeated,) = repeat(made.records[:1], made.store, lambda _: made.data, trust_code=True)
+    (repeated,) = repeat(made.records[:1], made.store, lambda _: made.data, [made.records[0].label])
     assert (repeated.verdict, repeated.faults) == ("to the bit", ())
 
 

@@ -9,13 +9,10 @@ import statistics
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
 from tests.helpers.records import record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import grids
-from tsadbench.leaderboard.terminal import terminal
 
 TITLE = "1,260 rows, 8.3% anomalous, mean over 3 entities, one model each"
 
@@ -66,62 +63,12 @@ def test_csv_has_the_spread_before_the_costs_in_one_table_and_in_several(made, b
     assert (first["detector"], first["auroc_entity_std"]) == ("pca", "")
 
 
-def test_tables_without_entities_have_no_such_column_key_or_mark():
-    board = Leaderboard.from_records([record("pca"), record("t2", auprc=0.6)])
-    assert "entity" not in board.to_csv()
-    assert not {"entities", "metrics_spread"} & json.loads(board.to_json())["rows"][0].keys()
-    for text in (board.to_markdown(), board.to_latex(), board.to_html()):
-        assert "±" not in text
-        assert "pm$" not in text
-        assert "entit" not in text
-
-
-def test_titles_say_that_numbers_are_means_and_cells_show_the_spread(made, board):
-    auroc = statistics.mean(one.splits["overall"].metrics["auroc"] for one in made.records if one.label == DISTANCE)
-    cell = f"{auroc:.4f}±{spread(made, DISTANCE, 'auroc'):.2f}".replace("0.", ".")
-    for text, shown in (
-        (board.to_markdown(), cell),
-        (board.to_html(), cell),
-        (board.to_latex().replace(r"\%", "%"), cell.replace("±", r"$\pm$")),
-    ):
-        assert TITLE in text
-        assert shown in text
-        assert "Each entity has a model and a threshold of its own" in text
-        assert "rows of gamma are not of both classes" in text
-
-
-@pytest.mark.parametrize(("width", "shown"), [(300, True), (60, False)])
-def test_a_narrow_terminal_leaves_the_spread_out_and_says_so(board, width, shown):
-    console = Console(width=width, record=True, file=io.StringIO())
-    for table in terminal(board.rows, width):
-        console.print(table)
-    text = " ".join(console.export_text().split())
-    assert "one model each" in text
-    assert ("±" in text) is shown
-    assert ("spread over entities" in text) is not shown
-
-
-def test_a_split_of_one_entity_says_whose_model_it_is(made):
-    trial = made.records[0]
-    overall = trial.splits["overall"]
-    alone = replace(overall, metrics=overall.entities["beta"], entities={"beta": overall.entities["beta"]})
-    (grid,) = grids(Leaderboard.from_records([replace(trial, splits={"beta": alone})]).rows)
-    assert grid.title.endswith(", the model of entity beta alone")
-    assert not any("±" in cell.text for cell in grid.detectors[0])
-
-
 def test_a_row_is_compared_with_floors_by_its_means(made):
     rows = {row.label: row for row in Leaderboard.from_records(made.records, ["overall"]).rows}
     weaker, better = sorted((DISTANCE, "t2"), key=lambda label: rows[label].metrics["auroc"].mean)
     records = [replace(one, floor=one.label == better) for one in made.records if one.label in (weaker, better)]
     judged = {row.label: row.below_floor for row in Leaderboard.from_records(records, ["overall"]).rows}
     assert "auroc" in judged[weaker]
-
-
-def test_a_failed_row_has_no_entities(made):
-    failed = [replace(one, status="error", reason="it broke", splits={}, thresholds=()) for one in made.records[:1]]
-    (row,) = Leaderboard.from_records(failed).rows
-    assert (row.entities, row.entity_spread) == ({}, {})
 
 
 def test_a_seed_that_lacks_an_entity_leaves_its_metrics_undefined(made):

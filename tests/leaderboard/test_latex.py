@@ -76,24 +76,6 @@ def check_columns(body: str) -> None:
                 assert len(re.findall(r"(?<!\\)&", row)) + 1 + spanned == len(layout), row
 
 
-def test_the_grammar_finds_what_is_wrong():
-    good = "\\begin{tabular}{lr}\n\\texttt{a\\_b} & .5 \\\\\n\\end{tabular}\n"
-    check(good)
-    for bad in (
-        good.replace(r"\_", "_"),
-        good.replace("} &", " &"),
-        good.replace(" & .5", ""),
-        good.replace(r"\end{tabular}", r"\end{table}"),
-        good.replace(r"\texttt{a", "[{a"),
-        good.replace(".5", "$.5"),
-        good.replace(".5", "↓"),
-        good.replace(".5", "50%"),
-        good.replace(r"\texttt", r"\ttfamly"),
-    ):
-        with pytest.raises((AssertionError, IndexError)):
-            check(bad)
-
-
 def test_a_table_is_sound_whatever_its_names(board):
     check(board.to_latex())
     nasty = replace(record(NASTY, dataset=NASTY, notes=(f"{NASTY}\nand more",)), protocol="strict[q=0.01]")
@@ -126,51 +108,5 @@ def test_cells_are_as_in_the_paper(board):
     assert "error in 1 of 1" in text
 
 
-def test_the_caption_and_the_notes_say_what_it_is(board):
-    text = board.to_latex()
-    caption = next(line for line in text.splitlines() if line.startswith(r"\caption"))
-    assert "d, split overall, protocol strict" in caption
-    assert r"100 rows, 35.0\% anomalous" in caption
-    assert "over seeds 0--1" in caption
-    assert r"\label{tab:d-strict-2-overall}" in text
-    assert r"$^{\dagger}$ a floor that no detector beats" in text
-    assert "* chosen with the test labels: an upper bound, not a result" in text
-    assert r"it uses the its\_own test rows" in text
-    assert "error in 1 of 1 trials: it broke" in text
-
-
-def test_without_floors_nothing_is_said_of_them():
-    text = Leaderboard.from_records([record("x"), record("y")]).to_latex()
-    check(text)
-    assert "Below the second rule" not in text
-    assert r"\dagger" not in text
-
-
-def test_several_tables_have_each_their_own_notes():
-    board = Leaderboard.from_records([record("x"), record("x", dataset="e", notes=("one file differs",))])
-    check(board.to_latex())
-    first, second = board.to_latex().split(r"\end{table*}")[:2]
-    assert "one file differs" not in first
-    assert "one file differs" in second
-
-
 def test_escapes_are_not_escaped_again():
     assert escape(r"\{") == r"\textbackslash{}\{"
-
-
-def test_the_command_line_has_latex_and_html(tmp_path, tsadbench):
-    from tests.helpers.plans import make_plan
-    from tsadbench.execution.run_store import Store
-    from tsadbench.execution.runner import run_plan
-
-    run_plan(make_plan(["all-positive"], dataset="pumploop", floors=False), Store.create(tmp_path / "runs"))
-    found = tsadbench("leaderboard", tmp_path / "runs", "--split", "overall", "--format", "latex")
-    assert found.code == 0, found.err
-    check(found.out)
-    assert r"\texttt{all-positive}" in found.out
-    assert "<table>" in tsadbench("leaderboard", tmp_path / "runs", "--format", "html").out
-    same = tsadbench(
-        "run", "-d", "all-positive", "--no-floors", "--dataset", "pumploop", "--split", "overall",
-        "--format", "latex", "--out", tmp_path / "runs",
-    )  # fmt: skip
-    assert same.out == found.out

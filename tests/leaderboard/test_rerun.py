@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tsadbench import UsageError
 from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.rerun import run_again
 
@@ -42,8 +41,3 @@ def test_a_row_runs_again_with_its_own_seeds(skab_directory):
 
     run_again(LEADERBOARDS, run=run, detectors=["vanilla-ae", "random"], protocols=["skab"], directory=skab_directory)
     assert sorted(trials) == [*(("random", seed) for seed in range(5)), ("vanilla-ae", 0)]
-
-
-def test_nothing_that_fits_is_refused():
-    with pytest.raises(UsageError, match="nothing there fits"):
-        run_again(LEADERBOARDS, run=lambda plan: (), detectors=["t22"])

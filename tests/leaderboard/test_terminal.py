@@ -47,24 +47,3 @@ def test_means_have_their_whole_deviation(width):
     # statistics.stdev of the three
     assert ".850(.040)" in text or ".8500(.0400)" in text
     assert ".710(.010)" in text or ".7100(.0100)" in text
-
-
-def test_what_is_the_same_in_all_rows_stands_in_the_title(committed):
-    alike = Leaderboard.from_records([record("one", auroc=0.9), record("two", auroc=0.8)])
-    text = shown(alike, 200)
-    assert "look-ahead 9, coverage 100.0%, seeds 1" in " ".join(text.split())
-    header = next(line for line in text.splitlines() if "AUROC" in line)
-    assert not {"look-ahead", "coverage", "seeds", "Anomalous"} & set(header.split())
-    differing = Leaderboard.from_records(
-        [record("one", auroc=0.9), record("one", 1, auroc=0.9), record("two", auroc=0.8)]
-    )
-    header = next(line for line in shown(differing, 200).splitlines() if "AUROC" in line)
-    assert "seeds" in header
-    assert "look-ahead" not in header
-
-
-def test_if_everything_failed_one_table_says_so():
-    records = [record("broken", status="error"), record("worse", status="timeout")]
-    text = shown(Leaderboard.from_records(records), 120)
-    assert text.count("broken") == 1
-    assert text.count("worse") == 1

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 from dataclasses import replace
 
 import pytest
@@ -15,16 +12,8 @@ from hypothesis import strategies as st
 from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.base.protocol import Metric
-from tsadbench.execution.record import Record
-from tsadbench.leaderboard.board import COST_COLUMNS
 from tsadbench.leaderboard.cells import grids, legend
-from tsadbench.leaderboard.ranking import Summary
 from tsadbench.leaderboard.throughput import compact, front_of, pareto_front
-
-
-def old(made: Record) -> Record:
-    """Return a record as it was before scored rows were counted."""
-    return Record.from_json(replace(made, rows_scored=None).to_json(), "an older record")
 
 
 def row_of(*records):
@@ -53,74 +42,11 @@ def test_rows_per_second_is_the_mean_over_seeds():
     assert row.to_json()["seconds"] == {"fit": 50.0, "score": 4.0}
 
 
-def test_the_csv_has_it_before_the_columns_that_end_it_at_full_precision():
-    board = Leaderboard.from_records([replace(record("x"), rows_scored=1000, score_seconds=3.0)])
-    (row,) = csv.DictReader(io.StringIO(board.to_csv()))
-    assert tuple(row)[-4:] == COST_COLUMNS
-    assert float(row["rows_per_second"]) == 1000 / 3
-    assert board.to_frame()["rows_per_second"].tolist() == [1000 / 3]
-
-
-def test_every_table_has_it():
-    board = Leaderboard.from_records(SEEDS)
-    shown = cells_of(board.rows[0])
-    assert (shown["Fit, s"], shown["Rows/s"], shown["MiB"]) == ("50", "1M", "1,500")
-    assert "| Fit, s | Rows/s | MiB |" in board.to_markdown()
-    assert "| 50 | 1M | 1,500 |" in board.to_markdown()
-    assert "<th>Rows/s</th>" in board.to_html()
-    assert "& 50 & 1M & 1,500 \\\\" in board.to_latex()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0003, "<0.1"), (0.05, "0.1"), (9.94, "9.9"), (9.96, "10"), (1234.4, "1,234"), (None, "-")]
-)
-def test_seconds_of_a_fit_are_short(seconds, text):
-    assert cells_of(row_of(replace(record("x"), fit_seconds=seconds)))["Fit, s"] == text
-
-
 def test_another_number_of_threads_is_said_and_not_hidden():
     row = row_of(*(replace(one, threads=4) for one in SEEDS))
     assert cells_of(row)["Rows/s"] == "1M (4 threads)"
     assert row.to_json()["throughput"]["threads"] == [4]
-    assert "If no number of threads is named, one." in legend([row])
     assert "one thread" not in legend([row])
-    assert "Every trial ran with one thread." in legend([row_of(*SEEDS)])
-
-
-def test_seeds_run_with_different_numbers_of_threads_are_named_together():
-    first, second = SEEDS
-    row = row_of(first, replace(second, threads=4))
-    assert row.threads == (1, 4)
-    assert cells_of(row)["Rows/s"] == "1M (1/4 threads)"
-
-
-def test_a_record_from_before_rows_were_counted_leaves_it_empty():
-    row = row_of(old(SEEDS[0]))
-    assert row.rows_per_second is None
-    assert cells_of(row)["Rows/s"] == "-"
-    assert cells_of(row)["Fit, s"] == "40"
-    assert row.to_json()["throughput"]["rows_per_second"] is None
-    (line,) = csv.DictReader(io.StringIO(Leaderboard.from_records([old(SEEDS[0])]).to_csv()))
-    assert line["rows_per_second"] == ""
-    assert "`tsadbench judge RUNS` counts them" in legend([row])
-    assert "tsadbench judge" not in legend([row_of(*SEEDS)])
-
-
-def test_one_seed_without_it_leaves_the_mean_undefined():
-    assert row_of(old(SEEDS[0]), SEEDS[1]).rows_per_second is None
-
-
-def test_diagnostics_know_it_of_an_old_record_for_they_read_its_scores():
-    row = replace(row_of(old(SEEDS[0])), diagnostics={"rows_per_second": Summary(35.2, None)})
-    assert row.rows_per_second == 35.2
-    assert cells_of(row)["Rows/s"] == "35"
-
-
-def test_an_old_record_is_written_as_it_was_read():
-    text = old(SEEDS[0]).to_json()
-    assert "rows_scored" not in json.loads(text)
-    assert Record.from_json(text, "it").to_json() == text
-    assert json.loads(SEEDS[0].to_json())["rows_scored"] == 3_000_000
 
 
 @pytest.mark.parametrize(("n_rows", "seconds"), [(0, 1.0), (100, 0.0), (100, None), (None, 1.0)])

@@ -1,45 +1,51 @@
-"""What noise in the labels moves: AUPRC and ranks if labels are shifted, or doubtful rows do not count."""
+"""How noise in the labels moves the AUPRC: labels shifted by some rows, or doubtful rows left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean
 
 import numpy as np
 
 from tsadbench.analysis.curves import average_precision
-from tsadbench.analysis.label_changes import LabelChange
-from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Episode, Protocol, Scored
-from tsadbench.base.recording import Recording
-from tsadbench.errors import ContractError, StoreError
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.shared_rows import shared_rows
+from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.means import mean_defined
 from tsadbench.utils.progress import progress
+
+# In rows: both directions; after each event.
+SHIFTS = (1, 5, 10)
+MARGINS = (10, 60)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelChange:
+    """Labels of the test recordings, [n_rows] each, True where anomalous, and which rows count."""
+
+    name: str
+    rows: Mapping[str, BoolArray]
+    counted: Mapping[str, BoolArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Scores of one row of a table by one fit: by recording, [n_rows], and which rows are evaluated (None: all)."""
+
+    label: str
+    scores: Mapping[str, FloatArray]
+    evaluated: Mapping[str, BoolArray] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a change of the labels moves.
-
-    Parameters
-    ----------
-    change
-        Its name.
-    n_changed, n_left_out
-        Test rows with another label, and rows that do not count.
-    auprc
-        By row of the table: the mean over its seeds; None if undefined.
-    rank
-        1 for the highest; rows without an AUPRC have none.
-    change_places
-        Pairs of rows: the first was above the second by the given labels, and is below it now.
-    """
+    """AUPRC (None if undefined) and rank of each row by changed labels, and which pairs of rows change places."""
 
     change: str
     n_changed: int
@@ -49,7 +55,7 @@ class Moved:
     change_places: tuple[tuple[str, str], ...]
 
     def in_words(self, most: int = 6) -> str:
-        """Return who changes places with whom; of more pairs than ``most`` how many there are."""
+        """Return who changes places with whom."""
         pairs = [f"{first} with {second}" for first, second in self.change_places]
         more = [f"{len(pairs) - most} more pairs"] if len(pairs) > most else []
         return "; ".join([*pairs[:most], *more])
@@ -57,25 +63,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class LabelNoise:
-    """What changes of the labels move, the given labels first.
-
-    Parameters
-    ----------
-    about
-        Whose AUPRC it is: one-liners or stored trials, and over which rows.
-    moved
-        By change.
-    left_out
-        Rows of the table whose scores are not available.
-    """
+    """The effect of each change of the labels; the first is the labels as given."""
 
     about: str
     moved: tuple[Moved, ...]
-    left_out: tuple[str, ...] = ()
 
     @property
     def largest(self) -> tuple[float, str, str] | None:
-        """The largest move of an AUPRC, with its sign, the row's name and the change; None if there is none."""
+        """The largest move of an AUPRC, the row's name and the change; None if no AUPRC is defined."""
         given, *others = self.moved
         moves = [
             (now - before, label, one.change)
@@ -86,163 +81,110 @@ class LabelNoise:
         return max(moves, key=lambda move: abs(move[0]), default=None)
 
 
-def of_scores(
-    fits: Sequence[Mapping[str, Mapping[str, FloatArray]]], data: LabelledDataset, changes: Sequence[LabelChange]
-) -> LabelNoise:
-    """Return what changes move of scores that were found without trials, over all test rows.
+def label_changes(
+    data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
+) -> tuple[LabelChange, ...]:
+    """Return the given labels and changed ones: shifted, without contradictory rows, without rows after events.
 
-    Parameters
-    ----------
-    fits
-        Of each entity, or one: by name, and by the test recording's id, scores [n_rows]. Scores of different fits are
-        never pooled: an AUPRC is the mean over the fits for which it is defined.
-    data, changes
-        Recordings with labels, and what `label_changes` returns for them.
+    Shifted labels repeat the first or last one at a recording's border. Contradictory rows stand in several test
+    recordings, anomalous in one and normal in another. None means those of `SHIFTS` that fit, and `MARGINS`.
+    A change that leaves out no row is omitted.
     """
-    names = dict.fromkeys(name for fit in fits for name in fit)
-    auprc = [
-        {name: mean_defined(_auprc(fit[name], change) for fit in fits if name in fit) for name in names}
-        for change in changes
-    ]
-    return _noise(f"one-liners on all test rows of {data.dataset.name}", data, changes, auprc)
+    truth = data.labels.rows
+    if not truth:
+        if shifts or margins:
+            raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
+        return ()
+    shortest = min(map(len, truth.values()))
+    for shift in shifts or ():
+        if not 0 < shift < shortest:
+            raise UsageError(f"label_shift {shift}: expected 1 to {shortest - 1} rows, fewer than any recording has")
+    for margin in margins or ():
+        if margin < 1:
+            raise UsageError(f"label_margin {margin}: expected at least 1 row")
+    every = {name: np.ones_like(rows) for name, rows in truth.items()}
+    changes = [LabelChange("as given", truth, every)]
+    fitting = [shift for shift in SHIFTS if shift < shortest] if shifts is None else shifts
+    for shift in sorted({sign * shift for shift in fitting for sign in (-1, 1)}):
+        side = f"{abs(shift)} {'row' if abs(shift) == 1 else 'rows'} {'later' if shift > 0 else 'earlier'}"
+        shifted = {name: rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)] for name, rows in truth.items()}
+        changes.append(LabelChange(side, shifted, every))
+    left_out = {"contradictory rows out": _contradictory(data)}
+    for margin in sorted(set(MARGINS if margins is None else margins)):
+        left_out[f"{margin} rows after events out"] = {name: _margin(rows, margin) for name, rows in truth.items()}
+    for change, out in left_out.items():
+        if any(map(np.any, out.values())):
+            changes.append(LabelChange(change, truth, {name: ~rows for name, rows in out.items()}))
+    return tuple(changes)
 
 
-def _auprc(scores: Mapping[str, FloatArray], change: LabelChange) -> float | None:
-    counted = np.concatenate([change.counted(name) for name in scores])
-    truth = np.concatenate([change.rows[name] for name in scores])[counted]
-    return average_precision(np.concatenate(list(scores.values()))[counted], truth)
+def _margin(rows: BoolArray, margin: int) -> BoolArray:
+    """Return which rows are normal, with an anomalous one among the ``margin`` before them."""
+    anomalous = np.concatenate([np.zeros(margin + 1, dtype=np.int64), np.cumsum(rows)])
+    return ~rows & (anomalous[margin:-1] > anomalous[: -margin - 1])
 
 
-def of_rows(
-    rows: Sequence[Row],
-    store: Store,
-    data: LabelledDataset,
-    changes: Sequence[LabelChange],
-    n_seeds: int | None = None,
-) -> LabelNoise:
-    """Return what changes move of stored trials: their scores are judged again by the changed labels.
-
-    Parameters
-    ----------
-    rows
-        Of one data set, protocol and split; those that failed or are leaky take no part.
-    store, data
-        Where their scores lie, and what was scored.
-    changes
-        What `label_changes` returns for the data set.
-    n_seeds
-        How many seeds of each row take part, the first ones; None for all.
-
-    Raises
-    ------
-    DataError
-        If the data or labels are not those of the trials.
-    """
-    first = rows[0]
-    protocol = protocol_of(first.first)
-    episodes = tuple(protocol.episodes(data.dataset))
-    altered = [_Altered.of(change, protocol, episodes, data, first.split) for change in changes]
-    auprc: list[dict[str, float | None]] = [{} for _ in changes]
-    left_out = []
-    taking_part = [row for row in rows if row.ok and not row.leaky]
-    for done, row in enumerate(taking_part):
-        progress(done, len(taking_part), row.label)
-        try:
-            read = [readable_result(record, store, data, episodes) for record in row.records[:n_seeds]]
-        except StoreError:
-            read = [None]
-        results = [result for result in read if result is not None]
-        if len(results) < len(read):
-            left_out.append(row.label)
-            continue
-        for of_change, judge in zip(auprc, altered, strict=True):
-            seeds = [judge.auprc(protocol, result.scored) for result in results]
-            defined = [value for value in seeds if value is not None]
-            of_change[row.label] = fmean(defined) if len(defined) == len(seeds) else None
-    about = f"trials on {first.dataset}, split {first.split}, protocol {first.rules}"
-    return replace(_noise(about, data, changes, auprc), left_out=tuple(left_out))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Altered:
-    """An episode's recordings and labels without the evaluated rows that a change leaves out.
-
-    Rows that a protocol does not evaluate stay, so that it evaluates just the others that are left: ``n_rows``. If it
-    judges another number, it cannot be judged by these labels.
-    """
-
-    labels: Labels
-    split: str
-    episodes: Mapping[str, tuple[Episode, tuple[BoolArray, ...]]]
-    n_rows: int
-
-    @classmethod
-    def of(
-        cls, change: LabelChange, protocol: Protocol, episodes: Sequence[Episode], data: LabelledDataset, split: str
-    ) -> _Altered:
-        members = data.labels.splits[split]
-        labels = dict(change.rows)
-        lengths = {name: len(rows) for name, rows in labels.items()}
-        altered, n_rows = {}, 0
-        for episode in episodes:
-            kept = [np.ones(recording.n_rows, dtype=np.bool_) for recording in episode.test]
-            for place in protocol.places(episode, lengths):
-                n, name = lengths[place.recording], place.recording
-                rows = np.ones(n, dtype=np.bool_)
-                rows[place.evaluated] = change.counted(name)[place.evaluated]
-                kept[place.scored][place.start : place.start + n] = rows
-                labels[name] = change.rows[name][rows]
-                n_rows += int(np.count_nonzero(rows[place.evaluated])) if name in members else 0
-            test = tuple(_rows_of(one, rows) for one, rows in zip(episode.test, kept, strict=True))
-            altered[episode.id] = replace(episode, test=test), tuple(kept)
-        return cls(Labels(labels, {split: members}), split, altered, n_rows)
-
-    def auprc(self, protocol: Protocol, scored: Sequence[Scored]) -> float | None:
-        try:
-            judged = protocol.judge([self._of(one) for one in scored], self.labels).splits[self.split]
-        except ContractError:  # nothing that it evaluates is left
-            return None
-        return judged.metrics.get("auprc") if judged.n_rows == self.n_rows else None
-
-    def _of(self, scored: Scored) -> Scored:
-        episode, kept = self.episodes[scored.episode.id]
-        return replace(
-            scored, episode=episode, test=tuple(one[rows] for one, rows in zip(scored.test, kept, strict=True))
+def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
+    """Return [n_rows] for each test recording; rows of different entities are never the same."""
+    truth, contradictory = data.labels.rows, dict[str, BoolArray]()
+    for test in grouped(data.dataset.test, lambda one: data.dataset.entities.get(one.id)).values():
+        numbers = shared_rows(test, untimed="by value")
+        labels = [truth[one.id] for one in test]
+        anomalous, normal = (
+            np.concatenate([rows[label == kind] for rows, label in zip(numbers, labels, strict=True)])
+            for kind in (True, False)
         )
+        both = np.setdiff1d(np.intersect1d(anomalous, normal), [-1])
+        contradictory |= {one.id: np.isin(rows, both) for one, rows in zip(test, numbers, strict=True)}
+    return contradictory
 
 
-def _rows_of(recording: Recording, kept: BoolArray) -> Recording:
-    if kept.all():
-        return recording
-    time = None if recording.time is None else recording.time[kept]
-    return Recording(recording.id, recording.values[kept], recording.sensors, time)
+def fits_of(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Iterator[Fit]:
+    """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
+    episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
+    trials = [(row, record) for row in rows if not row.leaky for record in row.records]
+    for done, (row, record) in enumerate(trials):
+        progress(done, len(trials), row.label)
+        result = readable_result(record, store, data, episodes)
+        if result is None:
+            continue
+        members = data.labels.splits[row.split]
+        scored = [one for name, one in result.recordings.items() if name in members]
+        for of_fit in grouped(scored, lambda one: one.episode).values():
+            scores = {one.recording.id: one.scores for one in of_fit}
+            yield Fit(row.label, scores, {one.recording.id: one.evaluated for one in of_fit})
 
 
-def _noise(
-    about: str,
-    data: LabelledDataset,
-    changes: Sequence[LabelChange],
-    auprc: Sequence[Mapping[str, float | None]],
-) -> LabelNoise:
+def label_noise(about: str, fits: Iterable[Fit], data: LabelledDataset, changes: Sequence[LabelChange]) -> LabelNoise:
+    """Return the AUPRC of each row by each change of the labels: the mean over its fits, which are never pooled."""
+    values: list[dict[str, list[float | None]]] = [{} for _ in changes]
+    for fit in fits:
+        for of_change, change in zip(values, changes, strict=True):
+            of_change.setdefault(fit.label, []).append(_auprc(fit, change))
+    auprc = [{label: mean_defined(of_fits) for label, of_fits in of_change.items()} for of_change in values]
     moved = []
-    for change, values in zip(changes, auprc, strict=True):
+    for change, now in zip(changes, auprc, strict=True):
         differ = (change.rows[name] != rows for name, rows in data.labels.rows.items())
+        defined = {label: value for label, value in now.items() if value is not None}
         moved.append(
             Moved(
                 change=change.name,
                 n_changed=sum(int(np.count_nonzero(rows)) for rows in differ),
-                n_left_out=sum(int(np.count_nonzero(rows)) for rows in (change.left_out or {}).values()),
-                auprc=values,
-                rank=_ranks(values),
-                change_places=tuple(_change_places(auprc[0], values)),
+                n_left_out=sum(int(np.count_nonzero(~rows)) for rows in change.counted.values()),
+                auprc=now,
+                rank={label: 1 + sum(other > one for other in defined.values()) for label, one in defined.items()},
+                change_places=tuple(_change_places(auprc[0], now)),
             )
         )
     return LabelNoise(about, tuple(moved))
 
 
-def _ranks(values: Mapping[str, float | None]) -> dict[str, int]:
-    defined = {label: value for label, value in values.items() if value is not None}
-    return {label: 1 + sum(other > value for other in defined.values()) for label, value in defined.items()}
+def _auprc(fit: Fit, change: LabelChange) -> float | None:
+    kept = {name: change.counted[name] for name in fit.scores}
+    if fit.evaluated is not None:
+        kept = {name: rows & fit.evaluated[name] for name, rows in kept.items()}
+    truth = np.concatenate([change.rows[name][rows] for name, rows in kept.items()])
+    return average_precision(np.concatenate([fit.scores[name][rows] for name, rows in kept.items()]), truth)
 
 
 def _change_places(before: Mapping[str, float | None], now: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from tsadbench.base.prior import Prior
 from tsadbench.errors import PluginError
 from tsadbench.execution.plan import contender_from_label
 from tsadbench.execution.record import Record
-from tsadbench.results.admission import known_detector, refusal, require_admitted
+from tsadbench.results.admission import known_detector, refusal
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.sandbox import Interview
 from tsadbench.sandbox.description import DerivedGraph, derived_graph
@@ -43,29 +43,24 @@ class SensorGraph:
     node_weights: FloatArray | None = None
 
 
-def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGraph:
+def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
-    Parameters
-    ----------
-    result
-        The trial: its detector is constructed again from its label and seed.
-    trust_code
-        Whether to do so too if the record names a detector that is not registered here, or a prior's file.
+    The detector is constructed again from its label and seed, in a box. That runs whatever code the label names: of a
+    store that a stranger made, ask only for labels that you know, or check `offers_sensor_graph`.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
-        If the detector or a prior that its label names is no longer available, or not admitted.
+        If the detector or a prior that its label names is no longer available.
     """
     record, dataset = result.record, result.data.dataset
-    require_admitted(record, trust_code=trust_code)
     contender = contender_from_label(record.label, dataset)
     construction = contender.seeded(record.seed)
     argument = construction.arguments.get("prior")
     graph = SensorGraph(
-        label=result.name,
-        title=f"{result.name}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
+        label=record.label,
+        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
         sensors=dataset.sensors,
         prior=argument if isinstance(argument, Prior) else dataset.prior,
     )
@@ -83,7 +78,7 @@ def sensor_graph(result: TrialResult, *, trust_code: bool = False) -> SensorGrap
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 
-def offers_sensor_graph(record: Record, *, trust_code: bool = False) -> bool:
-    """Return whether the detector of a record reports the graph it works on; one that is not admitted does not."""
-    known = known_detector(record.detector, trust_code=trust_code)
-    return known is not None and known.offers_sensor_graph and not refusal(record, trust_code=trust_code)
+def offers_sensor_graph(record: Record) -> bool:
+    """Return whether a record's detector is registered here and reports the graph it works on."""
+    known = known_detector(record.detector)
+    return known is not None and known.offers_sensor_graph and not refusal(record)

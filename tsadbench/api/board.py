@@ -19,7 +19,6 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
@@ -122,7 +121,6 @@ class Board(Leaderboard):
         *,
         detectors: Sequence[str] = (),
         best: int | None = None,
-        aliases: Mapping[str, str] | None = None,
     ) -> Path:
         """Write the run store of the board as one HTML page: tables, curves, recordings, thresholds.
 
@@ -135,8 +133,6 @@ class Board(Leaderboard):
             one).
         best
             How many detectors of each metric are the best; 0: all.
-        aliases
-            Names to show instead of labels, by label.
 
         Returns
         -------
@@ -146,7 +142,7 @@ class Board(Leaderboard):
         Raises
         ------
         UsageError
-            If no scores are kept, a label or a name is wrong, or the folder cannot be written to.
+            If no scores are kept, a label is wrong, or the folder cannot be written to.
         MissingExtraError
             If plotly is not installed.
         """
@@ -160,7 +156,6 @@ class Board(Leaderboard):
             Path(path),
             labels=_texts("detectors", detectors),
             best=best,
-            presentation=_names({} if aliases is None else aliases),
         )
 
     def _scores(self, method: str) -> Store:
@@ -284,12 +279,6 @@ def _texts(argument: str, value: object) -> tuple[str, ...]:
     if len(texts) < len(found):
         raise UsageError(f"{argument}: expected a name, or several, found {value!r}")
     return texts
-
-
-def _names(aliases: object) -> Presentation:
-    if not isinstance(aliases, Mapping) or not all(isinstance(text, str) for pair in aliases.items() for text in pair):
-        raise UsageError(f"aliases: expected names by label, for instance {{'t2': 'Hotelling'}}, found {aliases!r}")
-    return Presentation.from_options([f"{label}={name}" for label, name in aliases.items()])
 
 
 def _chosen(records: Sequence[Record], argument: str, chosen: Sequence[str], store: Store) -> tuple[Record, ...]:

@@ -9,11 +9,7 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.options import (
-    AliasOption,
-    CiteOption,
-    ColumnsOption,
     DataOption,
-    OrderOption,
     RunsArgument,
     StoredDatasetOption,
     StoredProtocolOption,
@@ -43,10 +39,6 @@ def compare(
     independent: Annotated[
         bool, typer.Option("--independent", help="Take each recording for a session of its own.")
     ] = False,
-    alias: AliasOption = None,
-    columns: ColumnsOption = None,
-    order: OrderOption = None,
-    cite: CiteOption = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
         typer.Option("--format", help="Format of standard output; csv has one row per pair."),
@@ -72,7 +64,6 @@ def compare(
 
     from tsadbench.analysis.significance.compare import compare as compare_stored
     from tsadbench.cli.actions.ranks import require_figure
-    from tsadbench.leaderboard.presentation import Presentation
 
     if figure is not None:
         require_figure(figure)
@@ -87,13 +78,8 @@ def compare(
         independent=independent,
         against=against,
         data=data,
-        presentation=Presentation.from_options(alias, columns, detectors, order),
     )
-    if cite:
-        from tsadbench.cli.actions.citing import print_citations
-
-        print_citations([comparison.dataset], (one.label for one in comparison.contenders))
-    elif form == "table":
+    if form == "table":
         console = wide_console()
         console.print(Text(comparison.title))
         for title, header, rows in comparison.tables():
@@ -114,5 +100,5 @@ def compare(
     if figure is not None:
         from tsadbench.reporting.figures.significance import draw
 
-        draw(comparison.named, figure)
+        draw(comparison, figure)
         typer.echo(figure, err=True)

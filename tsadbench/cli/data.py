@@ -199,7 +199,7 @@ def audit(
     ] = None,
     label_shift: Annotated[
         list[int] | None,
-        typer.Option(metavar="ROWS", help="Shift all labels by so many rows, earlier and later; may be repeated."),
+        typer.Option(metavar="ROWS", help="Also score with labels shifted by ±ROWS. Repeatable."),
     ] = None,
     label_margin: Annotated[
         list[int] | None,
@@ -221,8 +221,7 @@ def audit(
 
     from tsadbench.analysis.audit import audit as audit_data
     from tsadbench.analysis.audit.render import MARKS, markdown, tables
-    from tsadbench.analysis.label_changes import label_changes
-    from tsadbench.analysis.label_noise import of_rows
+    from tsadbench.analysis.label_noise import fits_of, label_changes, label_noise
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.leaderboard.selection import select
@@ -236,7 +235,9 @@ def audit(
     if runs is not None:
         trials = select(runs, dataset=loaded, protocol=protocol, split=split, everything=True)
         with progress_bar("Judging"):
-            stored = of_rows(trials.rows, trials.store, loaded, changes)
+            first = trials.rows[0].first
+            about = f"trials on {first.dataset}, split {trials.split}, protocol {first.rules}"
+            stored = label_noise(about, fits_of(trials.rows, trials.store, loaded), loaded, changes)
     result = audit_data(loaded, changes, stored)
     if form == "json":
         typer.echo(result.to_json(), nl=False)

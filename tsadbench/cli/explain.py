@@ -13,7 +13,6 @@ from tsadbench.cli.options import (
     RunsArgument,
     StoredDatasetOption,
     StoredProtocolOption,
-    TrustCodeOption,
     format_option,
 )
 from tsadbench.utils.text import printable
@@ -32,7 +31,6 @@ def explain(
     dataset: StoredDatasetOption = None,
     protocol: StoredProtocolOption = None,
     data: DataOption = None,
-    trust_code: TrustCodeOption = False,
     form: Annotated[Literal["text", "json"], format_option] = "text",
 ) -> None:
     """Explain a detector's alarms on a recording: when, how late, by which sensors, and what drives these.
@@ -51,7 +49,7 @@ def explain(
     edges = None if prior is None else load_prior(prior)
     selection = select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
     (result,) = selection.results(one_each=True)
-    explained = explain_result(result, recording, edges, trust_code=trust_code)
+    explained = explain_result(result, recording, edges)
     if form == "json":
         typer.echo(json.dumps(explained.to_json(), indent=1, allow_nan=False))
     else:

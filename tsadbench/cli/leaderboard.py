@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tsadbench.cli.options import (
-    AliasOption,
     AllFloorsOption,
-    CiteOption,
     ColumnsOption,
     DataOption,
     DiagnosticsOption,
-    OrderOption,
     RunsArgument,
     ShownOption,
     SplitsOption,
-    VusBufferOption,
     format_option,
 )
 from tsadbench.cli.output import BoardFormat
@@ -35,10 +31,7 @@ def leaderboard(
     runs: RunsArgument,
     split: SplitsOption = None,
     detector: ShownOption = None,
-    alias: AliasOption = None,
     columns: ColumnsOption = None,
-    order: OrderOption = None,
-    cite: CiteOption = False,
     form: Annotated[BoardFormat, format_option] = "table",
     write: Annotated[
         Path | None,
@@ -51,33 +44,14 @@ def leaderboard(
         int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
     ] = 50,
     all_floors: AllFloorsOption = False,
-    trust: Annotated[
-        Literal["reported", "recomputed", "rerun"],
-        typer.Option("--trust", help="The least trust of the rows to rank; the others are left out."),
-    ] = "reported",
-    without_pretrained: Annotated[
-        bool,
-        typer.Option(
-            "--without-pretrained", help="Leave out rows whose detectors were trained on other data before their fit."
-        ),
-    ] = False,
     smoothing: Annotated[
         int,
         typer.Option(
             metavar="ROWS",
-            help="Judge all rows again after one common mean of each row's score and those before it, over so many "
-            "rows: what averages its scores gains from that alone.",
+            help="Smooth all scores with a moving average of ROWS rows before judging.",
         ),
     ] = 1,
-    calibration: Annotated[
-        bool,
-        typer.Option(
-            "--calibration",
-            help="Show instead how often normal rows exceed the thresholds, against the risk q that these are set for.",
-        ),
-    ] = False,
     diagnostics: DiagnosticsOption = None,
-    vus_buffer: VusBufferOption = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(metavar="CARD", help="Card of a data set of your own, if diagnostics need it; may be repeated."),
@@ -85,55 +59,26 @@ def leaderboard(
     data: DataOption = None,
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
-    from tsadbench.cli.actions.board import Diagnostics, show, write_unit_values
-    from tsadbench.cli.actions.calibration import check_options, show_calibration
-    from tsadbench.cli.actions.origins import wanted
+    from tsadbench.cli.actions.board import add_diagnostics, show, write_unit_values
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.leaderboard.presentation import Presentation
+    from tsadbench.leaderboard.columns import groups_of
 
-    presentation = Presentation.from_options(alias, columns, detector, order)
-    if write is not None and (presentation or trust != "reported" or without_pretrained):
-        raise UsageError(
-            "--write is for whole tables: leave out --detector, --alias, --columns, --order, --trust "
-            "and --without-pretrained"
-        )
-    if cite and (write is not None or calibration or diagnostics):
-        raise UsageError("--cite prints BibTeX alone: leave out --write, --calibration and --diagnostics")
-    asked = Diagnostics.from_options(diagnostics, vus_buffer)
+    groups = groups_of(diagnostics or ())
     if smoothing < 1:
         raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
-    if write is not None and smoothing > 1:
-        raise UsageError("--write is for plain tables: leave it out, and --smoothing prints its tables (--format)")
-    if calibration:
-        check_options(
-            form,
-            {
-                "--split": split,
-                "--write": write,
-                "--smoothing": smoothing > 1,
-                "--diagnostics": asked.groups,
-                "--detector, --alias, --columns and --order": presentation,
-            },
-        )
+    if write is not None and (detector or columns or smoothing > 1):
+        raise UsageError("--write is for whole tables: leave out --detector, --columns and --smoothing")
     store = Store.open(runs)
     if write is not None:
         require_outside_stores(write)
     load = loader(dataset or [], data)
     records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
-    records = wanted(records, trust, without_pretrained)
     board = Leaderboard.from_records(records, split or (), checked_in=store.path)
-    if calibration:
-        show_calibration(board, store, load, form)
-        return
-    board = board.presented(presentation)
-    if cite:
-        from tsadbench.cli.actions.citing import print_citations
-
-        print_citations((row.dataset for row in board.rows), (row.label for row in board.rows))
-        return
-    board = asked.add(board, store, load)
+    if detector or columns:
+        board = board.chosen(detector or (), columns or ())
+    board = add_diagnostics(board, groups, store, load)
     if write is None:
         show(board, form, rows, None if all_floors else ())
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -89,14 +89,6 @@ StoredDatasetOption: TypeAlias = Annotated[
 StoredProtocolOption: TypeAlias = Annotated[
     str | None, typer.Option("--protocol", help="Protocol; required if the store contains several.")
 ]
-TrustCodeOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--trust-code",
-        help="Also import detectors, and open priors, that the store names by file or module: only if you trust "
-        "whoever made the store.",
-    ),
-]
 SplitsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -122,20 +114,8 @@ DiagnosticsOption: TypeAlias = Annotated[
         "separated by commas.",
     ),
 ]
-VusBufferOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--vus-buffer", metavar="ROWS", help="Largest buffer of VUS-PR around an event (default: 100)."),
-]
 
 # How it is shown
-AliasOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--alias",
-        metavar="NAME=TEXT",
-        help='Show TEXT instead of the label NAME; may be repeated. Or a .toml file of lines "NAME" = "TEXT".',
-    ),
-]
 ColumnsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -152,18 +132,6 @@ ShownOption: TypeAlias = Annotated[
         metavar="LABEL",
         help="Detector to show, as tables label it; may be repeated (default: all). Marks stay those of all rows.",
     ),
-]
-OrderOption: TypeAlias = Annotated[
-    Literal["auprc", "label", "given"] | None,
-    typer.Option(
-        "--order",
-        help="Order of the rows: as ranked, by the shown name, or as detectors are named (default: given if any "
-        "are, else auprc). Floors follow the detectors.",
-    ),
-]
-CiteOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--cite", help="Print BibTeX of what the tables hold instead: data sets, detectors, this bench."),
 ]
 
 # What is written

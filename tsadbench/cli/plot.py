@@ -8,13 +8,10 @@ from typing import Annotated, Literal, TypeAlias, get_args
 import typer
 
 from tsadbench.cli.options import (
-    AliasOption,
     DataOption,
-    OrderOption,
     RunsArgument,
     StoredDatasetOption,
     StoredProtocolOption,
-    TrustCodeOption,
 )
 from tsadbench.errors import UsageError
 
@@ -46,13 +43,10 @@ def plot(
         list[str] | None,
         typer.Option(
             "--metric",
-            "--columns",
             metavar="NAME,...",
             help="Metrics, for kinds seeds and speed: auroc, auprc, ...; each has panels of its own; may be repeated.",
         ),
     ] = None,
-    alias: AliasOption = None,
-    order: OrderOption = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -62,7 +56,6 @@ def plot(
     dataset: StoredDatasetOption = None,
     protocol: StoredProtocolOption = None,
     data: DataOption = None,
-    trust_code: TrustCodeOption = False,
 ) -> None:
     """Draw a figure of stored trials, for papers; the same store gives the same file.
 
@@ -81,7 +74,6 @@ def plot(
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
     from tsadbench.cli.actions.figures import draw, write_figure
-    from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.leaderboard.selection import select
 
     if kind == "recording" and recording is None:
@@ -90,7 +82,7 @@ def plot(
         raise UsageError(f"--recording is for the kinds recording and threshold, found kind {kind}; omit it")
     if metric and kind not in ("seeds", "speed"):
         raise UsageError(f"--metric is for the kinds seeds and speed, found kind {kind}; omit it")
-    presentation = Presentation.from_options(alias, metric, detector, order)
+    metrics = [part.strip() for text in metric or () for part in text.split(",")]
     selection = select(
         runs,
         dataset=dataset,
@@ -100,7 +92,7 @@ def plot(
         seed=seed,
         data=data,
         everything=kind in ("seeds", "speed", "graph"),
-    ).presented(presentation)
-    write_figure(out, lambda page: draw(kind, selection, recording, presentation.columns, page, trust_code=trust_code))
+    )
+    write_figure(out, lambda page: draw(kind, selection, recording, metrics, page, named=bool(detector)))
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)

@@ -11,12 +11,8 @@ import typer
 from tsadbench.cli import complete
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import (
-    AliasOption,
-    CiteOption,
-    ColumnsOption,
     DataOption,
     FigureOption,
-    OrderOption,
     ShownOption,
     SplitsOption,
 )
@@ -48,10 +44,6 @@ def rank(
     resamples: Annotated[int, typer.Option(min=1, help="How many resamples are drawn.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The seed that draws them.")] = 0,
     detector: ShownOption = None,
-    alias: AliasOption = None,
-    columns: ColumnsOption = None,
-    order: OrderOption = None,
-    cite: CiteOption = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="Format of standard output.")
     ] = "table",
@@ -74,11 +66,9 @@ def rank(
     from rich.text import Text
 
     from tsadbench.analysis.significance.rank import rank as rank_stored
-    from tsadbench.leaderboard.presentation import Presentation
 
-    presentation = Presentation.from_options(alias, columns, detector, order)
-    if write is not None and presentation:
-        raise UsageError("--write is for whole tables: leave out --detector, --alias, --columns and --order")
+    if write is not None and detector:
+        raise UsageError("--write is for whole tables: leave out --detector")
     if write is not None or figure is not None:
         from tsadbench.cli.actions.ranks import check_outputs, write_all  # needs matplotlib
 
@@ -95,16 +85,11 @@ def rank(
             splits=split or (),
             data=data,
             suites=suite or (),
-        ).presented(presentation)
+        )
+    if detector:
+        found = found.only(detector)
     if write is not None or figure is not None:
         write_all(found, write, figure)
-    if cite:
-        from tsadbench.cli.actions.citing import print_citations
-
-        print_citations(
-            (one.dataset for one in found.rankings), (place.label for one in found.rankings for place in one.places)
-        )
-        return
     if form != "table":
         texts = {"json": found.to_json, "csv": found.to_csv, "markdown": found.to_markdown}
         typer.echo(texts[form](), nl=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from tsadbench.cli.options import AliasOption, CardsOption, DataOption, RunsArgument, TrustCodeOption
+from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
 
 
 def report(
@@ -32,27 +31,8 @@ def report(
         bool,
         typer.Option("--stability", help="Also resample sessions: how firm is each rank? About twice the time."),
     ] = False,
-    alias: AliasOption = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME,...",
-            help="Columns of the leaderboard that the page shows at first, in this order; readers can show the others.",
-            show_default="most",
-        ),
-    ] = None,
-    order: Annotated[
-        Literal["auprc", "label", "given"] | None,
-        typer.Option(
-            help="Order of rows and figures at first: as ranked, by the shown name, or those of --detector first, as "
-            "they are named. Floors follow the detectors.",
-            show_default="auprc",
-        ),
-    ] = None,
     dataset: CardsOption = None,
     data: DataOption = None,
-    trust_code: TrustCodeOption = False,
 ) -> None:
     """Write a run store as one page that needs no network: tables, curves, recordings, thresholds, manifests.
 
@@ -60,14 +40,9 @@ def report(
     """
     from tsadbench.cli.live import progress_bar
     from tsadbench.datasets.by_name import loader
-    from tsadbench.errors import UsageError
     from tsadbench.execution.run_store import Store
-    from tsadbench.leaderboard.presentation import Presentation
     from tsadbench.reporting.html.build import write_report
 
-    if order == "given" and not detector:
-        raise UsageError("--order given is the order of --detector: name the detectors, or choose auprc or label")
-    presentation = replace(Presentation.from_options(alias, columns), order=order)
     load = loader(dataset or [], data)
     store = Store.open(runs)
 
@@ -82,9 +57,7 @@ def report(
             labels=detector or (),
             best=best,
             tell=tell,
-            trust_code=trust_code,
             stability=stability,
-            presentation=presentation,
         )
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
     typer.echo(file)

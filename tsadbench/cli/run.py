@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,19 +10,15 @@ import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.options import (
-    AliasOption,
     AllFloorsOption,
     AllowChangedDataOption,
-    ColumnsOption,
     DataOption,
     DiagnosticsOption,
     MemoryOption,
-    OrderOption,
     RequireSealOption,
     SettingsOption,
     SplitsOption,
     TimeoutOption,
-    VusBufferOption,
     detectors_option,
     format_option,
     seeds_of,
@@ -139,21 +134,16 @@ def run(
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",
     all_floors: AllFloorsOption = False,
-    alias: AliasOption = None,
-    columns: ColumnsOption = None,
-    order: OrderOption = None,
     diagnostics: DiagnosticsOption = None,
-    vus_buffer: VusBufferOption = None,
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
 
     Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
     data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
     """
-    from tsadbench.cli.actions.board import Diagnostics
     from tsadbench.cli.actions.run import run_request
     from tsadbench.execution.config import requested
-    from tsadbench.leaderboard.presentation import Presentation
+    from tsadbench.leaderboard.columns import groups_of
 
     options = {
         "detectors": detector,
@@ -177,13 +167,6 @@ def run(
         "out": out,
         "write": write,
     }
-    presentation = replace(Presentation.from_options(alias, columns), order=order)
+    groups = groups_of(diagnostics or ())
     request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
-    run_request(
-        request,
-        rerun or (),
-        form,
-        Diagnostics.from_options(diagnostics, vus_buffer),
-        presentation,
-        all_floors=all_floors,
-    )
+    run_request(request, rerun or (), form, groups, all_floors=all_floors)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tsadbench.cli.live import progress_bar
-from tsadbench.cli.options import CardsOption, DataOption, MemoryOption, RunsArgument, TimeoutOption, TrustCodeOption
+from tsadbench.cli.options import CardsOption, DataOption, MemoryOption, RunsArgument, TimeoutOption
 from tsadbench.cli.output import in_words
 from tsadbench.errors import UsageError
 from tsadbench.utils.text import counted, one_line
@@ -45,7 +45,15 @@ def verify(
     ] = None,
     dataset: CardsOption = None,
     data: DataOption = None,
-    trust_code: TrustCodeOption = False,
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--detector",
+            "-d",
+            metavar="LABEL",
+            help="Also load this detector, which the store names by file or module or with a prior; may be repeated.",
+        ),
+    ] = None,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
 ) -> None:
@@ -62,18 +70,20 @@ def verify(
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store
     from tsadbench.results.repetition import drawn
+    from tsadbench.utils.parameters import normal_label
 
     if table is not None and redo is not None:
         raise UsageError("--table and --redo are two checks: give one of them")
     number = _number(redo)
     load = loader(dataset or [], data)
     store = Store.open(runs)
+    named = {normal_label(one) for one in detector or ()}
     if table is not None:
         whole = _print_table_check(store, load, table)
     elif redo is None:
-        whole = _print_checked(store, load, trust_code)
+        whole = _print_checked(store, load, named)
     else:
-        whole = _print_redone(store, load, drawn(store, number), trust_code, tolerance, timeout, memory)
+        whole = _print_redone(store, load, drawn(store, number), named, tolerance, timeout, memory)
     if not whole:
         raise typer.Exit(1)
 
@@ -87,14 +97,14 @@ def _number(redo: str | None) -> int | None:
     return int(redo)
 
 
-def _print_checked(store: Store, load: Callable[[str], LabelledDataset], trust_code: bool) -> bool:
+def _print_checked(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str]) -> bool:
     """Print what checking every trial finds; return whether all are as recorded."""
     from tsadbench.results.verification import verify as verify_all
 
     counts: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
     with progress_bar("Verifying"):
-        for checked in verify_all(store, load, trust_code=trust_code):
+        for checked in verify_all(store, load, named):
             counts[checked.verdict] += 1
             remarks.update(checked.remarks)
             for fault in _first(checked.faults):
@@ -124,7 +134,7 @@ def _print_redone(
     store: Store,
     load: Callable[[str], LabelledDataset],
     chosen: Sequence[Record],
-    trust_code: bool,
+    named: Collection[str],
     tolerance: float,
     timeout: float | None,
     memory: float | None,
@@ -136,9 +146,7 @@ def _print_redone(
     counts: Counter[str] = Counter()
     seals: Counter[str] = Counter()
     with progress_bar("Running again"):
-        for one in repeat(
-            chosen, store, load, trust_code=trust_code, tolerance=tolerance, timeout=timeout, memory=memory
-        ):
+        for one in repeat(chosen, store, load, named, tolerance=tolerance, timeout=timeout, memory=memory):
             counts[one.verdict] += 1
             seals.update([one.seal] if one.seal else [])
             about = f"{one.record.trial}{in_words(one.record)}"

@@ -25,13 +25,14 @@ from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex
 from tsadbench.leaderboard.markdown import markdown
 from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.presentation import Presentation, places_of_columns
+from tsadbench.leaderboard.presentation import column_key, places_of_columns
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import inside
+from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
@@ -113,34 +114,39 @@ class Leaderboard:
         notes = dict.fromkeys(note for board in boards for note in board.notes)
         return cls([row for board in boards for row in board.rows], tuple(notes))
 
-    def presented(self, presentation: Presentation) -> Leaderboard:
-        """Return the leaderboard with chosen rows, names, columns and order; marks are those of all rows.
+    def chosen(self, detectors: Sequence[str] = (), columns: Sequence[str] = ()) -> Leaderboard:
+        """Return the leaderboard with some rows and columns; marks are those of all rows.
 
-        The best floor in each metric is shown whichever rows are chosen: detectors are marked by it.
+        The best floor in each metric is always shown, because detectors are marked by it.
 
-        Raises
-        ------
-        UsageError
-            If the presentation names a row that there is not. A wrong column is found when tables are made.
+        Parameters
+        ----------
+        detectors
+            Labels; none: all.
+        columns
+            Names, or several separated by commas; none: all.
         """
-        if not presentation:
-            return self
-        presentation.check([row.label for row in self.rows])
+        labels = {normal_label(one) for one in detectors}
+        known = dict.fromkeys(row.label for row in self.rows)
+        for label in labels:
+            if label not in known:
+                raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
+        keys = dict.fromkeys(column_key(part) for text in columns for part in text.split(",") if part.strip())
         rows: list[Row] = []
         notes: list[Note] = []
         for table in self.tables().values():
-            shown = presentation.arranged(
-                table, lambda row: row.label, lambda row: (not row.ok, row.floor), best_floors(table, metrics_of(table))
-            )
-            rows += [replace(row, alias=presentation.alias(row.label)) for row in shown]
-            said = presentation.notes([row.label for row in shown], len(table))
+            kept = labels | best_floors(table, metrics_of(table))
+            shown = [row for row in table if not labels or row.label in kept]
+            rows += shown
             if len(shown) < len(table):
-                said.append("Bold and underlined are the best of the shown rows.")
-            notes += [Note(table[0].dataset, text, table[0].protocol) for text in said]
+                said = (
+                    f"{len(shown)} of {len(table)} rows are shown. Bold and underlined are the best of the shown rows."
+                )
+                notes.append(Note(table[0].dataset, said, table[0].protocol))
         hidden = set(notes_on([record for row in self.rows for record in row.records]))
         hidden -= set(notes_on([record for row in rows for record in row.records]))
-        kept = [note for note in self.notes if note not in hidden]
-        return Leaderboard(rows, tuple(dict.fromkeys([*kept, *notes])), presentation.columns)
+        kept_notes = [note for note in self.notes if note not in hidden]
+        return Leaderboard(rows, tuple(dict.fromkeys([*kept_notes, *notes])), tuple(keys))
 
     def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -263,7 +269,7 @@ class Leaderboard:
         """Return the columns of the CSV that belong to the chosen ones."""
         tables = [columns_of(table) for table in self.tables().values()]
         places_of_columns(self.columns, tables)
-        chosen = [column for column in flat if column in (*_TABLE, "detector", "alias", "status")]
+        chosen = [column for column in flat if column in (*_TABLE, "detector", "status")]
         for key in self.columns:
             endings = ("_mean", "_std", "_entity_std")
             names = (key, *(f"{start}{key}{end}" for start in ("", "diagnostic_") for end in endings))
@@ -287,7 +293,6 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat: dict[str, str | int | float | None] = {
         **dict(zip(_TABLE, (row.dataset, row.protocol, row.split), strict=True)),
         "detector": row.label,
-        **({"alias": row.alias} if row.alias else {}),
         "family": row.first.family,
         "seeds": len(row.seeds),
         "status": row.status,

@@ -65,15 +65,12 @@ class Cell:
         Whether it is a detector's that is not above the floors.
     leads
         Whether it is a floor's that no detector beats.
-    given
-        Whether it is a name that a user gave a row: it is no label, to be set like code.
     """
 
     text: str
     rank: int = 0
     below: bool = False
     leads: bool = False
-    given: bool = False
 
     @property
     def marked(self) -> str:
@@ -199,7 +196,7 @@ def _grid(
 
     def cells(row: Row) -> tuple[Cell, ...]:
         return (
-            Cell(" ".join([*marks(row), row.name]), given=bool(row.alias)),
+            Cell(" ".join([*marks(row), row.label])),
             *(column[row.label] for column in columns),
             Cell("-" if not row.n_rows else number((row.n_anomalous or 0) / row.n_rows, decimals)),
             Cell(str(row.first.look_ahead)),
@@ -396,6 +393,6 @@ def failure_lines(rows: Sequence[Row]) -> list[str]:
     failed = {(row.dataset, row.rules, row.label): row for row in rows if not row.ok}
     return [
         (f"{dataset}, protocol {protocol}: " if several else "")
-        + f"{row.name}: {row.failure_count} trials: {row.failed[0].reason}"
+        + f"{row.label}: {row.failure_count} trials: {row.failed[0].reason}"
         for (dataset, protocol, _), row in failed.items()
     ]

@@ -107,12 +107,9 @@ def small_print(texts: Iterable[str]) -> str:
     return r"\par ".join(map(escape, texts))
 
 
-def label_text(text: str, *, given: bool = False) -> str:
-    """Return a row's name in LaTeX: labels like code, names that a user gave as they are.
-
-    It begins with a command or a brace: LaTeX takes a bracket or a star behind a row's end for its own.
-    """
-    return f"{{{escape(text)}}}" if given else rf"\texttt{{{escape(text)}}}"
+def label_text(text: str) -> str:
+    """Return a row's label in LaTeX."""
+    return rf"\texttt{{{escape(text)}}}"
 
 
 def numeral(text: str) -> str:
@@ -139,13 +136,13 @@ def _table(full: Grid, rows: Sequence[Row], notes: Sequence[Note]) -> str:
 
 def _line(cells: Sequence[Cell]) -> str:
     name, *others = cells
-    return " & ".join([label_text(name.text, given=name.given), *map(_cell, others)]) + r" \\"
+    return " & ".join([label_text(name.text), *map(_cell, others)]) + r" \\"
 
 
 def _failed(name: Cell, count: str, n_columns: int) -> str:
     """Return the row of a detector without numbers: what happened, over all columns."""
     what = rf"\multicolumn{{{n_columns - 1}}}{{l}}{{{escape(count)}}}"
-    return rf"{label_text(name.text, given=name.given)} & {what} \\"
+    return rf"{label_text(name.text)} & {what} \\"
 
 
 def _cell(cell: Cell) -> str:

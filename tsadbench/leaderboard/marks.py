@@ -50,7 +50,7 @@ _UNCHECKED = (
     "checks (tsadbench check LABEL --out RUNS)."
 )
 _NOT_CHECKED = "not checked: tsadbench check LABEL --out RUNS"
-_NO_REASON = "their records are from before boxes were sealed"
+_NO_REASON = "no reason is recorded"
 
 
 def marks_of(row: Row, *, mixed: bool, some_checked: bool = False) -> dict[str, str]:
@@ -121,7 +121,7 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
         yield _UNCALIBRATED
     for leak in dict.fromkeys(row.leaky for row in rows if row.leaky):
         yield f"{LEAKY} leaky, only to compare, out of the ranking: it uses the {leak}."
-    failing = {row.name: ", ".join(row.verdict.failed) for row in rows if row.ok and row.verdict.checked == "fail"}
+    failing = {row.label: ", ".join(row.verdict.failed) for row in rows if row.ok and row.verdict.checked == "fail"}
     if failing:
         yield f"{UNSOUND} fails checks: {'; '.join(f'{label}: {checks}' for label, checks in failing.items())}."
     if any(row.ok and row.verdict.checked == "no" for row in rows):
@@ -153,7 +153,7 @@ def _origins_legend(rows: Sequence[Row]) -> Iterator[str]:
         )
     if "rerun" in levels:
         yield f"Trust of all {'' if len(levels) == 1 else 'other '}rows: rerun, run by those who publish the table."
-    said = {row.name: ", ".join(row.pretrained_on) for row in rows if row.pretrained_on}
+    said = {row.label: ", ".join(row.pretrained_on) for row in rows if row.pretrained_on}
     if said:
         texts = "; ".join(f"{name} on {corpora}" for name, corpora in said.items())
         yield f"{PRETRAINED} pretrained, and may have seen what it is tested on: {texts}."

@@ -14,7 +14,6 @@ from tsadbench.base.status import TRUST_LEVELS, Seal, Trust
 from tsadbench.errors import UsageError
 from tsadbench.execution.check_reports import UNKNOWN, CheckReports, Verdict
 from tsadbench.execution.record import Record
-from tsadbench.utils.deviation import sample_deviation
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
 from tsadbench.utils.means import mean_defined
@@ -26,40 +25,12 @@ FLOOR_METRICS = ("auroc", "auprc", "mcc")
 _THRESHOLD_FIELDS = ("value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status")
 
 
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """A number over seeds: its mean, and its standard deviation (ddof 1; None for one seed).
+    """Mean and standard deviation (ddof 1) over seeds; None if undefined, the second also for one seed."""
 
-    Parameters
-    ----------
-    mean, std
-        The two; None if undefined.
-    seeds
-        The values whose standard deviation ``std`` is. It is computed when it is asked for: of very many rows few are
-        shown, and none is ranked by it.
-    """
-
-    __slots__ = ("_seeds", "_std", "mean")
-
-    def __init__(self, mean: float | None, std: float | None, seeds: Sequence[float] = ()) -> None:
-        self.mean = mean
-        self._std = std
-        self._seeds = seeds
-
-    @property
-    def std(self) -> float | None:
-        """The standard deviation."""
-        if self._seeds:
-            self._std, self._seeds = sample_deviation(self._seeds), ()
-        return self._std
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Summary) and (self.mean, self.std) == (other.mean, other.std)
-
-    def __hash__(self) -> int:
-        return hash((self.mean, self.std))
-
-    def __repr__(self) -> str:
-        return f"Summary({self.mean}, {self.std})"
+    mean: float | None
+    std: float | None
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Summary:
@@ -68,7 +39,7 @@ class Summary:
         if not seeds or None in seeds:
             return UNDEFINED
         defined = cast("list[float]", seeds)
-        return cls(statistics.fmean(defined), None, defined if len(defined) > 1 else ())
+        return cls(statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None)
 
     def text(self, decimals: int = 4) -> str:
         """Return what tables show, ``.7414(.0042)``; a dash if undefined, no brackets for one seed."""
@@ -100,8 +71,6 @@ class Row:
         What reports of ``tsadbench check`` say of its detector.
     diagnostics
         By name, if they were asked for (`tsadbench.analysis.diagnostics`); they take no part in the ranking.
-    alias
-        What tables and figures call it instead of its label; empty: its label.
     """
 
     records: tuple[Record, ...]
@@ -111,7 +80,6 @@ class Row:
     stored: bool = False
     verdict: Verdict = UNKNOWN
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
-    alias: str = ""
     # Whether no trial failed, whether those that did not have a score for every evaluated row, and what the replay
     # audits of all trials found at worst. As properties they would look at all trials whenever a large table is sorted
     # or shown.
@@ -133,11 +101,6 @@ class Row:
     def label(self) -> str:
         """The detector with its parameters."""
         return self.first.label
-
-    @property
-    def name(self) -> str:
-        """What tables and figures call it."""
-        return self.alias or self.label
 
     @property
     def dataset(self) -> str:
@@ -283,12 +246,8 @@ class Row:
 
     @property
     def rows_per_second(self) -> float | None:
-        """Training and test rows scored per second of wall clock: the mean over seeds.
-
-        Records from before scored rows were counted have none; their diagnostics count them in stored scores.
-        """
-        speeds = Summary.of(record.rows_per_second for record in self.records)
-        return self.diagnostics.get("rows_per_second", UNDEFINED).mean if speeds.mean is None else speeds.mean
+        """Training and test rows scored per second of wall clock: the mean over seeds."""
+        return Summary.of(record.rows_per_second for record in self.records).mean
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -306,7 +265,6 @@ class Row:
         return {
             "detector": self.first.detector,
             "label": self.label,
-            **({"alias": self.alias} if self.alias else {}),
             "family": self.first.family,
             "parameters": dict(self.first.parameters),
             "dataset": self.dataset,

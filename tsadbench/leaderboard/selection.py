@@ -12,7 +12,6 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.parameters import nearest, stored_label
@@ -41,8 +40,6 @@ class Selection:
         Which detectors were not chosen, and why: they failed, or are of an older version of the protocol or the data.
     failed
         Those of them that failed.
-    labels
-        Those of all detectors of the data set and protocol.
     """
 
     store: Store
@@ -52,30 +49,6 @@ class Selection:
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
     failed: tuple[Row, ...] = ()
-    labels: tuple[str, ...] = ()
-
-    def presented(self, presentation: Presentation) -> Selection:
-        """Return the selection with the rows named and ordered; which they are was chosen before.
-
-        Raises
-        ------
-        UsageError
-            If the presentation names a detector that the store does not have.
-        """
-        presentation.check(self.labels)
-        rows = self.rows
-        if presentation.order == "auprc":
-            records = [record for row in rows for record in row.records]
-            place = {row.label: i for i, row in enumerate(ranked_rows(records, self.split))}
-            rows = tuple(sorted(rows, key=lambda row: place[row.label]))
-        in_blocks = presentation.order == "label"
-        rows = tuple(
-            presentation.arranged(
-                rows, lambda row: row.label, lambda row: (in_blocks and not row.ok, in_blocks and row.floor)
-            )
-        )
-        named = tuple(replace(row, alias=presentation.alias(row.label)) for row in rows)
-        return replace(self, rows=named)
 
     def only(self, row: Row) -> Selection:
         """Return the selection of one of its rows."""
@@ -122,8 +95,6 @@ class Selection:
         for row in self.rows:
             read = (readable_result(record, self.store, loaded, episodes) for record in _ok(row))
             of_row = list(islice(filter(None, read), 1 if one_each else None))
-            for result in of_row:
-                result.name = row.name
             found += of_row
         if not found:
             raise UsageError(f"no trial of {', '.join(row.label for row in self.rows)} can be read: run them again")
@@ -228,7 +199,6 @@ def select(
             *(f"{label}: it was {version}" for label, version in older.items() if not labels),
         ),
         failed=tuple(row for row in ranked if not row.ok and (not labels or row.label in labels)),
-        labels=tuple(dict.fromkeys(record.label for record in every)),
     )
 
 

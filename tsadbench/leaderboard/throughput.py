@@ -20,7 +20,6 @@ LEGEND = (
 )
 _ONE_THREAD = "Every trial ran with one thread."
 _SEVERAL = "If no number of threads is named, one."
-_NOT_COUNTED = "A dash: the record is from before scored rows were counted; `tsadbench judge RUNS` counts them."
 
 
 def throughput_texts(row: Row) -> tuple[str, str, str]:
@@ -44,7 +43,7 @@ def throughput_legend(rows: Sequence[Row]) -> str:
     """Return what the cells mean, and with how many threads the trials ran."""
     parts = [LEGEND, _ONE_THREAD if all(row.threads == (1,) for row in rows) else _SEVERAL]
     parts.append(f"{minutes_text(core_minutes(record for row in rows for record in row.records))}.")
-    return " ".join([*parts, *([_NOT_COUNTED] if any(row.ok and row.rows_per_second is None for row in rows) else [])])
+    return " ".join(parts)
 
 
 def cost_of(record: Record) -> tuple[float, float]:

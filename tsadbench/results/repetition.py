@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -82,8 +82,8 @@ def repeat(
     records: Sequence[Record],
     store: Store,
     load: Callable[[str], LabelledDataset],
+    named: Collection[str] = (),
     *,
-    trust_code: bool = False,
     tolerance: float = TOLERANCE,
     timeout: float | None = None,
     memory: float | None = None,
@@ -99,8 +99,8 @@ def repeat(
         The trials, and the store that holds their scores.
     load
         Returns the data set of a name.
-    trust_code
-        Whether boxes may load detectors that are not registered here.
+    named
+        Labels of detectors that boxes may load though they are not registered here.
     tolerance
         How far scores may differ, as a share of the range of the recorded test scores.
     timeout, memory
@@ -109,7 +109,7 @@ def repeat(
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
         try:
-            require_admitted(record, trust_code=trust_code)
+            require_admitted(record, named)
             data = load(record.dataset)
             if faults := data_faults(record, data):
                 raise UsageError("; ".join(faults))

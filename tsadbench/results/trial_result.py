@@ -84,11 +84,6 @@ class TrialResult:
     StoreError
         If its scores cannot be read or are not of its recordings, the trial has none because it failed, or another
         version of the protocol judged it.
-
-    Attributes
-    ----------
-    name
-        What figures call its detector: the label, unless somebody gives it another name.
     """
 
     def __init__(
@@ -98,7 +93,6 @@ class TrialResult:
             raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")
         _check_data(record, data)
         self.record = record
-        self.name = record.label
         self.data = data
         self.protocol = protocol_of(record)
         if record.protocol_version != self.protocol.version:

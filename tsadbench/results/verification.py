@@ -7,7 +7,7 @@ What this cannot know is whether a detector made the scores: whoever forges them
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
@@ -59,7 +59,7 @@ class Verified:
     remarks: tuple[str, ...] = ()
 
 
-def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: bool = False) -> Iterator[Verified]:
+def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> Iterator[Verified]:
     """Yield the result for each trial of a store, in the order of the trials' names.
 
     One trial is in memory at a time; how far it is is reported to `tsadbench.progress`.
@@ -70,12 +70,12 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], *, trust_code: 
         The store.
     load
         Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
-    trust_code
-        Whether boxes may load detectors that are not registered here, and priors that labels name, to compare them.
+    named
+        Labels of detectors that boxes may load, with the priors that they name, though they are not registered here.
     """
     trials = store.trials()
     with Interview() as interview:
-        verifier = _Verifier(store, load, interview, trust_code)
+        verifier = _Verifier(store, load, interview, named)
         for done, trial in enumerate(trials):
             progress(done, len(trials))
             try:
@@ -90,12 +90,12 @@ class _Verifier:
     """Checks the trials of one store; what they have in common is found once."""
 
     def __init__(
-        self, store: Store, load: Callable[[str], LabelledDataset], interview: Interview, trust_code: bool
+        self, store: Store, load: Callable[[str], LabelledDataset], interview: Interview, named: Collection[str]
     ) -> None:
         self._store = store
         self._interview = interview
         self._judge = Judge(load)
-        self._trust_code = trust_code
+        self._named = named
         self._contenders: dict[tuple[str, str], Contender | str] = {}
         self._episodes: dict[tuple[str, str], str] = {}
 
@@ -128,7 +128,7 @@ class _Verifier:
 
     def _same_code(self, record: Record, dataset: Dataset, remarks: list[str]) -> Contender | None:
         """Return the detector that a record's label names if its code is here; otherwise a remark says why not."""
-        if refused := refusal(record, trust_code=self._trust_code):
+        if refused := refusal(record, self._named):
             remarks.append(f"{refused}: the detector was not compared")
             return None
         key = record.dataset, record.label

@@ -112,13 +112,6 @@ def test_scaling_by_the_tests_statistics():
     assert "its own statistics" in sentence(by_each, "scaling")
 
 
-def test_states_of_two_values_are_not_taken_for_scaled_sensors():
-    data = changed(sound(), lambda role, name, values: (values > 2.0 * (role == "train")).astype(float))
-    (facts,) = audit(data).sensors
-    assert facts.moving == 0
-    assert grades(data)["scaling"] == "good"
-
-
 def test_training_rows_in_the_test(clean):
     data = sound()
     known = data.dataset.train[0].values
@@ -180,98 +173,6 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
     assert grades(changed(data, planted))["copies"] == "fault"
 
 
-def test_a_stretch_of_a_recording_that_is_played_again_later():
-    def planted(role, name, values):
-        if name == "train0":
-            values[300:350] = values[100:150]
-        return values
-
-    found = audit(changed(sound(), planted))
-    (copy,) = found.copies
-    assert (copy.recording, copy.start, copy.stop, copy.source, copy.source_start) == (
-        "train0",
-        300,
-        350,
-        "train0",
-        100,
-    )
-    assert {one.about: one.grade for one in found.findings}["copies"] == "note"  # no test row is concerned
-
-
-def test_copies_across_declared_sessions_are_named():
-    data = sound()
-    other = data.dataset.test[0].values
-    copied = changed(data, lambda role, name, values: np.array(other) if name == "test2" else values)
-    names = [one.id for one in (*data.dataset.train, *data.dataset.test)]
-
-    def declared(sessions):
-        return LabelledDataset(replace(copied.dataset, sessions=sessions), copied.labels)
-
-    apart = declared({name: name for name in names})
-    assert "test0 and test2" in sentence(apart, "sessions")
-    assert "sessions" not in grades(declared({name: name.replace("2", "0") for name in names}))
-    assert "sessions" not in grades(copied)  # none are declared: they are inferred from such rows
-
-
-def timed(data: LabelledDataset, step: float) -> LabelledDataset:
-    """Return the data set with times; each recording begins ``step`` after the one before."""
-    every = [one.id for one in (*data.dataset.train, *data.dataset.test)]
-    recordings = {
-        role: tuple(
-            Recording(one.id, one.values, SENSORS, every.index(one.id) * step + np.arange(float(one.n_rows)))
-            for one in getattr(data.dataset, role)
-        )
-        for role in ("train", "test")
-    }
-    return LabelledDataset(replace(data.dataset, **recordings), data.labels)
-
-
-def test_single_rows_that_are_alike_prove_copying_by_the_clock_alone():
-    """Row 50 of a training and a test recording: the same values, at the same time since their beginning."""
-    data = sound()
-    row = data.dataset.train[0].values[50]
-
-    def planted(role, name, values):
-        if name == "test0":
-            values[50] = row
-        return values
-
-    alike = changed(data, planted)
-    from_beginning = timed(alike, 0.0)
-    assert grades(from_beginning)["shared-train-test"] == "note"
-    assert "same time since their beginning" in sentence(from_beginning, "shared-train-test")
-    assert grades(alike)["shared-train-test"] == "note"
-    assert "by values alone" in sentence(alike, "shared-train-test")
-    by_the_clock = timed(data, 1000.0)
-    times = by_the_clock.dataset.train[0].time
-    first = by_the_clock.dataset.test[0]
-    moved = Recording(first.id, np.vstack([[row], first.values[1:]]), SENSORS, np.arange(300.0) + times[50])
-    dataset = replace(by_the_clock.dataset, test=(moved, *by_the_clock.dataset.test[1:]))
-    assert grades(LabelledDataset(dataset, data.labels))["shared-train-test"] == "fault"
-    assert grades(timed(data, 1000.0))["shared-train-test"] == "good"
-
-
-def test_a_system_at_rest_has_no_copies():
-    rest = changed(sound(), lambda role, name, values: np.where(np.arange(len(values))[:, None] < 200, 4.0, values))
-    assert audit(rest).copies == ()
-    two = changed(sound(), lambda role, name, values: np.repeat(np.arange(len(values))[:, None] % 2.0, 3, axis=1))
-    assert audit(two).copies == ()
-
-
-def test_a_held_value_is_one_state():
-    """Ten states that last some rows each, copied: the stretch is found, in rows."""
-    lengths = np.random.default_rng(8).integers(1, 6, size=12)
-    held = np.repeat(np.random.default_rng(9).normal(size=(12, 3)), lengths, axis=0)
-
-    def planted(role, name, values):
-        if name in ("train1", "test0"):
-            values[100 : 100 + len(held)] = held
-        return values
-
-    (copy,) = audit(changed(sound(), planted)).copies
-    assert (copy.start, copy.stop, copy.source_start) == (100, 100 + len(held), 100)
-
-
 def test_a_sensor_that_is_constant_in_training_alone(clean):
     def planted(role, name, values):
         if role == "train":
@@ -302,17 +203,6 @@ def test_a_sensor_that_moves_in_anomalous_rows_alone():
     (events,) = found.events
     assert (events.trivial, events.best_share, events.best) == (1.0, 1.0, "speed high")
     assert events.best_by_chance == pytest.approx(0.0, abs=0.1)
-
-
-def test_a_sensor_that_never_moves_or_moves_in_training_alone():
-    def planted(role, name, values):
-        values[:, 0] = 3.0
-        if role == "test":
-            values[:, 1] = 2.0
-        return values
-
-    (facts,) = audit(changed(sound(), planted)).sensors
-    assert (facts.never, facts.train_only, facts.test_only) == (("level",), ("flow",), ())
 
 
 def test_normal_rows_out_of_range():
@@ -387,15 +277,6 @@ def test_the_share_found_by_chance_is_that_of_all_places():
     assert facts.by_chance == pytest.approx(np.mean(hits))
 
 
-def test_one_event_with_most_of_the_anomalous_rows():
-    data = sound()
-    rows = {name: np.array(one) for name, one in data.labels.rows.items()}
-    rows["test0"][20:200] = True
-    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
-    assert {one.about: one.grade for one in found.findings}["events"] == "note"
-    assert next(one for one in found.findings if one.about == "events").brief == "one event has most anomalous rows"
-
-
 # Entities
 
 
@@ -438,16 +319,6 @@ def test_each_entity_has_fits_of_its_own():
     assert "mean over 3 entities" in text
 
 
-def test_rows_of_machines_are_never_contradictory_across_entities():
-    """The same rows on two machines, anomalous on one: copies, but no change of labels without them."""
-    data = machines(2)
-    values = data.dataset.test[0].values
-    same = changed(data, lambda role, name, own: np.array(values) if name == "m1 test" else own)
-    found = audit(same)
-    assert [(one.recording, one.source) for one in found.copies] == [("m1 test", "m0 test")]
-    assert "contradictory rows out" not in [one.change for one in found.label_noise[0].moved]
-
-
 def one_part(data: LabelledDataset, entity: str) -> LabelledDataset:
     keep = lambda one: data.dataset.entities[one.id] == entity  # noqa: E731 - used twice below
     train, test = (tuple(filter(keep, part)) for part in (data.dataset.train, data.dataset.test))
@@ -480,73 +351,6 @@ def test_an_entity_without_anomalies_takes_no_part_in_means():
     max_z = next(one for one in found.predictors if one.name == "max-z")
     assert max_z.entities["m2"].auroc is None
     assert max_z.auroc == pytest.approx(np.mean([max_z.entities[name].auroc for name in ("m0", "m1")]))
-    assert "no part in these means: m2" in next(one.sentence for one in found.findings if one.about == "entities")
     assert found.events[2].trivial is None
     markdown(found)
     found.to_json()
-
-
-def test_an_entity_of_ten_rows():
-    data = machines(3)
-    short = [recording(f"s {role}", 10, seed=7) for role in ("train", "test")]
-    entities = {**data.dataset.entities, "s train": "s", "s test": "s"}
-    train, test = (*data.dataset.train, short[0]), (*data.dataset.test, short[1])
-    rows = {**data.labels.rows, "s test": np.arange(10) > 7}
-    splits = {"overall": tuple(rows)}
-    small = LabelledDataset(Dataset("p", train, test, splits, entities=entities), Labels(rows, splits))
-    found = audit(small)
-    assert found.entities == ("m0", "m1", "m2", "s")
-    ridge = next(one for one in found.predictors if one.name == "ridge")
-    assert "s" not in ridge.entities  # it needs longer recordings
-    assert "1 row later" in [one.change for one in found.label_noise[0].moved]
-    assert "10 rows later" not in [one.change for one in found.label_noise[0].moved]
-    markdown(found)
-    found.to_json()
-
-
-def test_constant_sensors_only(tmp_path):
-    from tsadbench.reporting.figures.audit import draw_audit
-
-    found = audit(changed(sound(), lambda role, name, values: np.full_like(values, 4.0)))
-    (facts,) = found.sensors
-    assert (facts.never, facts.moving, facts.outside) == (SENSORS, 0, 0.0)
-    assert {one.auroc for one in found.predictors if one.name not in ("position", "time")} <= {0.5}
-    markdown(found)
-    found.to_json()
-    draw_audit(found, tmp_path / "constant.svg")
-
-
-def test_an_entity_without_training_recordings_is_named(tmp_path):
-    from tsadbench.reporting.figures.audit import draw_audit
-
-    data = machines(3)
-    dataset = replace(data.dataset, train=data.dataset.train[:2], entities={
-        name: entity for name, entity in data.dataset.entities.items() if name != "m2 train"
-    })  # fmt: skip
-    found = audit(LabelledDataset(dataset, data.labels))
-    assert {one.about: one.sentence for one in found.findings}["entities"] == "Without training recordings: m2."
-    assert "m2" not in next(one for one in found.predictors if one.name == "max-z").entities
-    markdown(found)
-    found.to_json()
-    draw_audit(found, tmp_path / "untrained.svg")
-
-
-def test_labels_of_anomalies_only():
-    data = sound()
-    rows = {name: np.ones_like(one) for name, one in data.labels.rows.items()}
-    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
-    assert {one.auroc for one in found.predictors} == {None}
-    assert found.sensors[0].outside is None
-    assert found.shifts == ()
-    markdown(found)
-    found.to_json()
-
-
-def test_a_page_shows_a_hundred_rows_of_a_table_and_the_json_all():
-    test = [recording(f"t{i}", 40, seed=i) for i in range(120)]
-    found = audit(data_set([recording("train", 500, seed=999)], test, {"t3": [slice(5, 9)]}))
-    text = markdown(found)
-    assert "21 more rows: `tsadbench data audit plant --format json`." in text
-    assert "| t98 |" in text
-    assert "| t99 |" not in text  # the training recording, then 99 of 120
-    assert len(found.recordings) == 121

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tests.helpers.flags import FLAGGED, make_dataset, rows
-from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits, recording_events
+from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits
 from tsadbench.analysis.diagnostics.affiliation import affiliation
 from tsadbench.analysis.diagnostics.vus import vus_pr
-from tsadbench.analysis.events import Event
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import TrialResult
 
@@ -35,7 +34,7 @@ def test_operational_numbers_are_pooled_over_recordings(result):
     assert found.false_alarm_share == pytest.approx(6 / 17)
     # 40 training and 30 test rows in 2 s.
     assert found.rows_per_second == 35
-    assert found.vus_pr is found.vus_buffer is found.affiliation_f1 is None
+    assert found.vus_pr is found.affiliation_f1 is None
 
 
 def test_each_split_has_its_own(result):
@@ -55,14 +54,6 @@ def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
     # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
     found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
     assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
-
-
-def test_without_time_there_are_rows_only(add, store):
-    data = make_dataset(timeless=("a", "b", "c"))
-    found = of_result(TrialResult(add(data), store, data), "overall")
-    assert found.delay_seconds is found.false_alarms_per_hour is None
-    assert found.delay_rows == 3
-    assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
 
 
 def test_delays_without_seconds_leave_the_mean_in_seconds_undefined(add, store):
@@ -116,23 +107,17 @@ def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
 
 
 def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
-    found = of_result(result, "overall", GROUPS, vus_buffer=4)
+    found = of_result(result, "overall", GROUPS)
     parts = {name: result.recordings[name] for name in "ab"}
     counted = {name: (one.scores[2:], one.anomalous[2:]) for name, one in parts.items()}
-    each = [vus_pr(scores, anomalous, 4) for scores, anomalous in counted.values()]
+    each = [vus_pr(scores, anomalous) for scores, anomalous in counted.values()]
     assert found.vus_pr == pytest.approx(np.mean(each))
-    assert found.vus_buffer == 4
     # a has one event, b two; c has none and does not count.
     of_a, of_b = (affiliation(rows(FLAGGED[name])[2:], anomalous) for name, (_, anomalous) in counted.items())
     assert found.affiliation_precision == pytest.approx((of_a.precision + 2 * of_b.precision) / 3)
     assert found.affiliation_recall == pytest.approx((of_a.recall + 2 * of_b.recall) / 3)
     both = found.affiliation_precision + found.affiliation_recall
     assert found.affiliation_f1 == pytest.approx(2 * found.affiliation_precision * found.affiliation_recall / both)
-
-
-def test_where_no_recording_has_both_classes_vus_and_affiliation_are_undefined(result):
-    found = of_result(result, "c", GROUPS)
-    assert found.vus_pr is found.affiliation_precision is found.affiliation_recall is found.affiliation_f1 is None
 
 
 def test_recordings_without_evaluated_rows_take_no_part(add, store):
@@ -148,31 +133,7 @@ def test_recordings_without_evaluated_rows_take_no_part(add, store):
     assert found["c"].false_alarms_per_hour is found["c"].false_alarms_per_1000_rows is None
 
 
-def test_an_immeasurably_fast_detector_has_no_speed(add, store):
-    data = make_dataset()
-    assert of_result(TrialResult(add(data, score_seconds=0.0), store, data), "a").rows_per_second is None
-
-
-def test_events_of_a_recording(result):
-    assert recording_events(result.recordings["a"]) == (Event(5, 8, True, False, 6),)
-    assert recording_events(result.recordings["b"]) == (Event(2, 4, False, False, 2), Event(8, 10, True, True, None))
-
-
-def test_values_are_of_the_groups_asked_for(result):
-    found = of_result(result, "overall", GROUPS)
-    assert set(found.values(["vus"])) == {"vus_pr"}
-    assert list(found.values(["affiliation"])) == ["affiliation_precision", "affiliation_recall", "affiliation_f1"]
-    assert set(found.values()) > {"found", "delay_rows", "vus_pr"}
-
-
-@pytest.mark.parametrize(
-    ("split", "groups", "buffer", "message"),
-    [
-        ("overal", GROUPS, 100, "no split 'overal'; did you mean 'overall'"),
-        ("overall", ["vsu"], 100, "no group of diagnostics 'vsu'; did you mean 'vus'"),
-        ("overall", GROUPS, -1, "integer of at least 0 rows, found -1"),
-    ],
-)
-def test_wrong_input_is_refused(result, split, groups, buffer, message):
-    with pytest.raises(UsageError, match=message):
-        of_result(result, split, groups, vus_buffer=buffer)
+@pytest.mark.parametrize(("split", "groups", "name"), [("overal", GROUPS, "overal"), ("overall", ["vsu"], "vsu")])
+def test_wrong_input_is_refused(result, split, groups, name):
+    with pytest.raises(UsageError, match=name):
+        of_result(result, split, groups)

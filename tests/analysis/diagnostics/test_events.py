@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.events import Delay, Event, delays_of, events_of, false_alarms_of, row_seconds, runs
-from tsadbench.errors import DataError
+from tsadbench.analysis.events import Delay, Event, delays_of, events_of, false_alarms_of, row_seconds
 
 unhurried = settings(deadline=None, max_examples=60)
 
@@ -55,11 +54,6 @@ def test_delay(first_flagged, look_ahead, expected):
     assert delay == (None if expected is None else Delay(expected, None))
 
 
-def test_an_event_whose_onset_was_not_seen_has_no_delay():
-    event = Event(5, 10, onset_seen=False, already_on=False, first_flagged=6)
-    assert delays_of([event], n_rows=20, time=np.arange(20.0)) == (None,)
-
-
 def test_seconds_are_those_of_the_clock_gaps_included():
     event = Event(1, 4, onset_seen=True, already_on=False, first_flagged=2)
     time = np.array([0.0, 1.0, 2.0, 100.0, 101.0])
@@ -101,19 +95,3 @@ def test_events_and_false_alarms_cover_the_evaluated_rows_once(given_masks):
     for start, stop in false_alarms_of(*given_masks):
         of_alarms[start:stop] += 1
     assert of_alarms.tolist() == (flagged & evaluated & ~anomalous).astype(int).tolist()
-
-
-@unhurried
-@given(arrays(bool, st.integers(0, 30)))
-def test_runs_do_not_touch(mask):
-    found = runs(mask)
-    assert (found[:, 0] < found[:, 1]).all()
-    assert (found[1:, 0] > found[:-1, 1]).all()
-
-
-@pytest.mark.parametrize("function", [events_of, false_alarms_of])
-def test_arrays_of_other_rows_are_refused(function):
-    with pytest.raises(DataError, match=r"found \[\[3\], \[3\], \[4\]\]"):
-        function(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool), np.zeros(4, dtype=bool))
-    with pytest.raises(DataError, match="same rows"):
-        function(*[np.zeros((3, 1), dtype=bool)] * 3)

@@ -16,12 +16,12 @@ from scipy.stats import hypergeom
 
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Leaderboard, Recording
-from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits, with_diagnostics
+from tsadbench.analysis.diagnostics import of_result, of_splits, with_diagnostics
 from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, blamed_events, hit_chances
 from tsadbench.base.dataset import Cause, LabelledDataset
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.leaderboard.cells import grids, legend
+from tsadbench.leaderboard.cells import grids
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
 SENSORS = ("a", "b", "c", "d", "e", "f")
@@ -120,26 +120,12 @@ class TestEvents:
         assert [event.hits[0] for event in events] == pytest.approx([1.0, 0.0, 2 / 3])
         assert {event.entity for event in events} == {"pump"}
 
-    def test_events_without_an_evaluated_row_are_none(self):
-        assert not list(blamed_events(self.scored(np.ones((3, 3)), "..x"), [Cause(0, 2, ("a",))]))
-
     def test_what_is_no_number_counts_as_no_contribution(self):
         values = np.array([[np.nan, 1.0, 0.5], [0.0, np.nan, 0.6]])
         (event,) = blamed_events(self.scored(values, "xx"), [Cause(0, 2, ("c",))])
         assert event.hits[0] == 1.0  # 1.1 against 1
         (event,) = blamed_events(self.scored(np.full((2, 3), np.nan), "xx"), [Cause(0, 2, ("c",))])
         assert event.hits == pytest.approx(event.chances)
-
-    def test_large_contributions_of_many_rows_are_summed_without_loss(self):
-        values = np.full((100_000, 3), 16_777_216.0)
-        values[:, 1] += 2.0  # float32's next number
-        (event,) = blamed_events(self.scored(values, "x" * len(values)), [Cause(0, len(values), ("b",))])
-        assert event.hits[0] == 1.0
-
-    def test_chance_needs_no_contributions(self):
-        (event,) = blamed_events(self.scored(None, "xx"), [Cause(0, 2, ("a", "b"))])
-        assert event.hits is None
-        assert event.chances[0] == pytest.approx(2 / 3)
 
 
 class TestMeans:
@@ -153,16 +139,6 @@ class TestMeans:
         found = RootCause.of(events)
         assert found.hits == pytest.approx((0.25, (5 / 6) / 2, 0.75))
         assert found.chances == pytest.approx((0.35, 0.5, 0.65))
-
-    def test_without_contributions_there_is_chance_alone(self):
-        found = RootCause.of(
-            [BlamedEvent("", (1.0, 1.0, 1.0), (0.1, 0.2, 0.3)), BlamedEvent("", None, (0.1, 0.2, 0.3))]
-        )
-        assert found.hits == (None, None, None)
-        assert found.chances == pytest.approx((0.1, 0.2, 0.3))
-
-    def test_without_events_there_is_nothing(self):
-        assert RootCause.of([]) == RootCause((None, None, None), (None, None, None))
 
 
 class TestTrials:
@@ -186,18 +162,6 @@ class TestTrials:
         assert found["two"].chance_at_3 == pytest.approx(0.5)
         assert found["overall"].chance_at_1 == pytest.approx((1 / 6 + 2 / 6 + 1 / 6) / 3)
         assert found["overall"].vus_pr is None
-
-    def test_only_if_asked_for(self, add, store):
-        found = of_result(self.result(add, store, contributions=contributions()), "overall", ["operational"])
-        assert found.n_causes is found.hit_at_1 is found.chance_at_1 is None
-
-    def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(self, add, store):
-        flagged = {"one": "." * 12, "two": "???" + "." * 10}
-        result = self.result(add, store, flagged=flagged, contributions=contributions())
-        found = of_splits(result, list(SPLITS), ["root-cause"])
-        assert found["overall"].hit_at_1 is found["two"].chance_at_1 is None
-        assert (found["overall"].n_causes, found["two"].n_causes) == (3, 1)
-        assert found["one"].hit_at_1 is not None
 
     def test_means_over_the_entities_of_a_run(self, tmp_path):
         """One machine has three events that anybody explains, the other one that nobody can."""
@@ -277,50 +241,5 @@ class TestTables:
         assert cells["good"][0] == ".6667(.0000)"
         assert cells["bad"][0] == ".0000↓"
         assert cells["t2"] == cells["isolation-forest"] == ["-", "-", "-"]
-        assert "in brackets what a random order of the sensors gets" in legend(board.rows)
         two = grids(board.rows)[2]
         assert two.header[-3] == "Hit@1† (.1667)"
-
-    def test_notes_say_how_many_events_there_are_and_who_has_no_contributions(self, board):
-        notes = [str(note) for note in board.notes]
-        assert "plant, protocol strict[warm_up=2]: events with known causes: 3 on overall, 2 on one, 1 on two" in notes
-        (again,) = (note for note in notes if "--rerun no-contributions" in note)
-        assert "root-cause is empty for t2: no contributions were kept" in again
-        assert any("root-cause is empty for isolation-forest: they offer no contributions" in note for note in notes)
-        assert any("root-cause is empty for stranger:Mine" in note and "not known" in note for note in notes)
-        assert all(text in board.to_markdown() for text in ("Hit@1† (.2222)", "--rerun no-contributions"))
-
-    def test_chance_is_the_bar_without_floors(self, add, store):
-        data = made()
-        kept = contributions(one=dict.fromkeys("abcef", 1.0) | {"d": 1.0}, two=dict.fromkeys(SENSORS, 1.0))
-        plain = Leaderboard.from_records([add(data, ROWS, contributions=kept)])
-        overall = grids(with_diagnostics(plain, store, lambda _: data, ["root-cause"]).rows)[0]
-        assert overall.detectors[0][-3].marked == ".2222↓"
-
-    def test_where_no_causes_are_known_it_says_so(self, add, store):
-        data = made(causes={})
-        plain = Leaderboard.from_records([add(data, ROWS)])
-        found = with_diagnostics(plain, store, lambda _: data, GROUPS)
-        assert not any("Hit@" in name for name in grids(found.rows)[0].header)
-        assert any("no event has known causes" in str(note) for note in found.notes)
-        assert not any("root-cause is empty" in str(note) for note in found.notes)
-        assert "Hit@k" not in legend(found.rows)
-        plain = with_diagnostics(plain, store, lambda _: data, ["operational"])
-        assert not any("causes" in str(note) for note in plain.notes)
-
-
-def test_on_the_command_line(tmp_path, tsadbench):
-    out = tmp_path / "runs"
-    start = ["run", "-d", "max-z", "--dataset", "pumploop", "--no-floors", "--out", out, "--format", "json"]
-    assert tsadbench(*start, "--no-contributions").code == 0
-    shown = tsadbench("leaderboard", out, "--split", "leak", "--diagnostics", "root-cause", "--format", "markdown")
-    assert shown.code == 0
-    assert "Hit@1" not in shown.out.split("mean(std)")[0]
-    assert "--rerun no-contributions" in shown.out
-    assert tsadbench(*start, "--rerun", "no-contributions").code == 0
-    shown = tsadbench("leaderboard", out, "--split", "leak", "--diagnostics", "root-cause", "--format", "json")
-    (row,) = json.loads(shown.out)["rows"]
-    assert row["diagnostics"]["chance_at_1"] == {"mean": pytest.approx(1 / 8), "std": None}
-    assert row["diagnostics"]["hit_at_1"]["mean"] * 9 == pytest.approx(
-        round(row["diagnostics"]["hit_at_1"]["mean"] * 9)
-    )

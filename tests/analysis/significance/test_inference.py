@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tsadbench import UsageError
 from tsadbench.analysis.significance import infer
-from tsadbench.analysis.significance.inference import p_value
 
 
 def matrix(n: int, *gaps: float, seed: int = 0) -> pd.DataFrame:
@@ -51,28 +48,6 @@ def test_where_lower_is_better_the_lower_one_is():
     assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
-def test_no_difference_is_no_equality():
-    noise = np.random.default_rng(5).uniform(size=(12, 2))
-    given = pd.DataFrame(noise, columns=["a", "b"])
-    found = infer(given)
-    assert found.conclusive
-    assert found.conclusions[-1].startswith("Not significant at .05: 1 of 1 differences. That shows no equality")
-    same = pd.DataFrame({"a": noise[:, 0], "b": noise[:, 0]})
-    assert "12 sessions, 0 of which differ, can give no p-value below 1.00" in infer(same).conclusions[0]
-
-
-@settings(deadline=None, max_examples=8)
-@given(st.permutations(range(9)))
-@pytest.mark.slow
-def test_the_order_of_the_recordings_changes_nothing(order):
-    given = matrix(9, 0.1, 0.0)
-    turned = given.iloc[order]
-    one, other = infer(given), infer(turned)
-    assert one.conclusions == other.conclusions
-    assert [pair.p_holm for pair in one.pairs] == [pair.p_holm for pair in other.pairs]
-    assert [pair.interval for pair in one.pairs] == [pair.interval for pair in other.pairs]
-
-
 def test_what_cannot_be_compared():
     two = matrix(3, 0.1)
     with pytest.raises(UsageError, match="found 1 detectors on 3 sessions"):
@@ -81,28 +56,3 @@ def test_what_cannot_be_compared():
         infer(two.where(two != two.iloc[0, 0]))
     with pytest.raises(UsageError, match="on 0 sessions"):
         infer(two.iloc[:0])
-
-
-@pytest.mark.parametrize(
-    ("p", "text"), [(1.0, "1.00"), (0.5, ".50"), (0.046875, ".047"), (0.00012, ".00012"), (1.862e-9, "1.9e-09")]
-)
-def test_p_values_have_two_digits(p, text):
-    assert p_value(p) == text
-
-
-def test_below_six_units_several_are_not_tested_either():
-    few = infer(matrix(5, 0.2, 0.4))
-    assert few.friedman is None
-    assert few.smallest_p == 1.0
-    assert [pair.p_holm for pair in few.pairs] == [None] * 3
-    assert infer(matrix(6, 0.2, 0.4)).friedman is not None
-
-
-def test_it_says_how_many_sessions_a_difference_would_take():
-    four = infer(matrix(4, 0.3))
-    count = four.pairs[0].sessions_needed
-    assert four.conclusions[1].startswith(f"A difference of .05 would take about {count} sessions to show (two-sided")
-    several = infer(matrix(4, 0.3, -0.2))
-    needed = [one.sessions_needed for one in several.pairs]
-    assert f"about {min(needed)} to {max(needed)} sessions" in several.conclusions[1] or len(set(needed)) == 1
-    assert len(infer(matrix(1, 0.3)).conclusions) == 1

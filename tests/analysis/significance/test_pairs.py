@@ -12,7 +12,6 @@ from scipy import stats
 
 from tsadbench.analysis.significance.pairs import (
     _exact_with_ties,
-    bootstrap_interval,
     compare_pair,
     compare_pairs,
     holm,
@@ -37,13 +36,6 @@ def test_wilcoxon_by_hand():
     assert found.p == pytest.approx(2 * 7 / 64)
     assert found.smallest == pytest.approx(2 / 64)
     assert (found.n_different, found.method) == (6, "exact")
-
-
-@pytest.mark.parametrize(("n", "smallest"), [(4, 0.125), (5, 0.0625), (6, 0.03125), (7, 0.015625), (8, 0.0078125)])
-def test_the_smallest_p_that_n_differences_can_give(n, smallest):
-    one_way = np.arange(1, n + 1) / 100
-    assert wilcoxon(one_way).p == wilcoxon(one_way).smallest == pytest.approx(smallest)
-    assert wilcoxon(one_way * np.where(np.arange(n) == 1, -1, 1)).smallest == pytest.approx(smallest)
 
 
 def test_differences_of_equal_size_by_hand():
@@ -128,13 +120,6 @@ def test_the_interval_is_scipys_paired_one():
     assert found.method == "BCa"
 
 
-def test_few_units_have_a_percentile_interval_and_one_has_none():
-    assert bootstrap_interval(HUNDREDTHS).method == "percentile"
-    assert bootstrap_interval(np.array([0.1])) is None
-    equal = bootstrap_interval(np.full(12, 0.1))
-    assert (equal.low, equal.high, equal.method) == (pytest.approx(0.1), pytest.approx(0.1), "percentile")
-
-
 def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it():
     rng = np.random.default_rng(0)
     units = pd.DataFrame(rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4]), columns=list("xyzw"))
@@ -159,28 +144,6 @@ def test_swapping_the_detectors_turns_every_sign(rows):
     assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
     assert one.wilcoxon == other.wilcoxon
     assert (one.interval.low, one.interval.high) == pytest.approx((-other.interval.high, -other.interval.low))
-
-
-@settings(deadline=None, max_examples=15)
-@given(values, st.randoms(use_true_random=False))
-def test_the_order_of_the_units_does_not_matter(rows, random):
-    shuffled = list(rows)
-    random.shuffle(shuffled)
-    one, other = (pair(*np.array(some).T / 100) for some in (rows, shuffled))
-    assert one.mean_difference == pytest.approx(other.mean_difference)
-    assert one.interval == other.interval
-    assert one.wilcoxon == other.wilcoxon
-    assert one.rank_biserial == pytest.approx(other.rank_biserial)
-
-
-@settings(deadline=None, max_examples=15)
-@given(tested_values)
-def test_what_lies_within_its_bounds(rows):
-    found = pair(*np.array(rows).T / 100)
-    assert found.wilcoxon.smallest <= found.wilcoxon.p <= 1.0
-    assert -1.0 <= found.rank_biserial <= 1.0
-    assert found.wins + found.ties + found.losses == found.n_units == len(rows)
-    assert found.interval.low - 1e-12 <= found.interval.high
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6])

@@ -22,8 +22,7 @@ from tsadbench.analysis.audit.overlap import (
 from tsadbench.analysis.audit.parts import parts_of
 from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, predictors
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift, sensor_facts, shifts_of
-from tsadbench.analysis.label_changes import LabelChange, label_changes
-from tsadbench.analysis.label_noise import LabelNoise, of_scores
+from tsadbench.analysis.label_noise import Fit, LabelChange, LabelNoise, label_changes, label_noise
 from tsadbench.base.dataset import Dataset, LabelledDataset
 
 SCHEMA = 1
@@ -107,7 +106,9 @@ def audit(
         events = tuple(map(event_facts, parts))
         one_liners = one_liner_scores(parts, dataset.folder)
         predicting = predictors(data, parts, one_liners)
-        noise = of_scores(one_liners, data, label_changes(data) if changes is None else changes)
+        fits = [Fit(name, scores) for part in one_liners for name, scores in part.items()]
+        about = f"one-liners on all test rows of {dataset.name}"
+        noise = label_noise(about, fits, data, label_changes(data) if changes is None else changes)
         noises = (noise,) if stored is None else (noise, stored)
     overlap = tuple(map(overlap_of, parts))
     shared = recordings_sharing_rows(dataset.train, dataset.test, labels)

@@ -391,17 +391,16 @@ def on_scaling(sensors: Sequence[SensorFacts]) -> Finding:
 
 def on_label_noise(noise: LabelNoise) -> Finding:
     """Say what other labels move."""
-    missing = f" Without scores, and left out: {', '.join(noise.left_out)}." if noise.left_out else ""
     if noise.largest is None:
-        return Finding("label-noise", "note", f"No AUPRC is defined for {noise.about}.{missing}")
+        return Finding("label-noise", "note", f"No AUPRC is defined for {noise.about}.")
     move, label, change = noise.largest
     sentence = f"Other labels move the AUPRC of {noise.about} by up to {move:+.4f} ({label}, {change})"
     moved = [one for one in noise.moved if one.change_places]
     if not moved:
-        return Finding("label-noise", "good", f"{sentence}; no two rows change places.{missing}")
+        return Finding("label-noise", "good", f"{sentence}; no two rows change places.")
     most = max(moved, key=lambda one: len(one.change_places))
     how_often = f"{len(moved)} of {len(noise.moved) - 1} changes let rows change places"
-    sentence = f"{sentence}; {how_often}, {most.change} the most: {most.in_words()}.{missing}"
+    sentence = f"{sentence}; {how_often}, {most.change} the most: {most.in_words()}."
     return Finding("label-noise", "note", sentence, "labels shifted by a few rows let rows change places")
 
 

@@ -2,14 +2,12 @@
 
 from tsadbench.analysis.diagnostics.board import with_diagnostics
 from tsadbench.analysis.diagnostics.compute import Diagnostics, of_result, of_splits
-from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
 from tsadbench.analysis.events import recording_events
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS, groups_of
 
 __all__ = [
     "DIAGNOSTICS",
     "GROUPS",
-    "VUS_BUFFER",
     "Diagnostics",
     "groups_of",
     "of_result",

@@ -26,8 +26,6 @@ def with_diagnostics(
     store: Store,
     load: Callable[[str], LabelledDataset],
     groups: Collection[str],
-    *,
-    vus_buffer: int = VUS_BUFFER,
 ) -> Leaderboard:
     """Return a leaderboard whose rows have diagnostics.
 
@@ -44,15 +42,13 @@ def with_diagnostics(
         Returns the data set of a name.
     groups
         Those of `GROUPS` to show.
-    vus_buffer
-        The largest buffer of VUS-PR, in rows.
 
     Raises
     ------
     DataError
         If a data set is not available, or is not the one that a trial was made on.
     UsageError
-        If a group is not known, or the buffer is not an integer of at least 0.
+        If a group is not known.
     """
     trials: dict[str, tuple[Record, list[str]]] = {}
     shown = _with_scores(board.rows)
@@ -68,17 +64,19 @@ def with_diagnostics(
         result = readable_result(record, store, judge.data(record.dataset), judge.episodes(record))
         if result is None:
             continue
-        diagnostics[trial] = of_splits(result, splits, groups, vus_buffer=vus_buffer)
+        diagnostics[trial] = of_splits(result, splits, groups)
     shown = [row for row in shown if all(record.trial in diagnostics for record in row.records)]
     found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
     rows = [found.get(id(row), row) for row in board.rows]
-    notes = [*board.notes, *_notes(shown, diagnostics)]
+    notes = [*board.notes, *_notes(shown, diagnostics, groups)]
     if "root-cause" in groups:
         notes += _contribution_notes(shown, diagnostics, store)
     return Leaderboard(rows, notes, board.columns)
 
 
-def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]]) -> Iterator[Note]:
+def _notes(
+    rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]], groups: Collection[str]
+) -> Iterator[Note]:
     """Yield what the diagnostics of each data set and protocol are based on."""
     by_table: dict[tuple[str, str], dict[str, Diagnostics]] = {}
     for row in rows:
@@ -86,9 +84,8 @@ def _notes(rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]
     for (dataset, protocol), splits in by_table.items():
         counts = ", ".join(f"{of_split.n_events} on {split}" for split, of_split in splits.items())
         yield Note(dataset, f"events: {counts}", protocol)
-        buffer = next(iter(splits.values())).vus_buffer
-        if buffer is not None:
-            yield Note(dataset, f"VUS-PR is over buffers of 0 to {buffer} rows", protocol)
+        if "vus" in groups:
+            yield Note(dataset, f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows", protocol)
         causes = {split: of_split.n_causes for split, of_split in splits.items()}
         if any(causes.values()):
             counts = ", ".join(f"{n} on {split}" for split, n in causes.items() if n)

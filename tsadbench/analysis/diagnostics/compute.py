@@ -17,7 +17,7 @@ import numpy as np
 
 from tsadbench.analysis.diagnostics.affiliation import Affiliation, Zone, zones_of
 from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, blamed_events
-from tsadbench.analysis.diagnostics.vus import VUS_BUFFER, check_buffer, vus_pr
+from tsadbench.analysis.diagnostics.vus import vus_pr
 from tsadbench.analysis.events import Delay, Event, delays_of, false_alarms_of, recording_events, row_seconds
 from tsadbench.errors import UsageError
 from tsadbench.execution.score_arrays import rows_scored
@@ -56,8 +56,8 @@ class Diagnostics:
         Share of the normal rows that are flagged: it shows one false alarm that never ends.
     rows_per_second
         Training and test rows scored per second of wall clock; the same on every split.
-    vus_pr, vus_buffer
-        Mean VUS-PR over the recordings with rows of both classes, and the largest buffer in rows.
+    vus_pr
+        Mean VUS-PR over the recordings with rows of both classes.
     affiliation_precision, affiliation_recall, affiliation_f1
         Over all events; precision is None if no event's zone holds a flagged row.
     n_causes
@@ -84,7 +84,6 @@ class Diagnostics:
     false_alarms_per_1000_rows: float | None = None
     false_alarm_share: float | None = None
     vus_pr: float | None = None
-    vus_buffer: int | None = None
     affiliation_precision: float | None = None
     affiliation_recall: float | None = None
     affiliation_f1: float | None = None
@@ -101,9 +100,7 @@ class Diagnostics:
         return {column.name: getattr(self, column.name) for column in DIAGNOSTICS if column.group in groups}
 
 
-def of_result(
-    result: TrialResult, split: str, groups: Collection[str] = ("operational",), *, vus_buffer: int = VUS_BUFFER
-) -> Diagnostics:
+def of_result(result: TrialResult, split: str, groups: Collection[str] = ("operational",)) -> Diagnostics:
     """Return the diagnostics of a trial on one split; `of_splits` is cheaper for several.
 
     Parameters
@@ -114,39 +111,31 @@ def of_result(
         One of the data set's.
     groups
         Those of `GROUPS` to compute; the others' fields are None. The operational ones are always computed.
-    vus_buffer
-        The largest buffer of VUS-PR, in rows.
 
     Raises
     ------
     UsageError
-        If the split or a group is not known, or the buffer is not an integer of at least 0.
+        If the split or a group is not known.
     """
-    return of_splits(result, (split,), groups, vus_buffer=vus_buffer)[split]
+    return of_splits(result, (split,), groups)[split]
 
 
 def of_splits(
     result: TrialResult,
     splits: Sequence[str],
     groups: Collection[str] = ("operational",),
-    *,
-    vus_buffer: int = VUS_BUFFER,
 ) -> dict[str, Diagnostics]:
     """Return the diagnostics of a trial by split; each recording is computed once. Parameters as for `of_result`."""
     _check_names("group of diagnostics", groups, GROUPS)
     members = result.data.labels.splits
     _check_names("split", splits, tuple(members))
-    check_buffer(vus_buffer)
     chosen = {name for split in splits for name in members[split]}
     parts = {
-        name: _of_recording(scored, result, groups, vus_buffer)
-        for name, scored in result.recordings.items()
-        if name in chosen
+        name: _of_recording(scored, result, groups) for name, scored in result.recordings.items() if name in chosen
     }
     speed = _rows_per_second(result)
     return {
-        split: _pooled([parts[name] for name in members[split] if name in parts], speed, groups, vus_buffer)
-        for split in splits
+        split: _pooled([parts[name] for name in members[split] if name in parts], speed, groups) for split in splits
     }
 
 
@@ -166,9 +155,7 @@ class _OfRecording:
     blamed: tuple[BlamedEvent, ...]
 
 
-def _of_recording(
-    scored: ScoredRecording, result: TrialResult, groups: Collection[str], vus_buffer: int
-) -> _OfRecording:
+def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collection[str]) -> _OfRecording:
     evaluated, flagged, recording = scored.evaluated, scored.flagged, scored.recording
     events = recording_events(scored)
     delays = delays_of(events, recording.n_rows, recording.time, result.record.look_ahead)
@@ -183,18 +170,15 @@ def _of_recording(
         row_seconds=row_seconds(recording.time),
         events=events,
         delays=tuple(delay for delay in delays if delay is not None),
-        vus_pr=vus_pr(scored.scores[evaluated], truth, vus_buffer) if "vus" in groups and len(truth) else None,
+        vus_pr=vus_pr(scored.scores[evaluated], truth) if "vus" in groups and len(truth) else None,
         zones=zones_of(flagged[evaluated], truth) if "affiliation" in groups else (),
         blamed=tuple(blamed_events(scored, causes, result.data.dataset.entities.get(recording.id, ""))),
     )
 
 
-def _pooled(
-    parts: Sequence[_OfRecording], speed: float | None, groups: Collection[str], vus_buffer: int
-) -> Diagnostics:
+def _pooled(parts: Sequence[_OfRecording], speed: float | None, groups: Collection[str]) -> Diagnostics:
     events = [event for part in parts for event in part.events]
     n_recordings = sum(bool(part.n_normal or part.events) for part in parts)
-    largest_buffer = vus_buffer if "vus" in groups else None
     blamed = [event for part in parts for event in part.blamed]
     n_causes = len(blamed) if "root-cause" in groups else None
     if not all(part.complete for part in parts):
@@ -202,7 +186,6 @@ def _pooled(
             n_recordings=n_recordings,
             n_events=len(events),
             rows_per_second=speed,
-            vus_buffer=largest_buffer,
             n_causes=n_causes,
         )
     n_found = sum(event.found for event in events)
@@ -227,7 +210,6 @@ def _pooled(
         false_alarm_share=_ratio(sum(part.n_flagged_normal for part in parts), n_normal),
         rows_per_second=speed,
         vus_pr=_mean([part.vus_pr for part in parts if part.vus_pr is not None]),
-        vus_buffer=largest_buffer,
         affiliation_precision=affiliation.precision,
         affiliation_recall=affiliation.recall,
         affiliation_f1=affiliation.f1,

@@ -15,9 +15,8 @@ There are two implementations in use, and they disagree. Ours has aeon's surface
 ``range_pr_vus_score``): the ramp reaches l // 2 rows before an event and l // 2 - 1 rows after it, where TSB-AD's
 reaches l // 2 on both sides; recall counts all ramps, where TSB-AD's counts those of flagged rows only; thresholds are
 the scores of 250 evenly spaced ranks, as with both. The area is TSB-AD's: steps, ``sum (R_k - R_{k-1}) P_k``, as in
-average precision. ``area="trapezoid"`` is aeon's and equals it; it is not the default because it interpolates from the
-point (recall 0, precision 1), which gives a score that is the same everywhere, and ranks nothing, (1 + P) / 2. (aeon
-returns 0 for a constant score.)
+average precision. aeon's trapezoids interpolate from the point (recall 0, precision 1), which gives a score that is the
+same everywhere, and ranks nothing, (1 + P) / 2.
 
 It is defined only if every row has a score.
 """
@@ -26,17 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tsadbench.analysis.events import check_rows, runs
-from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
-Area: TypeAlias = Literal["step", "trapezoid"]
-
-# The default largest buffer. It is fixed in advance, the same for all data sets: neither the period of the scored
+# The largest buffer. It is fixed in advance, the same for all data sets: neither the period of the scored
 # series nor the length of its events, which the tools of the field use, is known before the test.
 VUS_BUFFER = 100
 _THRESHOLDS = 250
@@ -44,7 +39,7 @@ _THRESHOLDS = 250
 VALUES_AT_A_TIME = 4_000_000
 
 
-def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *, area: Area = "step") -> float | None:
+def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -> float | None:
     """Return the VUS-PR of one recording.
 
     Parameters
@@ -55,8 +50,6 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
         [n_rows] the truth.
     buffer
         The largest buffer, in rows: L.
-    area
-        How the area under a curve is computed; "trapezoid" is aeon's.
 
     Returns
     -------
@@ -65,8 +58,6 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
 
     Raises
     ------
-    UsageError
-        If the buffer is not an integer of at least 0.
     DataError
         If the arrays are not of the same rows.
 
@@ -77,22 +68,13 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER, *
     >>> round(vus_pr(np.array([0.1, 0.9, 0.8, 0.2]), np.array([False, False, True, True]), buffer=0), 4)
     0.5833
     """
-    check_buffer(buffer)
     check_rows(scores, anomalous)
     if anomalous.all() or not anomalous.any() or np.isnan(scores).any():
         return None
     ranks = _ranks(scores)
     existence = _existence(ranks, anomalous, buffer // 2)
-    areas = [
-        _areas(ranks, anomalous, ramps, existence[ramps.buffers // 2], area) for ramps in _ramps(anomalous, buffer)
-    ]
+    areas = [_areas(ranks, anomalous, ramps, existence[ramps.buffers // 2]) for ramps in _ramps(anomalous, buffer)]
     return float(np.mean(np.concatenate(areas)))
-
-
-def check_buffer(buffer: object) -> None:
-    """Raise a UsageError unless a buffer is an integer of at least 0."""
-    if not isinstance(buffer, int) or isinstance(buffer, bool) or buffer < 0:
-        raise UsageError(f"the largest buffer of VUS-PR must be an integer of at least 0 rows, found {buffer!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +127,7 @@ def _existence(ranks: IntArray, anomalous: BoolArray, largest: int) -> FloatArra
     return np.stack(shares)
 
 
-def _areas(ranks: IntArray, anomalous: BoolArray, ramps: _Ramps, existence: FloatArray, area: Area) -> FloatArray:
+def _areas(ranks: IntArray, anomalous: BoolArray, ramps: _Ramps, existence: FloatArray) -> FloatArray:
     """Return the area of each buffer, [n_buffers]."""
     order = np.argsort(ranks[ramps.rows])
     on_ramps = np.cumsum(np.pad(ramps.labels[:, order], ((0, 0), (1, 0))), axis=1)
@@ -154,8 +136,6 @@ def _areas(ranks: IntArray, anomalous: BoolArray, ramps: _Ramps, existence: Floa
     n_expected = np.count_nonzero(anomalous) + ramps.labels.sum(axis=1, keepdims=True) / 2
     recall = np.minimum(tp / n_expected, 1.0) * existence
     precision = tp / _n_flagged(ranks)
-    if area == "trapezoid":
-        precision = (precision + np.pad(precision[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)) / 2
     areas: FloatArray = (np.diff(recall, axis=1, prepend=0.0) * precision).sum(axis=1)
     return areas
 

@@ -180,10 +180,8 @@ class Explanation:
         return {"schema": SCHEMA, **to_jsonable_python(self)}
 
 
-def explain(
-    result: TrialResult, recording: str, prior: Prior | None = None, *, trust_code: bool = False
-) -> Explanation:
-    """Explain a trial's alarms on one test recording.
+def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
+    """Explain a trial's alarms on one test recording; no code that the trial's record names is run.
 
     Parameters
     ----------
@@ -192,23 +190,20 @@ def explain(
     recording
         The recording's id.
     prior
-        Where to look up neighbours; by default the data set's. If the trial's label names a prior, it is that one,
-        and it is read only with ``trust_code``.
-    trust_code
-        Whether to import the detector, and to open the prior, that the trial's record names.
+        Where to look up neighbours; by default the data set's, and none if the trial's label names one: a stranger's
+        store could name any file.
 
     Raises
     ------
     UsageError
         If the protocol scores no such recording.
-    DataError
-        If the prior that the label names cannot be read.
     """
     scored = result.recording(recording)
     record = result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
     events = _events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))
-    used = _prior(result, trust_code) if prior is None else prior
+    named = parse_label(record.label).arguments.get("prior")
+    used = result.data.dataset.prior if prior is None and named is None else prior
     return Explanation(
         label=record.label,
         seed=record.seed,
@@ -221,19 +216,12 @@ def explain(
         look_ahead=record.look_ahead,
         threshold=threshold,
         calibration=result.calibrated_on(scored.episode),
-        contributions=_state(record, scored, trust_code),
+        contributions=_state(record, scored),
         events=events,
         not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
         false_alarms=_false_alarms(scored, slice(None)),
         neighbours=() if used is None else tuple(_neighbours(used, sensor) for sensor in _top(events)),
     )
-
-
-def _prior(result: TrialResult, trust_code: bool) -> Prior | None:
-    named = parse_label(result.record.label).arguments.get("prior")
-    if named is None:
-        return result.data.dataset.prior
-    return Prior.load(named) if trust_code else None
 
 
 def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> tuple[ExplainedEvent, ...]:
@@ -315,10 +303,10 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
     return None if time is None else float(time[row] - time[0])
 
 
-def _state(record: Record, scored: ScoredRecording, trust_code: bool) -> str:
+def _state(record: Record, scored: ScoredRecording) -> str:
     if scored.contributions is not None:
         return "kept"
-    offered = offers_contributions(record, trust_code=trust_code)
+    offered = offers_contributions(record)
     return {None: "not known", True: "not kept", False: "not offered"}[offered]
 
 

@@ -62,5 +62,4 @@ def beside_shipped(
     return replace(
         selection,
         rows=tuple(rows[label] for label in labels if label in rows),
-        labels=tuple(dict.fromkeys([*selection.labels, *shipped])),
     )

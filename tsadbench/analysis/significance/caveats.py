@@ -28,20 +28,20 @@ def on_detectors(rows: Sequence[Row]) -> Iterator[str]:
     yield from (takes_no_part(row) for row in rows if not row.ok)
     for row in rows:
         if row.leaky:
-            yield f"{row.name} is leaky, only to compare: it uses the {row.leaky}."
+            yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
         if row.coverage is not None and not row.complete:
             yield (
-                f"{row.name} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
+                f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
                 "they count as the worst case."
             )
         marks = marks_of(row, mixed=mixed)
-        yield from (f"{row.name}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
+        yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
 
 
 def on_stored(rows: Sequence[Row]) -> Iterator[str]:
     """Say which rows were made earlier, and how exact their values are."""
     for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
-        names = ", ".join(row.name for row in alike)
+        names = ", ".join(row.label for row in alike)
         yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
 
 

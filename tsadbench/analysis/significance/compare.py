@@ -17,7 +17,6 @@ from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.leaderboard.selection import select
 from tsadbench.results.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
@@ -40,7 +39,6 @@ def compare(
     independent: bool = False,
     against: str | None = None,
     data: str | Path | None = None,
-    presentation: Presentation | None = None,
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
@@ -71,8 +69,6 @@ def compare(
         that ships with the package.
     data
         Folder with the data sets' files; None searches as the documentation says.
-    presentation
-        Names, columns and order of the rows; by default the labels, all columns, and the order of ``detectors``.
 
     Returns
     -------
@@ -108,8 +104,6 @@ def compare(
         else beside_shipped(runs, against, dataset=dataset, detectors=detectors, data=data)
     )
     _check_distinct(detectors, [row.label for row in selection.rows])
-    shown = presentation or Presentation()
-    selection = selection.presented(shown)
     loaded = selection.load()
     stored = [record for row in selection.rows if row.stored for record in row.records if record.status == "ok"]
     shipped = None if against is None else stored_values(loaded, against, stored)
@@ -161,9 +155,7 @@ def compare(
             *caveats.on_fits(loaded.dataset, rules, first.protocol),
             *caveats.on_units(inference),
             *caveats.on_trials(selection.rows),
-            *shown.notes([row.label for row in selection.rows], len(selection.rows)),
         ),
-        columns=shown.columns,
     )
 
 

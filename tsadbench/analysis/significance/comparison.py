@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.latex import PREAMBLE, escape, floating, label_text, numeral, small_print, tabular
-from tsadbench.leaderboard.presentation import Table, column_key, in_columns, places_of_columns, without_empty
+from tsadbench.leaderboard.presentation import Table
 from tsadbench.utils.markdown import number, plain, plain_table
 from tsadbench.utils.text import csv_text
 
@@ -54,8 +54,6 @@ class Comparison:
         Of all metrics, by name; an oracle's ends in a star.
     notes
         What readers must know to interpret it.
-    columns
-        Keys of the columns that tables show, in order; a table that has none of them, and none given: all.
     """
 
     dataset: str
@@ -71,23 +69,6 @@ class Comparison:
     inference: Inference
     titles: Mapping[str, str]
     notes: tuple[str, ...]
-    columns: tuple[str, ...] = ()
-
-    @property
-    def aliases(self) -> dict[str, str]:
-        """The names to show instead of labels, by label."""
-        return {one.label: one.alias for one in self.contenders if one.alias}
-
-    @property
-    def named(self) -> Comparison:
-        """The same with names for readers instead of labels, as tables and figures show it."""
-        names = self.aliases
-        return replace(
-            self,
-            recordings=self.recordings.rename(columns=names),
-            contenders=tuple(replace(one, label=one.alias or one.label, alias="") for one in self.contenders),
-            inference=self.inference.renamed(names),
-        )
 
     @property
     def subject(self) -> str:
@@ -112,10 +93,7 @@ class Comparison:
             "split": self.split,
             "metric": self.metric.name,
             "rope": self.rope,
-            "detectors": [
-                {**without_empty(asdict(one)), "mean_rank": inference.mean_ranks.get(one.label)}
-                for one in self.contenders
-            ],
+            "detectors": [{**asdict(one), "mean_rank": inference.mean_ranks.get(one.label)} for one in self.contenders],
             "recordings": _by_unit(self.recordings),
             "clusters": [list(members) for members in self.sessions.values()],
             "sessions": {
@@ -133,16 +111,12 @@ class Comparison:
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
-        """Return the pairs as CSV, full precision, empty where undefined; aliases last, if there are any."""
+        """Return the pairs as CSV, full precision, empty where undefined."""
         return csv_text(self.to_frame())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per pair, columns as in the CSV."""
-        frame = pd.DataFrame.from_records([_flat(pair) for pair in self.inference.pairs])
-        if names := self.aliases:
-            frame["first_alias"] = [names.get(label, "") for label in frame["first"]]
-            frame["second_alias"] = [names.get(label, "") for label in frame["second"]]
-        return frame
+        return pd.DataFrame.from_records([_flat(pair) for pair in self.inference.pairs])
 
     def to_markdown(self) -> str:
         """Return the tables, the conclusions and the notes as Markdown."""
@@ -156,18 +130,13 @@ class Comparison:
 
     def to_latex(self) -> str:
         """Return a LaTeX table (booktabs) for each table, what it shows and how to read it below the last."""
-        given = set(self.aliases.values())
         below = small_print([*self.conclusions, self.legend, *self.notes])
         tables = self.tables()
         parts = [PREAMBLE]
         for title, header, rows in tables:
             n_names = sum(name in NAMES for name in header)
             lines = [
-                " & ".join(
-                    [*(label_text(name, given=name in given) for name in row[:n_names]), *map(numeral, row[n_names:])]
-                )
-                + r" \\"
-                for row in rows
+                " & ".join([*map(label_text, row[:n_names]), *map(numeral, row[n_names:])]) + r" \\" for row in rows
             ]
             parts.append(
                 floating(
@@ -181,31 +150,15 @@ class Comparison:
 
     @property
     def conclusions(self) -> tuple[str, ...]:
-        """What the inference says in words, with the names that tables show."""
-        return self.named.inference.conclusions
+        """What the inference says in words."""
+        return self.inference.conclusions
 
     def tables(self) -> tuple[Table, ...]:
-        """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences.
-
-        Raises
-        ------
-        UsageError
-            If no table has a column that was chosen.
-        """
-        named = self.named
-        tables = [detectors_table(named.contenders, named.inference, self.metric, self.titles)]
+        """Return title, header and rows of each table: the detectors, the sessions if few, each pair's differences."""
+        detectors = detectors_table(self.contenders, self.inference, self.metric, self.titles)
         if self.inference.tested:
-            tables.append(differences_table(named.inference.pairs))
-        else:
-            tables += [sessions_table(named.inference, self.sessions, self.metric), described(named.inference)]
-        if not self.columns:
-            return tuple(tables)
-        others = [name for name in self.titles if name != self.metric.name]
-        keys = [["", "seeds", self.metric.name, "median", "mean_rank", *others]]
-        own = {*NAMES, *(named.inference.units.columns)}
-        keys += [["" if name in own else column_key(name) for name in header] for _, header, _ in tables[1:]]
-        places_of_columns(self.columns, keys)
-        return tuple(in_columns(*table, of_table, self.columns) for table, of_table in zip(tables, keys, strict=True))
+            return detectors, differences_table(self.inference.pairs)
+        return detectors, sessions_table(self.inference, self.sessions, self.metric), described(self.inference)
 
     @property
     def legend(self) -> str:

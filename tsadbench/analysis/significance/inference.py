@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -121,19 +121,6 @@ class Inference:
     def conclusions(self) -> tuple[str, ...]:
         """Sentences: whether sessions are enough, whether detectors differ, which of them do."""
         return tuple(_conclusions(self))
-
-    def renamed(self, names: Mapping[str, str]) -> Inference:
-        """Return it with other names of detectors, by those that they have."""
-        pairs = (
-            replace(pair, first=names.get(pair.first, pair.first), second=names.get(pair.second, pair.second))
-            for pair in self.pairs
-        )
-        return replace(
-            self,
-            units=self.units.rename(columns=dict(names)),
-            mean_ranks={names.get(label, label): rank for label, rank in self.mean_ranks.items()},
-            pairs=tuple(pairs),
-        )
 
 
 def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:

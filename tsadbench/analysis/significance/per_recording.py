@@ -40,8 +40,6 @@ class ComparedDetector:
     metrics
         By name: the mean over the sessions of the mean over seeds, to describe; None if undefined on one of them.
         Empty if a trial failed.
-    alias
-        What tables and figures call it instead of its label; empty: its label.
     stored
         Whether it was made earlier, and ships with the package.
     """
@@ -51,7 +49,6 @@ class ComparedDetector:
     status: str
     failed: tuple[JsonValue, ...]
     metrics: Mapping[str, float | None]
-    alias: str = ""
     stored: bool = False
 
 
@@ -94,7 +91,6 @@ class Judged:
             status=row.status,
             failed=tuple(failures_json(row.records)),
             metrics={name: None if np.isnan(mean) else float(mean) for name, mean in means.items()},
-            alias=row.alias,
             stored=row.stored,
         )
 
@@ -158,7 +154,7 @@ def takes_no_part(row: Row) -> str:
     """Say what went wrong with a detector whose trials do not all have status "ok"."""
     first = row.failed[0]
     return (
-        f"{row.name} takes no part: {first.status} in {len(row.failed)} of {len(row.seeds)} trials (seed "
+        f"{row.label} takes no part: {first.status} in {len(row.failed)} of {len(row.seeds)} trials (seed "
         f"{first.seed}: {first.reason}); a mean over the seeds that survived is another number. Run it again."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
@@ -10,9 +11,11 @@ import pandas as pd
 from tsadbench.analysis.significance.suite_ranks import SuiteRanking
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
+from tsadbench.errors import UsageError
 from tsadbench.leaderboard.marks import INCOMPLETE
-from tsadbench.leaderboard.presentation import Presentation, Table, in_columns, places_of_columns, without_empty
+from tsadbench.leaderboard.presentation import Table
 from tsadbench.utils.markdown import number, plain, plain_table
+from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
@@ -36,8 +39,6 @@ class Place:
         The 90 % intervals of value and rank over the resamples; None without them.
     beats_floors
         In which share of the resamples it is better than the best floor of that resample; None for floors.
-    alias
-        What tables call it instead of its label; empty: its label.
     """
 
     label: str
@@ -51,13 +52,12 @@ class Place:
     rank_low: float | None = None
     rank_high: float | None = None
     beats_floors: float | None = None
-    alias: str = ""
 
     @property
     def cells(self) -> list[str]:
         """Rank, detector, seeds and value as text."""
         marks = f"{f' {FLOOR}' if self.floor else ''}{f' {INCOMPLETE}' if self.coverage < 1.0 else ''}"
-        return [f"{self.rank:g}", f"{self.alias or self.label}{marks}", str(self.seeds), number(self.value, 4)]
+        return [f"{self.rank:g}", f"{self.label}{marks}", str(self.seeds), number(self.value, 4)]
 
     @property
     def stable_cells(self) -> list[str]:
@@ -90,8 +90,6 @@ class Ranking:
         In how many resamples the metric is defined; None if nothing is resampled.
     notes
         What readers must know.
-    columns
-        Keys of the columns that tables show, in order; none: all.
     """
 
     dataset: str
@@ -104,7 +102,6 @@ class Ranking:
     n_recordings: int | None = None
     n_resamples: int | None = None
     notes: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -113,28 +110,14 @@ class Ranking:
         title = f"{self.metric.title} on {self.dataset}, split {self.split}, protocol {rules}"
         header = ["rank", "detector", "seeds", self.metric.title]
         if self.n_resamples is None:
-            return in_columns(title, header, [place.cells for place in self.places], self.keys, self.columns)
+            return title, header, [place.cells for place in self.places]
         title += f": {self.n_recordings} recordings, {self.n_sessions} sessions"
         header = [*header[:1], "90 % interval", *header[1:], "90 % interval", "beats the best floor"]
-        return in_columns(title, header, [place.stable_cells for place in self.places], self.keys, self.columns)
+        return title, header, [place.stable_cells for place in self.places]
 
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the table's columns; the names' is empty, as they are always shown."""
-        if self.n_resamples is None:
-            return ["rank", "", "seeds", self.metric.name]
-        return ["rank", "rank_interval", "", "seeds", self.metric.name, f"{self.metric.name}_interval", "beats_floors"]
-
-    def presented(self, presentation: Presentation) -> Ranking:
-        """Return the ranking with chosen rows, names, columns and order; ranks stay those among all rows."""
-        shown = presentation.arranged(self.places, lambda place: place.label)
-        named = tuple(replace(place, alias=presentation.alias(place.label)) for place in shown)
-        return replace(
-            self,
-            places=named,
-            notes=(*self.notes, *presentation.notes([place.label for place in shown], len(self.places))),
-            columns=presentation.columns,
-        )
+    def only(self, labels: Container[str]) -> Ranking:
+        """Return the ranking with some rows; ranks stay those among all rows."""
+        return replace(self, places=tuple(place for place in self.places if place.label in labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,24 +138,18 @@ class Ranks:
     resampled: int | None = None
     over_all: tuple[SuiteRanking, ...] = ()
 
-    def presented(self, presentation: Presentation) -> Ranks:
-        """Return the rankings with chosen rows, names, columns and order.
-
-        Raises
-        ------
-        UsageError
-            If no ranking has a row or a column of this name.
-        """
-        if not presentation:
-            return self
-        labels = [place.label for ranking in self.rankings for place in ranking.places]
-        presentation.check([*labels, *(standing.label for one in self.over_all for standing in one.standings)])
-        keys = [*(ranking.keys for ranking in self.rankings), *(ranking.keys for ranking in self.over_all)]
-        places_of_columns(presentation.columns, keys)
+    def only(self, detectors: Sequence[str]) -> Ranks:
+        """Return the rankings with some rows, by label; ranks stay those among all rows."""
+        labels = [normal_label(one) for one in detectors]
+        known = dict.fromkeys(place.label for ranking in self.rankings for place in ranking.places)
+        known |= dict.fromkeys(standing.label for one in self.over_all for standing in one.standings)
+        for label in labels:
+            if label not in known:
+                raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
         return replace(
             self,
-            rankings=tuple(ranking.presented(presentation) for ranking in self.rankings),
-            over_all=tuple(ranking.presented(presentation) for ranking in self.over_all),
+            rankings=tuple(ranking.only(labels) for ranking in self.rankings),
+            over_all=tuple(ranking.only(labels) for ranking in self.over_all),
         )
 
     @property
@@ -193,9 +170,8 @@ class Ranks:
         """Return all of it as one JSON object."""
         tables = [
             {
-                **{name: value for name, value in asdict(ranking).items() if name != "columns"},
+                **asdict(ranking),
                 "metric": ranking.metric.name,
-                "places": [without_empty(asdict(place)) for place in ranking.places],
             }
             for ranking in self.rankings
         ]
@@ -215,7 +191,7 @@ class Ranks:
                 {
                     **{name: getattr(ranking, name) for name in shared},
                     "metric": ranking.metric.name,
-                    **without_empty(asdict(place)),
+                    **asdict(place),
                 }
                 for ranking in self.rankings
                 for place in ranking.places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from tsadbench.analysis.significance.suite_rows import Status
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.presentation import Presentation, Table, column_key, in_columns, without_empty
+from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.throughput import minutes_text
 from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.text import csv_text
@@ -83,8 +83,6 @@ class Standing:
         How many pairs of a complete row and a data set it wins, ties half, of how many.
     on
         By data set.
-    alias
-        What tables and figures call it instead of its label; empty: its label.
     """
 
     label: str
@@ -97,12 +95,11 @@ class Standing:
     wins: float
     pairs: int
     on: Mapping[str, OnDataset]
-    alias: str = ""
 
     @property
     def name(self) -> str:
         """What it is called, with its marks."""
-        return f"{self.alias or self.label}{f' {FLOOR}' if self.floor else ''}{'' if self.complete else f' {PARTIAL}'}"
+        return f"{self.label}{f' {FLOOR}' if self.floor else ''}{'' if self.complete else f' {PARTIAL}'}"
 
     @property
     def cells(self) -> list[str]:
@@ -174,8 +171,6 @@ class SuiteRanking:
         How many times data sets were drawn.
     notes
         What readers must know.
-    columns
-        Keys of the columns that the table shows, in order; none: all.
     """
 
     suite: str
@@ -188,7 +183,6 @@ class SuiteRanking:
     pairings: tuple[Pairing, ...]
     n_draws: int
     notes: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -221,26 +215,14 @@ class SuiteRanking:
         header = ["mean rank", "90 % interval", "detector", "beats the best floor", "90 % interval"]
         parts = [part.dataset + (f" ({part.split})" if part.split != "overall" else "") for part in self.parts]
         rows = [standing.cells for standing in self.standings]
-        return in_columns(self.title, [*header, *parts], rows, self.keys, self.columns)
+        return self.title, [*header, *parts], rows
 
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the table's columns, data sets by their names; the names' is empty, as they are always shown."""
-        own = ["mean_rank", "mean_rank_interval", "", "beats_floors", "beats_floors_interval"]
-        return [*own, *map(column_key, self.datasets)]
-
-    def presented(self, presentation: Presentation) -> SuiteRanking:
-        """Return the ranking with chosen rows, names, columns and order; ranks stay those among all rows."""
-        shown = presentation.arranged(
-            self.standings, lambda standing: standing.label, lambda standing: (not standing.complete,)
-        )
-        labels = [standing.label for standing in shown]
+    def only(self, labels: Container[str]) -> SuiteRanking:
+        """Return the ranking with some rows; ranks stay those among all rows."""
         return replace(
             self,
-            standings=tuple(replace(standing, alias=presentation.alias(standing.label)) for standing in shown),
+            standings=tuple(standing for standing in self.standings if standing.label in labels),
             pairings=tuple(pair for pair in self.pairings if pair.first in labels and pair.second in labels),
-            notes=(*self.notes, *presentation.notes(labels, len(self.standings))),
-            columns=presentation.columns,
         )
 
     @property
@@ -269,8 +251,7 @@ class SuiteRanking:
     def content(self) -> dict[str, object]:
         """Return what its JSON object holds."""
         return {
-            **{name: value for name, value in asdict(self).items() if name != "columns"},
-            "standings": [without_empty(asdict(standing)) for standing in self.standings],
+            **asdict(self),
             "metric": self.metric.name,
             "core_minutes": self.core_minutes,
             "n_complete": self.n_complete,
@@ -294,7 +275,6 @@ class SuiteRanking:
 def _flat(standing: Standing) -> dict[str, object]:
     flat: dict[str, object] = {
         "detector": standing.label,
-        **({"alias": standing.alias} if standing.alias else {}),
         "floor": standing.floor,
         "complete": standing.complete,
         "datasets": standing.n_datasets,

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from tsadbench.analysis.diagnostics import VUS_BUFFER, with_diagnostics
-from tsadbench.analysis.diagnostics.vus import check_buffer
+from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.output import BoardFormat, wide_console
-from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.columns import groups_of
 from tsadbench.leaderboard.screen import ROWS, on_screen
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
@@ -89,41 +86,11 @@ def _results(
             yield result
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
-    """The diagnostics that a command line asks for.
-
-    Parameters
-    ----------
-    groups
-        Their groups; empty for none.
-    vus_buffer
-        Largest buffer of VUS-PR around an event, in rows.
-    """
-
-    groups: tuple[str, ...]
-    vus_buffer: int
-
-    @classmethod
-    def from_options(cls, diagnostics: Sequence[str] | None, vus_buffer: int | None) -> Diagnostics:
-        """Check ``--diagnostics`` and ``--vus-buffer``: called before any work, so that a wrong option costs none.
-
-        Raises
-        ------
-        UsageError
-            If a group is unknown, the buffer out of range, or given without the group that uses it.
-        """
-        groups = groups_of(diagnostics or ())
-        if vus_buffer is None:
-            return cls(groups, VUS_BUFFER)
-        check_buffer(vus_buffer)
-        if "vus" not in groups:
-            raise UsageError("--vus-buffer has an effect only with --diagnostics vus (or all); add it, or omit it")
-        return cls(groups, vus_buffer)
-
-    def add(self, board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset]) -> Leaderboard:
-        """Return the leaderboard with the diagnostics; unchanged if none are asked for."""
-        if not self.groups:
-            return board
-        with progress_bar("Diagnostics"):
-            return with_diagnostics(board, store, load, self.groups, vus_buffer=self.vus_buffer)
+def add_diagnostics(
+    board: Leaderboard, groups: Sequence[str], store: Store, load: Callable[[str], LabelledDataset]
+) -> Leaderboard:
+    """Return the leaderboard with groups of diagnostics; unchanged if none are asked for."""
+    if not groups:
+        return board
+    with progress_bar("Diagnostics"):
+        return with_diagnostics(board, store, load, groups)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
+from tsadbench.errors import UsageError
 from tsadbench.leaderboard.selection import Selection
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.style import page, style
+from tsadbench.results.admission import refusal
 from tsadbench.results.trial_result import TrialResult
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ def draw(
     metrics: Sequence[str],
     page: Figure,
     *,
-    trust_code: bool = False,
+    named: bool,
 ) -> None:
-    """Draw one kind of figure of the selected trials on an empty page."""
+    """Draw one kind of figure of the selected trials on an empty page; ``named``: the user has named the detectors."""
     match kind:
         case "roc" | "precision-recall":
             page.set_size_inches(6.2, 3.9)
@@ -51,12 +53,18 @@ def draw(
         case "speed":
             figures.speed(selection.rows, metrics, figure=page)
         case "graph":
-            result = _with_graph(selection, trust_code)
-            figures.graph(sensor_graph(result, trust_code=trust_code), figure=page)
+            figures.graph(sensor_graph(_with_graph(selection, named=named)), figure=page)
 
 
-def _with_graph(selection: Selection, trust_code: bool) -> TrialResult:
-    """Return a trial of the best detector that works on a sensor graph; of the best detector if none does."""
-    with_graph = (row for row in selection.rows if offers_sensor_graph(row.first, trust_code=trust_code))
-    best = next(with_graph, selection.rows[0])
+def _with_graph(selection: Selection, *, named: bool) -> TrialResult:
+    """Return a trial of the best detector that works on a sensor graph; of the best detector if none does.
+
+    Code and files that a store names are used only if the user has named the detector.
+    """
+    admitted = [row for row in selection.rows if named or not refusal(row.first)]
+    if not admitted:
+        raise UsageError(
+            f"--detector: name one of {', '.join(row.label for row in selection.rows)}, which runs its code"
+        )
+    best = next((row for row in admitted if offers_sensor_graph(row.first)), admitted[0])
     return selection.only(best).results(one_each=True)[0]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from tsadbench.api.live import RunProgress
-from tsadbench.cli.actions.board import Diagnostics, show
+from tsadbench.cli.actions.board import add_diagnostics, show
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.output import BoardFormat
 from tsadbench.errors import DataNotFoundError, MissingExtraError, UsageError
@@ -20,7 +19,6 @@ from tsadbench.execution.request import RunRequest
 from tsadbench.execution.run_store import Store, require_outside_stores
 from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.registry import defaults
 from tsadbench.results.shipped import stored_beside
 from tsadbench.sandbox import Interview
@@ -34,8 +32,7 @@ def run_request(
     given: RunRequest,
     rerun: Sequence[str],
     form: BoardFormat,
-    diagnostics: Diagnostics,
-    presentation: Presentation,
+    diagnostics: Sequence[str],
     *,
     all_floors: bool,
 ) -> None:
@@ -58,9 +55,6 @@ def run_request(
             typer.echo(f"SKAB is not available ({error}).\nThis table is over simulated data instead.", err=True)
             plans = make_plans(request.model_copy(update={"datasets": ["pumploop"]}))
     stored = [() if request.against is None else stored_beside(plan) for plan in plans]
-    trials = [trial.contender.label for plan in plans for trial in plan.trials]
-    labels = tuple(dict.fromkeys([*trials, *(record.label for of_plan in stored for record in of_plan)]))
-    presentation.check(labels)
     store = Store.create(request.out)
     if request.write is not None:
         require_outside_stores(request.write)
@@ -71,7 +65,7 @@ def run_request(
         rerun=frozenset(rerun) or ALL_BUT_OK,
         cluster=request.cluster,
         # Diagnostics need scores, which a committed table does not hold.
-        committed=None if diagnostics.groups else request.write,
+        committed=None if diagnostics else request.write,
     )
     board = Leaderboard.joined(
         [
@@ -81,10 +75,7 @@ def run_request(
     )
     data = {plan.data.dataset.name: plan.data for plan in plans}
     named = {label for plan in plans for label in plan.named}
-    if presentation.order == "given":
-        presentation = replace(presentation, detectors=labels)
-    shown = diagnostics.add(board.presented(presentation), store, data.__getitem__)
-    show(shown, form, floors=None if all_floors else named)
+    show(add_diagnostics(board, diagnostics, store, data.__getitem__), form, floors=None if all_floors else named)
     if request.write is not None:
         board.write(request.write)
     n_trials = sum(map(len, records))

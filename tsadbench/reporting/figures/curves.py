@@ -93,7 +93,7 @@ def _draw(results: Sequence[TrialResult], split: str, axes: Axes, kind: _Kind) -
     for of_label, look in zip(labels.values(), all_looks, strict=True):
         seeds = [fits_of(result, split) for result in of_label]
         metric = Summary.of(result.record.splits[split].metrics.get(kind.metric) for result in of_label).text(3)
-        names.append(f"{metric}  {plain(of_label[0].name)}")
+        names.append(f"{metric}  {plain(of_label[0].record.label)}")
         curves = [mean_curve([curve_of(fit, kind.curve) for fit in _judged(fits, split)]) for fits in seeds]
         _draw_detector(axes, curves, names[-1], look)
         of_entities = bool(of_label[0].record.splits[split].entities)

@@ -83,7 +83,7 @@ def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = 
         If there is no such split, or none of its evaluated rows has a score.
     """
     axes = own_axes(axes)
-    axes.set_title(f"{plain(result.name, 40)}, seed {result.record.seed}", fontsize=7.2)
+    axes.set_title(f"{plain(result.record.label, 40)}, seed {result.record.seed}", fontsize=7.2)
     groups = score_groups(result, split)
     if groups is None:
         blank(axes, "scores of several fits share no scale,\nas a threshold is not positive")

@@ -75,7 +75,7 @@ def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase |
     rest = iter(every[1:])
     for result, one in zip(shown, scored, strict=True):
         axes = score(one, axes=next(rest))
-        axes.set_title(f"{plain(result.name)}, seed {result.record.seed}")
+        axes.set_title(f"{plain(result.record.label)}, seed {result.record.seed}")
         if one.contributions is not None:
             contributions(one, axes=next(rest))
     unit = time_axis(scored[0].recording)[1]

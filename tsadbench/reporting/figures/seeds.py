@@ -79,7 +79,7 @@ def seeds_of_metric(rows: Sequence[Row], metric: str, *, axes: Axes) -> Axes:
         return axes
     if best is not None:
         axes.axvline(best, color=VERMILLION, linestyle="--", linewidth=0.9, zorder=2, label="best floor")
-    axes.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
+    axes.set_yticks(range(len(rows)), [plain(row.label) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True)

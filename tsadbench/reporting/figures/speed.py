@@ -26,7 +26,7 @@ DEFAULT = "auprc"
 _AXES: Mapping[Speed, str] = {"fit_seconds": "seconds of a fit", "rows_per_second": "rows scored per second"}
 _UNKNOWN: Mapping[Speed, str] = {
     "fit_seconds": "no seconds of a fit were recorded",
-    "rows_per_second": "these records are from before scored rows\nwere counted: `tsadbench judge` counts them",
+    "rows_per_second": "no seconds of scoring were recorded",
 }
 # Where a name may stand beside its marker, in points; the first place that is free is taken.
 _PLACES = ((5, 0), (-5, 0), (0, 5), (0, -5), (4, 4), (4, -4), (-4, 4), (-4, -4))
@@ -111,7 +111,7 @@ def _panel(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -> None
                 markersize=_MARKER,
                 ecolor="0.8",
                 elinewidth=0.8,
-                label=plain(row.name),
+                label=plain(row.label),
                 zorder=3,
             )
     axes.set_xscale("log")
@@ -136,7 +136,7 @@ def _name_points(rows: Sequence[Row], metric: Metric, cost: Speed, axes: Axes) -
     for row in ranked:
         for right, up in _PLACES:
             name = axes.annotate(
-                plain(row.name + threads_note(row)),
+                plain(row.label + threads_note(row)),
                 points[row.label],
                 (right, up),
                 textcoords="offset points",

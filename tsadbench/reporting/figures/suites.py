@@ -80,7 +80,7 @@ def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
     axes.set_facecolor("0.85")  # what is not compared
     rows, columns = np.nonzero(firm)
     axes.scatter(columns, rows, s=_FIRM, color=BLACK, linewidths=0.0)
-    labels = [plain(standing.alias or standing.label, 24) for standing in ranking.standings]
+    labels = [plain(standing.label, 24) for standing in ranking.standings]
     axes.set_xticks(range(len(labels)), labels, rotation=90)
     axes.tick_params(left=False, bottom=False)
     axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)

@@ -66,7 +66,7 @@ def _draw(result: TrialResult, recording: str | None, figure: FigureBase) -> lis
     tail = tail_of(result, episode)
     axes: list[Axes] = figure.subplots(1, 3).tolist()
     several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
-    title = f"{plain(result.name)}, seed {result.record.seed}{several}: {_status(tail)}"
+    title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     _excesses(tail, axes[0])
     _quantiles(tail, axes[1])

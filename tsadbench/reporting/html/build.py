@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tsadbench._version import __version__
 from tsadbench.analysis.diagnostics import with_diagnostics
-from tsadbench.analysis.label_changes import label_changes
-from tsadbench.analysis.label_noise import of_rows
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import comparisons, detectors, page, tables
-from tsadbench.reporting.html.extent import SEEDS, Extent
+from tsadbench.reporting.html.extent import Extent
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
@@ -38,9 +34,7 @@ def write_report(
     labels: Sequence[str] = (),
     best: int | None = None,
     tell: Callable[[str], object] = lambda _: None,
-    trust_code: bool = False,
     stability: bool = False,
-    presentation: Presentation | None = None,
 ) -> Path:
     """Write ``index.html`` into a folder.
 
@@ -59,13 +53,8 @@ def write_report(
         How many detectors of each metric are the best; 0 takes all, however many there are.
     tell
         Receives a line about how much there is to do, before the long part of it.
-    trust_code
-        Whether to import detectors that are not registered here, to show the graphs on which they work.
     stability
         Whether to resample sessions, to say how firm each rank is.
-    presentation
-        Names to show instead of labels, the columns of the leaderboard that a fresh page shows, and the order of rows
-        and figures. Its detectors do not count: ``labels`` does, and "given" is their order.
 
     Returns
     -------
@@ -75,24 +64,13 @@ def write_report(
     Raises
     ------
     UsageError
-        If the store holds no trial, or none of a label, a column or a name is wrong, or the file cannot be written.
+        If the store holds no trial, or none of a label, or the file cannot be written.
     MissingExtraError
         If plotly is not installed.
     """
     return write_file(
         folder / "index.html",
-        page.render(
-            report_content(
-                store,
-                load,
-                labels,
-                best,
-                tell,
-                trust_code=trust_code,
-                stability=stability,
-                presentation=presentation,
-            )
-        ),
+        page.render(report_content(store, load, labels, best, tell, stability=stability)),
     )
 
 
@@ -103,9 +81,7 @@ def report_content(
     best: int | None = None,
     tell: Callable[[str], object] = lambda _: None,
     *,
-    trust_code: bool = False,
     stability: bool = False,
-    presentation: Presentation | None = None,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
     records = store.readable()
@@ -113,13 +89,8 @@ def report_content(
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
     labels = _labels(labels, records)
     records, _ = judge_outdated(records, store, load)
-    shown = presentation or Presentation()
-    names = _only_names(shown)
     board = Leaderboard.from_records(records, checked_in=store.path)
-    replace(shown, detectors=()).check([row.label for row in board.rows])
-    board = board.presented(names)
-    tables.check_columns(board, shown.columns)
-    ranks = comparisons.over_datasets(store, board.rows, names)
+    ranks = comparisons.over_datasets(store, board.rows)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
@@ -130,9 +101,7 @@ def report_content(
             load,
             extent,
             labels,
-            trust_code=trust_code,
             stability=stability,
-            names=names,
         )
         for rows in rows_of.values()
     ]
@@ -144,10 +113,6 @@ def report_content(
         "n_trials": len(records),
         "broken": dict(list(store.broken.items())[:_BROKEN]),
         "n_broken": len(store.broken),
-        "aliases": dict(shown.aliases),
-        "columns": list(shown.columns),
-        "order": shown.order or "auprc",
-        "given": list(labels),
         "ranks": ranks,
         "boards": boards,
     }
@@ -160,9 +125,7 @@ def _board(
     extent: Extent,
     named: Sequence[str],
     *,
-    trust_code: bool,
     stability: bool,
-    names: Presentation,
 ) -> JsonValue:
     first = board.rows[0]
     labels = extent.labels((first.dataset, first.rules))
@@ -184,8 +147,7 @@ def _board(
         data = load(first.dataset)
         if not any(record.status == "ok" for record in records):
             return {**content, "tables": tables.tables(board, extent)}
-        held = detectors.detectors(records, store, data, 1 / len(extent.figures), trust_code, names)
-        noise = of_rows([row for row in chosen if row.split == first.split], store, data, label_changes(data), SEEDS)
+        held = detectors.detectors(records, store, data, 1 / len(extent.figures))
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent), "missing": str(error)}
     diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
@@ -201,11 +163,10 @@ def _board(
         "citation": data.dataset.citation,
         "sensors": list(data.dataset.sensors),
         "splits": {split: list(members) for split, members in data.dataset.splits.items()},
-        "labels": asdict(noise),
         "significance": comparisons.significance(
-            store, data, [row for row in chosen if row.split == first.split], named, names
+            store, data, [row for row in chosen if row.split == first.split], named
         ),
-        "stability": comparisons.stability(store, data, first, names) if stability else None,
+        "stability": comparisons.stability(store, data, first) if stability else None,
         **held,
     }
 
@@ -217,8 +178,3 @@ def _labels(asked: Sequence[str], records: Sequence[Record]) -> list[str]:
         if label not in known:
             raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
     return labels
-
-
-def _only_names(presentation: Presentation) -> Presentation:
-    """Return what tables of some of the store's rows need: names, of which a table need not have all."""
-    return Presentation(presentation.aliases, from_files=frozenset(presentation.aliases))

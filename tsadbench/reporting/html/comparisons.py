@@ -11,7 +11,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.presentation import Presentation, Table
+from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import SHOWN
 from tsadbench.utils.parameters import JsonValue
@@ -23,9 +23,7 @@ _MOST = 12
 _MOST_RANKED = 100
 
 
-def significance(
-    store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str], names: Presentation
-) -> JsonValue:
+def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str]) -> JsonValue:
     """Return what ``tsadbench compare`` says of some detectors, with the sessions as units.
 
     Parameters
@@ -37,8 +35,6 @@ def significance(
     named
         Labels that the reader asked for (default: the best five that neither leak nor are unforgetting, and the best
         floor).
-    names
-        To show instead of labels.
     """
     ok = [row for row in rows if row.ok]
     fit = [row for row in ok if not row.floor and row.comparable]
@@ -55,7 +51,6 @@ def significance(
             dataset=data,
             protocol=first.protocol,
             split=first_split(data, chosen[0]),
-            presentation=names,
         )
     except TsadbenchError as error:
         return {"missing": str(error)}
@@ -80,10 +75,10 @@ def first_split(data: LabelledDataset, row: Row) -> str | None:
     return row.split if row.split in data.dataset.splits else None
 
 
-def stability(store: Store, data: LabelledDataset, row: Row, names: Presentation) -> JsonValue:
+def stability(store: Store, data: LabelledDataset, row: Row) -> JsonValue:
     """Return what ``tsadbench rank --stability`` says of a data set, protocol and split, those of a row."""
     try:
-        found = rank([store], stability=True, dataset=data, protocol=row.protocol, splits=(row.split,)).presented(names)
+        found = rank([store], stability=True, dataset=data, protocol=row.protocol, splits=(row.split,))
     except TsadbenchError as error:
         return {"missing": str(error)}
     return {
@@ -93,7 +88,7 @@ def stability(store: Store, data: LabelledDataset, row: Row, names: Presentation
     }
 
 
-def over_datasets(store: Store, rows: Iterable[Row], names: Presentation) -> list[JsonValue]:
+def over_datasets(store: Store, rows: Iterable[Row]) -> list[JsonValue]:
     """Return the ranks over the data sets of a store; of a single one over each suite that holds it.
 
     The rows of the suite's other data sets are those of the leaderboards that ship.
@@ -108,25 +103,22 @@ def over_datasets(store: Store, rows: Iterable[Row], names: Presentation) -> lis
             }
         ]
     if len(datasets) > 1:
-        return _ranked(store, (), "the data sets of this store", names)
+        return _ranked(store, (), "the data sets of this store")
     suites = [suite.name for suite in SUITES.values() if datasets & {*suite.datasets}]
     return [
         one
         for suite in suites
-        for one in _ranked(
-            store, (suite,), f"suite {suite}: this store's rows, and the committed ones of the others", names
-        )
+        for one in _ranked(store, (suite,), f"suite {suite}: this store's rows, and the committed ones of the others")
     ]
 
 
-def _ranked(store: Store, suites: Sequence[str], about: str, names: Presentation) -> list[JsonValue]:
+def _ranked(store: Store, suites: Sequence[str], about: str) -> list[JsonValue]:
     try:
         found = rank([store, LEADERBOARDS] if suites else [store], suites=suites)
     except TsadbenchError:  # nothing ran on two data sets
         return []
     return [
-        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend}
-        for one in found.presented(names).over_all
+        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend} for one in found.over_all
     ]
 
 

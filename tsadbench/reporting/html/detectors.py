@@ -1,22 +1,18 @@
-"""What a page holds of the detectors that succeeded: curves, spreads, thresholds, series, graphs, calibration."""
+"""What a page holds of the detectors that succeeded: curves, spreads, thresholds, series, graphs."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 
-from tsadbench.analysis.calibration.report import CalibrationReport, CalibrationRow, calibration_of
 from tsadbench.analysis.curves import tail_of
-from tsadbench.analysis.sensor_graph import sensor_graph
+from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
-from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.errors import TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
-from tsadbench.leaderboard.presentation import Presentation
 from tsadbench.reporting.html import curves, series
 from tsadbench.reporting.html.compact import packed
 from tsadbench.reporting.html.extent import SEEDS
@@ -31,8 +27,6 @@ def detectors(
     store: Store,
     data: LabelledDataset,
     share: float,
-    trust_code: bool,
-    names: Presentation,
 ) -> dict[str, JsonValue]:
     """Return what a page holds of the detectors that succeeded; the scores of one trial are in memory at a time.
 
@@ -44,7 +38,6 @@ def detectors(
     recordings = series.Series(data, len(of_labels), n_maps, share)
     found: list[JsonValue] = []
     graphs: list[JsonValue] = []
-    calibrated: list[CalibrationRow] = []
     for label, of_label in of_labels.items():
         curves_of: dict[str, list[JsonValue]] = {split: [] for split in data.dataset.splits}
         progress(len(found), len(of_labels), f"{records[0].dataset}, {records[0].protocol}: {label}")
@@ -54,20 +47,16 @@ def detectors(
             result = readable_result(record, store, data, episodes)
             if result is None:
                 continue
-            result.name = names.name(label)
             for split, of_split in curves_of.items():
                 of_split.append(curves.ranking_curves(result, split))
             judged.append(result.judged)
             if shown is None:
                 shown = _detector(label, result, curves_of)
                 recordings.add(label, result)
-                graphs += _graphs(result, trust_code)
-                with suppress(DataError):  # its threshold is fixed
-                    calibrated.append(CalibrationRow(replace(record, label=result.name), (calibration_of(result),)))
+                graphs += _graphs(result)
         if shown is not None:
             found.append({**shown, "by_recording": _by_recording(judged, data)})
     return {
-        "calibration": _calibration(calibrated),
         "detectors": found,
         "graphs": graphs,
         "recordings": recordings.content(),
@@ -113,19 +102,13 @@ def _threshold(result: TrialResult, fit: EpisodeThreshold) -> JsonValue:
     }
 
 
-def _calibration(rows: Sequence[CalibrationRow]) -> JsonValue:
-    """Return the calibration of one trial of each detector as a table of text; None if all thresholds are fixed."""
-    report = CalibrationReport(tuple(rows))
-    for _, header, cells in report.tables():
-        return {"header": list(header), "rows": [list(row) for row in cells], "legend": report.legend}
-    return None
-
-
-def _graphs(result: TrialResult, trust_code: bool) -> Iterator[JsonValue]:
-    """Yield the graph on which a detector works, if it does."""
+def _graphs(result: TrialResult) -> Iterator[JsonValue]:
+    """Yield the graph on which a detector works, if it does, and is registered here."""
+    if not offers_sensor_graph(result.record):
+        return
     try:
-        graph = sensor_graph(result, trust_code=trust_code)
-    except TsadbenchError:  # its plugin, or the prior that it was run with, is no longer available or not trusted
+        graph = sensor_graph(result)
+    except TsadbenchError:  # its prior is no longer available
         return
     if graph.adjacency is None or graph.node_weights is None:
         return

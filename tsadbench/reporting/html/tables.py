@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of, ranks_of
-from tsadbench.leaderboard.columns import DIAGNOSTICS, shown_diagnostics
+from tsadbench.leaderboard.columns import shown_diagnostics
 from tsadbench.leaderboard.marks import Marks, marks_for
-from tsadbench.leaderboard.presentation import places_of_columns
 from tsadbench.leaderboard.ranking import Row, failures_json, replay_json, summaries_json
 from tsadbench.leaderboard.throughput import COSTS, SPEEDS, front_of
 from tsadbench.reporting.html.extent import SEEDS, Extent
@@ -40,12 +39,6 @@ def tables(board: Leaderboard, extent: Extent) -> list[JsonValue]:
 def _fronts(rows: Sequence[Row]) -> JsonValue:
     """Return which of the rows that the page shows no other beats in quality and speed, by metric and speed."""
     return {metric.name: {speed: [*front_of(rows, metric, speed)] for speed in SPEEDS} for metric in metrics_of(rows)}
-
-
-def check_columns(board: Leaderboard, columns: Sequence[str]) -> None:
-    """Raise a UsageError if no table can have a column of this key."""
-    metrics_of_all = [metric.name for rows in board.tables().values() for metric in metrics_of(rows)]
-    places_of_columns(columns, [[*metrics_of_all, *COLUMNS, *(one.name for one in DIAGNOSTICS if one.title)]])
 
 
 def metrics(board: Leaderboard) -> list[JsonValue]:

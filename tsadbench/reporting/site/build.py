@@ -141,10 +141,6 @@ def _index(tables: Sequence[Table], entries: Sequence[Mapping[str, JsonValue]], 
         "boards": [dict(entry) for entry in entries],
         "kinds": kinds,
         "pages": {"datasets": dict[str, JsonValue](names.datasets), "protocols": dict[str, JsonValue](names.protocols)},
-        "aliases": {},
-        "columns": [],
-        "order": "auprc",
-        "given": [],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,10 +18,8 @@ from tsadbench.datasets.source import Source
 from tsadbench.datasets.suites import SIMULATED, SUITES
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import is_registered, load_protocol
-from tsadbench.results.citations import citation_of
 from tsadbench.sandbox import Interview
 from tsadbench.sandbox.describing import describe
-from tsadbench.utils.bibtex import bibliography, of_dataset, of_detector
 from tsadbench.utils.docstrings import cited, method_notes, sections
 from tsadbench.utils.parameters import format_value, parameters_of
 from tsadbench.utils.progress import progress
@@ -50,8 +49,8 @@ class DetectorFacts:
         What its docstring says before the first section.
     notes
         Equations, differences from the paper, how defaults were chosen, by term.
-    paper, references, bibtex
-        The publication: in short, in full, to be cited.
+    paper, references
+        The publication: in short, in full.
     parameters, traits
         Of its constructor; what it declares, by name.
     missing
@@ -63,7 +62,6 @@ class DetectorFacts:
     notes: Mapping[str, str] | None = None
     paper: str = ""
     references: str = ""
-    bibtex: str = ""
     parameters: tuple[Parameter, ...] = ()
     traits: Mapping[str, str] | None = None
     missing: str = ""
@@ -85,14 +83,12 @@ def _detector(name: str, interview: Interview) -> DetectorFacts:
     except TsadbenchError as error:
         return DetectorFacts(name, missing=f"Not installed where the pages were made: {one_line(str(error))}")
     parts = sections(told.doc)
-    paper, references = told.traits.paper, parts.get("References", "")
     return DetectorFacts(
         name=name,
         text=parts[""],
         notes=method_notes(told.doc),
-        paper=cited(paper, told.doc),
-        references=references,
-        bibtex=bibliography([of_detector(name, paper, told.doc)]) if paper or references else "",
+        paper=cited(told.traits.paper, told.doc),
+        references=parts.get("References", ""),
         parameters=tuple(Parameter(one.name, one.default_text, one.meaning) for one in told.parameters),
         traits=_traits(told.traits),
     )
@@ -112,7 +108,7 @@ class DatasetFacts:
         The data set.
     description
         Markdown: the system behind it.
-    licence, citation, bibtex
+    licence, citation
         Of its files; empty if none is known.
     suites
         Those that hold it.
@@ -126,7 +122,6 @@ class DatasetFacts:
     description: str
     licence: str
     citation: str
-    bibtex: str
     suites: tuple[str, ...]
     simulated: str | None
     findings: tuple[Finding, ...]
@@ -135,13 +130,11 @@ class DatasetFacts:
 def dataset_facts(name: str) -> DatasetFacts:
     """Return what is known of a data set without its files."""
     card = _card(name)
-    citation = citation_of(name)
     return DatasetFacts(
         name=name,
         description=_description(name, card),
         licence=str(card.get("licence", "")) or _licence(name),
-        citation=citation,
-        bibtex=bibliography([of_dataset(name, citation)]) if citation else "",
+        citation=_citation(name, card),
         suites=tuple(suite.name for suite in SUITES.values() if name in suite.datasets),
         simulated=SIMULATED.get(name),
         findings=shipped_findings(name),
@@ -167,6 +160,18 @@ def _description(name: str, card: Mapping[str, object]) -> str:
         if (file := folder / Path(named).name).is_file():
             return file.read_text(encoding="utf-8")
     return ""
+
+
+def _citation(name: str, card: Mapping[str, object]) -> str:
+    """Return a data set's citation: of its card, else of its module, else of its files; empty if none is known."""
+    if citation := card.get("citation"):
+        return str(citation)
+    try:
+        loader = load_dataset(name)
+        module = sys.modules.get(getattr(loader, "__module__", ""))
+        return str(getattr(module, "CITATION", "")) or loader(DataOptions()).dataset.citation
+    except TsadbenchError:
+        return ""
 
 
 def _licence(name: str) -> str:

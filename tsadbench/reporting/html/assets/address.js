@@ -26,7 +26,7 @@ function tableParts() {
   return [
     ["sort", inWords(sorting), inWords(usualSorting())],
     ["search", shown.query, ""],
-    ["hide", shown.hidden, usuallyHidden()],
+    ["hide", shown.hidden, new Set(SELDOM)],
     ...VIEWS.map((name) => [name, views[name] ? 1 : 0, VIEWED[name] ? 1 : 0]),
   ];
 }
@@ -63,9 +63,9 @@ function askedFor() {
     const keys = everyColumn().map((each) => each.key);
     const sort = wanted.get("sort") || "";
     const key = sort.replace(/^-/, "");
-    if (keys.includes(key) || (key === "given" && content.given.length)) Object.assign(sorting, { column: key, descending: sort.startsWith("-") });
+    if (keys.includes(key)) Object.assign(sorting, { column: key, descending: sort.startsWith("-") });
     shown.query = (wanted.get("search") || "").slice(0, 200);
-    shown.hidden = some("hide", keys.filter((each) => each !== "label"), usuallyHidden());
+    shown.hidden = some("hide", keys.filter((each) => each !== "label"), new Set(SELDOM));
     for (const name of VIEWS) views[name] = one(name, ["0", "1"], VIEWED[name] ? "1" : "0") === "1";
   }
   return { wanted, one, some, restoreTable };

@@ -39,8 +39,7 @@ function drawSeeds() {
   const rows = table().rows.filter((row) => row.status === "ok" && row.by_seed[shown.metric]);
   const mean = (row) => row.metrics[shown.metric].mean;
   // The lowest line of the chart is the first; two long labels may be alike when they are shortened.
-  const ranked = rows.filter((row) => mean(row) !== null).sort((a, b) => mean(a) - mean(b));
-  const order = content.order === "auprc" ? ranked : arranged(ranked.reverse()).reverse();
+  const order = rows.filter((row) => mean(row) !== null).sort((a, b) => mean(a) - mean(b));
   const lines = order.map((_, i) => i);
   const traces = [false, true].map((floor) => ({
     type: "scatter",
@@ -48,7 +47,7 @@ function drawSeeds() {
     name: floor ? "floors" : "detectors",
     x: order.flatMap((row) => (row.floor === floor ? row.by_seed[shown.metric] : [])),
     y: order.flatMap((row, i) => (row.floor === floor ? row.by_seed[shown.metric].map(() => i) : [])),
-    text: order.flatMap((row) => (row.floor === floor ? row.seeds.map((seed) => `${plain(named(row.label))}, seed ${seed}`) : [])),
+    text: order.flatMap((row) => (row.floor === floor ? row.seeds.map((seed) => `${plain(row.label)}, seed ${seed}`) : [])),
     hovertemplate: "%{text}: %{x:.4f}<extra></extra>",
     marker: { color: floor ? style("--quiet") : colour(0), symbol: floor ? "circle-open" : "circle", size: 8, opacity: 0.75 },
   }));
@@ -64,8 +63,8 @@ function drawSeeds() {
   byId("seed-chart").style.height = `${height}px`;
   plot("seed-chart", traces, layout({
     height, shapes, showlegend: true, legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
-    xaxis: { title: { text: plain(metric.title) } }, yaxis: { range: [-0.6, lines.length - 0.4], zeroline: false, tickmode: "array", tickvals: lines, ticktext: order.map((row) => plain(short(named(row.label)))), tickfont: { size: onPaper() ? 9 : 12 }, ticklen: 4 },
-  }), `${metric.title} of each seed: ` + order.map((row) => `${named(row.label)} ${number(mean(row))}`).reverse().join(", "));
+    xaxis: { title: { text: plain(metric.title) } }, yaxis: { range: [-0.6, lines.length - 0.4], zeroline: false, tickmode: "array", tickvals: lines, ticktext: order.map((row) => plain(short(row.label))), tickfont: { size: onPaper() ? 9 : 12 }, ticklen: 4 },
+  }), `${metric.title} of each seed: ` + order.map((row) => `${row.label} ${number(mean(row))}`).reverse().join(", "));
 }
 
 const SPEEDS = [
@@ -81,13 +80,13 @@ function drawSpeed() {
     const placed = rows.filter((row) => row.cost[cost] > 0);
     const front = (table().fronts[metric.name] || {})[cost] || [];
     const corners = placed.filter((row) => front.includes(row.label)).sort((a, b) => a.cost[cost] - b.cost[cost]);
-    const about = (row) => `${plain(named(row.label))}${String(row.cost.threads) === "1" ? "" : `, ${row.cost.threads.join("/")} threads`}: ${number(quality(row))}, ${amount(row.cost[cost])}`;
+    const about = (row) => `${plain(row.label)}${String(row.cost.threads) === "1" ? "" : `, ${row.cost.threads.join("/")} threads`}: ${number(quality(row))}, ${amount(row.cost[cost])}`;
     const traces = [false, true].map((floor) => {
       const block = placed.filter((row) => row.floor === floor);
       return {
         type: "scatter", mode: "markers+text", name: floor ? "floors" : "detectors",
         x: block.map((row) => row.cost[cost]), y: block.map(quality), hovertext: block.map(about), hoverinfo: "text",
-        text: block.map((row) => (front.includes(row.label) ? plain(short(named(row.label))) : "")), textposition: "top center",
+        text: block.map((row) => (front.includes(row.label) ? plain(short(row.label)) : "")), textposition: "top center",
         marker: {
           color: floor ? style("--quiet") : colour(0), size: 9,
           symbol: block.map((row) => (floor ? "square" : "circle") + (row.leaky ? "-open" : "")),
@@ -102,7 +101,7 @@ function drawSpeed() {
     plot(target, traces, layout({
       title: heading(placed.length ? `${metric.title} against ${title}` : unknown), height: 420, showlegend: true, legend: { orientation: "h", y: -0.2 },
       xaxis: { type: "log", title: { text: title } }, yaxis: { title: { text: plain(metric.title) } },
-    }), `${metric.title} against ${title}: ` + placed.map((row) => `${named(row.label)} ${number(quality(row))} at ${amount(row.cost[cost])}`).join(", "));
+    }), `${metric.title} against ${title}: ` + placed.map((row) => `${row.label} ${number(quality(row))} at ${amount(row.cost[cost])}`).join(", "));
   }
 }
 
@@ -111,18 +110,18 @@ function curveTraces(kind, point) {
     const { color, dash } = look(detector.label);
     const seeds = (detector.curves[shown.split] || []).filter((one) => one);
     const lines = seeds.map((one, i) => ({
-      type: "scatter", mode: "lines", name: plain(short(named(detector.label))), legendgroup: plain(detector.label), showlegend: i === 0,
+      type: "scatter", mode: "lines", name: plain(short(detector.label)), legendgroup: plain(detector.label), showlegend: i === 0,
       x: numbers(one[kind][0]), y: numbers(one[kind][1]),
       // Nothing lies between two thresholds: precision is drawn in steps, as average precision sums them.
       line: { color, dash, width: i === 0 ? 2 : 1, shape: kind === "precision_recall" ? "vh" : "linear" }, opacity: i === 0 ? 1 : 0.35,
-      hovertemplate: `${plain(named(detector.label))}: %{x:.3f}, %{y:.3f}<extra></extra>`,
+      hovertemplate: `${plain(detector.label)}: %{x:.3f}, %{y:.3f}<extra></extra>`,
     }));
     const at = seeds.length ? point(seeds[0].point) : [null, null];
     if (at[0] === null || at[1] === null) return lines;
     return [...lines, {
       type: "scatter", mode: "markers", legendgroup: plain(detector.label), showlegend: false, x: [at[0]], y: [at[1]],
       marker: { color, size: 11, symbol: "x", line: { color: style("--paper"), width: 1.5 } },
-      hovertemplate: `${plain(named(detector.label))} at its threshold: %{x:.3f}, %{y:.3f}<extra></extra>`,
+      hovertemplate: `${plain(detector.label)} at its threshold: %{x:.3f}, %{y:.3f}<extra></extra>`,
     }];
   });
 }
@@ -139,7 +138,7 @@ function drawCurves() {
   const prevalence = found.length ? found[0].chance : 0;
   const chance = (y0, y1) => ({ type: "line", x0: 0, x1: 1, y0, y1, line: { color: style("--quiet"), dash: "dot", width: 1 } });
   const side = (range) => ({ range, constrain: "domain" });
-  const values = (name) => table().rows.filter((row) => shown.detectors.has(row.label)).map((row) => `${named(row.label)} ${number((row.metrics[name] || {}).mean)}`).join(", ");
+  const values = (name) => table().rows.filter((row) => shown.detectors.has(row.label)).map((row) => `${row.label} ${number((row.metrics[name] || {}).mean)}`).join(", ");
   plot("roc", curveTraces("roc", (at) => [at.false_alarm_rate, at.recall]), layout({
     title: heading("ROC"), shapes: [chance(0, 1)], showlegend: true, legend: { x: 1, xanchor: "right", y: 0, bgcolor: "rgba(0,0,0,0)" },
     xaxis: { ...side([0, 1]), title: { text: "share of normal rows flagged" } }, yaxis: { ...side([0, 1.01]), title: { text: "share of anomalous rows flagged" } }, height: 420,
@@ -173,7 +172,7 @@ function drawDensities() {
   smallCharts("density-charts", (detector, place) => {
     const found = detector.densities[shown.split];
     if (!found) {
-      place.append(element("p", { class: "note" }, `${named(detector.label)}: its scores in this split cannot be drawn on one axis.`));
+      place.append(element("p", { class: "note" }, `${detector.label}: its scores in this split cannot be drawn on one axis.`));
       return;
     }
     const edges = numbers(found.edges);
@@ -183,12 +182,12 @@ function drawDensities() {
     }));
     const at = compress(found.threshold, found.scale);
     plot(place, traces, layout({
-      title: heading(short(named(detector.label), 44)), height: 270,
+      title: heading(short(detector.label, 44)), height: 270,
       shapes: [{ type: "line", x0: at, x1: at, y0: 0, y1: 1, yref: "paper", line: { color: style("--ink"), width: 2 } }],
       annotations: [{ x: at, y: 1, yref: "paper", text: "threshold", showarrow: false, xanchor: "left", yanchor: "top", font: { size: 10 } }],
       xaxis: { title: { text: found.relative ? "score / its fit's threshold" : "score" }, ...ticks(edges[0], edges.at(-1), found.scale) },
       yaxis: { title: { text: "share of rows" }, tickformat: ".0%", rangemode: "tozero" },
-    }), `Spread of the scores of ${named(detector.label)}, threshold ${amount(found.threshold)}`);
+    }), `Spread of the scores of ${detector.label}, threshold ${amount(found.threshold)}`);
   });
 }
 
@@ -204,7 +203,7 @@ function drawThresholds() {
     const one = thresholdOf(detector);
     if (!one || !one.tail) {
       const why = !one ? "no threshold" : one.method === "fixed" ? "its threshold is fixed" : `no tail was fitted (${one.status})`;
-      place.append(element("p", { class: "note" }, `${named(detector.label)}: ${why}${one ? `, threshold ${amount(one.value)}` : ""}.`));
+      place.append(element("p", { class: "note" }, `${detector.label}: ${why}${one ? `, threshold ${amount(one.value)}` : ""}.`));
       return;
     }
     const [x, y] = one.tail.measured.map(numbers);
@@ -213,32 +212,21 @@ function drawThresholds() {
       { type: "scatter", mode: "markers", x, y, marker: { size: 5, color: look(detector.label).color }, hovertemplate: "score %{x}: %{y:.2e}<extra></extra>" },
       { type: "scatter", mode: "lines", x: fx, y: fy, line: { color: style("--ink"), width: 1.5 }, hoverinfo: "skip" },
     ], layout({
-      title: heading(short(named(detector.label), 44)), height: 290,
+      title: heading(short(detector.label, 44)), height: 290,
       shapes: [
         { type: "line", x0: one.value, x1: one.value, y0: 0, y1: 1, yref: "paper", line: { color: style("--ink"), width: 2 } },
         { type: "line", x0: 0, x1: 1, xref: "paper", y0: one.q, y1: one.q, line: { color: style("--quiet"), dash: "dot", width: 1 } },
       ],
       annotations: [{ x: one.value, y: 1, yref: "paper", text: `${amount(one.value)} (${one.status})`, showarrow: false, xanchor: "right", yanchor: "top", font: { size: 10 } }],
       xaxis: { title: { text: "score" } }, yaxis: { type: "log", title: { text: "share of rows above" }, exponentformat: "power" },
-    }), `Tail of the normal scores of ${named(detector.label)}: shape ${amount(one.gamma)}, threshold ${amount(one.value)}`);
+    }), `Tail of the normal scores of ${detector.label}: shape ${amount(one.gamma)}, threshold ${amount(one.value)}`);
   });
   const header = ["Detector", "Fit", "Threshold", "Status", "Initial", "Level", "q", "Scores", "Excesses", "Shape γ", "Scale σ", "End point"];
   const rows = detectors().flatMap((detector) => detector.thresholds.map((one) => element("tr", {},
-    element("td", { title: detector.label }, named(detector.label)), element("td", { class: "text" }, one.episode),
+    element("td", { title: detector.label }, detector.label), element("td", { class: "text" }, one.episode),
     ...[amount(one.value), one.status, amount(one.t), amount(one.level), amount(one.q), amount(one.n), amount(one.excesses), amount(one.gamma), amount(one.sigma), amount(one.endpoint)].map(plainCell),
   )));
   fill("threshold-table", element("thead", {}, element("tr", {}, ...header.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
-  drawCalibration();
-}
-
-function drawCalibration() {
-  const found = board().calibration;
-  byId("calibration").hidden = !found;
-  if (!found) return;
-  byId("calibration-legend").textContent = found.legend;
-  fill("calibration-table",
-    element("thead", {}, element("tr", {}, ...found.header.map((text) => element("th", { scope: "col" }, text)))),
-    element("tbody", {}, ...found.rows.map((cells) => element("tr", {}, ...cells.map(plainCell)))));
 }
 
 function drawGraph() {

@@ -6,7 +6,6 @@ const views = { mixed: false, floors: false };
 // What most readers do not need starts hidden.
 const SELDOM = ["score_seconds", "cpu_seconds"];
 const PREFIX = "diagnostic:";
-const orderUsed = { auprc: null, label: { column: "label", descending: false }, given: { column: "given", descending: false } };
 
 const THROUGHPUT = [
   { key: "fit_seconds", title: "Fit (s)", ascending: true },
@@ -34,7 +33,7 @@ function summaryCell(summary) {
 
 function nameCell(row) {
   const marks = Object.entries(row.marks).map(([mark, meaning]) => element("span", { title: meaning }, `${mark} `));
-  const name = row.page ? element("a", { href: row.page }, named(row.label)) : named(row.label);
+  const name = row.page ? element("a", { href: row.page }, row.label) : row.label;
   return element("th", { scope: "row", title: row.label }, element("span", { class: "name" }, ...marks, name));
 }
 
@@ -84,26 +83,9 @@ function metricColumn(metric) {
   };
 }
 
-// All there are: those that were asked for, in their order, before the others.
-function everyColumn() {
-  const all = usualColumns();
-  const place = (one) => (one.key === "label" ? -1 : content.columns.indexOf(nameOfColumn(one)));
-  const asked = all.filter((one) => place(one) >= 0).sort((a, b) => place(a) - place(b));
-  return [...all.filter((one) => one.key === "label"), ...asked, ...all.filter((one) => one.key !== "label" && place(one) < 0)];
-}
-
-const nameOfColumn = (one) => one.key.replace(PREFIX, "");
-
-// Keys of the columns that a fresh page hides: those that were not asked for, if some of the asked ones are here.
-function usuallyHidden() {
-  const keys = everyColumn().filter((one) => one.key !== "label");
-  const others = keys.filter((one) => !content.columns.includes(nameOfColumn(one)));
-  return new Set(others.length < keys.length ? others.map((one) => one.key) : SELDOM);
-}
-
 const simple = (key, group, title, value, more = {}) => ({ key, group, title, value, cell: (row) => plainCell(unknown(value(row)) ? "–" : value(row)), csv: [[key, value]], ...more });
 
-function usualColumns() {
+function everyColumn() {
   if (board().columns) return board().columns();
   const metrics = board().metrics.map(metricColumn);
   const place = (one) => (FIRST_DIAGNOSTICS.indexOf(one.name) + 1 || FIRST_DIAGNOSTICS.length + 1);
@@ -117,7 +99,7 @@ function usualColumns() {
   const cost = (group) => (one) => ({ ...one, group, value: (row) => row.cost[one.key], cell: (row) => costCell(row, one.key), csv: [[one.key, (row) => row.cost[one.key]]] });
   const late = diagnostics.filter((one) => !FIRST_DIAGNOSTICS.includes(one.key.slice(PREFIX.length)));
   return [
-    simple("label", "", "Detector", (row) => named(row.label), { cell: nameCell, ascending: true, csv: [["detector", (row) => row.label], ...(aliases.size ? [["alias", (row) => aliases.get(row.label) || ""]] : []), ["status", (row) => row.status]] }),
+    simple("label", "", "Detector", (row) => row.label, { cell: nameCell, ascending: true, csv: [["detector", (row) => row.label], ["status", (row) => row.status]] }),
     ...furtherColumns.first(),
     ...metrics.filter((one) => one.group === "quality"),
     ...metrics.filter((one) => one.group === "operation"),

@@ -36,18 +36,6 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// What readers call a detector; everything else, addresses too, goes by its label.
-const aliases = new Map(Object.entries(content.aliases));
-const named = (label) => aliases.get(label) ?? label;
-
-// Things with labels in the order that was asked for; "auprc" leaves them as they are. Floors follow the detectors.
-function arranged(list) {
-  const keys = { auprc: () => 0, label: (one) => named(one.label).toLowerCase(), given: (one) => (content.given.indexOf(one.label) + 1 || Infinity) };
-  const key = keys[content.order];
-  const less = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  return [...list].sort((a, b) => less(Boolean(a.floor), Boolean(b.floor)) || less(key(a), key(b)));
-}
-
 const byId = (id) => document.getElementById(id);
 const fill = (id, ...children) => byId(id).replaceChildren(...children);
 

@@ -27,24 +27,24 @@ function heatValue(metric, detector, place) {
 function heatColumns() {
   const rank = new Map(table().rows.map((row, i) => [row.label, i]));
   const place = (one) => rank.get(one.label) ?? 1e5;
-  return arranged([...detectors()].sort((a, b) => place(a) - place(b))).filter((one) => sought(one.label));
+  return [...detectors()].sort((a, b) => a.floor - b.floor || place(a) - place(b)).filter((one) => sought(one.label));
 }
 
 function heatTable(metric, some, values, scale, wide) {
-  const names = some.map((one) => element("th", { scope: "col", title: one.label }, element("span", {}, short(named(one.label), 34))));
+  const names = some.map((one) => element("th", { scope: "col", title: one.label }, element("span", {}, short(one.label, 34))));
   const rows = listed().map((place) => {
     const recording = board().recordings[place];
     const cells = some.map((one) => {
       const value = values.get(one.label)[place];
       const known = !Number.isNaN(value);
-      const cell = element("td", { "data-recording": place, "data-detector": one.label, title: `${recording.id}, ${named(one.label)}: ${known ? number(value, 4) : "undefined, its evaluated rows are of one class, or none is scored"}` }, known ? number(value, metric.digits) : "–");
+      const cell = element("td", { "data-recording": place, "data-detector": one.label, title: `${recording.id}, ${one.label}: ${known ? number(value, 4) : "undefined, its evaluated rows are of one class, or none is scored"}` }, known ? number(value, metric.digits) : "–");
       if (known) cell.style.setProperty("--heat", `${Math.round(70 * scale(value))}%`);
       return cell;
     });
     const lead = element("button", { type: "button", "data-recording": place, title: recording.id }, short(recording.id, 40));
     return element("tr", {}, element("th", { scope: "row" }, lead), ...cells);
   });
-  return element("table", { class: "heat" }, wide ? null : element("caption", { class: "note" }, `${metric.title}: ${named(some[0].label)} to ${named(some.at(-1).label)}`),
+  return element("table", { class: "heat" }, wide ? null : element("caption", { class: "note" }, `${metric.title}: ${some[0].label} to ${some.at(-1).label}`),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Recording"), ...names)), element("tbody", {}, ...rows));
 }
 

@@ -80,7 +80,7 @@ function recordingReadout(i) {
     if (lane.kind === "score") {
       const one = recording.detectors[lane.name];
       const flag = within(one.flagged, seconds) ? ", flagged" : "";
-      lines.push([look(lane.name).color, named(lane.name), `${valueAt(recording, numbers(one.scores), i)} (threshold ${amount(one.threshold)}${flag})`]);
+      lines.push([look(lane.name).color, lane.name, `${valueAt(recording, numbers(one.scores), i)} (threshold ${amount(one.threshold)}${flag})`]);
     }
     if (lane.kind === "map") {
       const map = recording.maps[lane.name];

@@ -18,11 +18,11 @@ function usualChoice() {
   };
 }
 
-const usualSorting = () => orderUsed[content.order] || { column: usualChoice().metric || "label", descending: true };
+const usualSorting = () => ({ column: usualChoice().metric || "label", descending: true });
 
 function defaults() {
   const usual = usualChoice();
-  Object.assign(shown, usual, { detectors: new Set(usual.detectors), scale: "rank", query: "", hidden: usuallyHidden() });
+  Object.assign(shown, usual, { detectors: new Set(usual.detectors), scale: "rank", query: "", hidden: new Set(SELDOM) });
   Object.assign(views, VIEWED);
   shown.sensors = new Set((board().sensors || []).slice(0, 8));
   shown.recording = listed()[0] || 0;
@@ -36,7 +36,7 @@ function defaults() {
 
 const mapsOf = (i) => Object.keys(((board().recordings || [])[i] || { maps: {} }).maps);
 
-const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch, named);
+const drawChooser = () => checks("detectors", detectors().map((one) => one.label).filter(sought), shown.detectors, () => { everyFigure(); remember(); }, swatch);
 
 function swatch(label) {
   const mark = element("span", { class: "swatch", "aria-hidden": "true" });
@@ -69,7 +69,7 @@ function showBoard(i, choose = () => {}) {
   options("heat-metric", heatMetrics().map((one) => [one.name, one.title + (one.oracle ? "*" : "")]), shown.heat, (name) => { shown.heat = name; refresh("heat"); remember(); });
   const drawable = (board().recordings || []).length > 0 && detectors().length > 0;
   options("graph-choice", (board().graphs || []).map((one, place) => [place, one.label]), shown.graph, (place) => { shown.graph = Number(place); refresh("graph"); });
-  const labels = detectors().map((one) => [one.label, named(one.label)]);
+  const labels = detectors().map((one) => [one.label, one.label]);
   options("pair-first", labels, shown.first, (label) => { shown.first = label; refresh("pair"); remember(); });
   options("pair-second", labels, shown.second, (label) => { shown.second = label; refresh("pair"); remember(); });
   byId("pair-scale").value = shown.scale;
@@ -79,7 +79,6 @@ function showBoard(i, choose = () => {}) {
   for (const id of ["heat", "curves", "recording", "densities", "thresholds"]) byId(id).hidden = !drawable;
   byId("pair").hidden = !drawable || detectors().length < 2;
   byId("graph").hidden = !(board().graphs || []).length;
-  drawLabels();
   drawStatistics();
   for (const id of ["seeds", "speed"]) byId(id).hidden = !board().metrics.length;
   byId("chooser").hidden = !drawable;
@@ -107,14 +106,14 @@ function showRecording(place) {
   for (const id of ["recording-choice", "pair-recording"]) byId(id).value = String(place);
   const mapped = mapsOf(shown.recording);
   if (!mapped.includes(shown.map)) shown.map = mapped[0] || "";
-  options("map-choice", mapped.length ? mapped.map((label) => [label, named(label)]) : [["", "none were kept"]], shown.map, (label) => { shown.map = label; refresh("recording"); });
+  options("map-choice", mapped.length ? mapped.map((label) => [label, label]) : [["", "none were kept"]], shown.map, (label) => { shown.map = label; refresh("recording"); });
   byId("map-choice").disabled = !mapped.length;
   refresh("recording", "pair", ...(detectors().some((one) => one.thresholds.length > 1) ? ["thresholds"] : []));
 }
 
 function drawManifests() {
   fill("manifests", ...board().trials.map((trial) => {
-    const title = `${named(trial.label)}, seed ${trial.seed}: ${trial.status}`;
+    const title = `${trial.label}, seed ${trial.seed}: ${trial.status}`;
     const details = element("details", {}, element("summary", {}, title));
     details.addEventListener("toggle", () => {
       if (details.open && details.children.length === 1) details.append(element("pre", { tabindex: "0" }, JSON.stringify(trial, null, 2)));
@@ -162,7 +161,6 @@ function start() {
   readout("recording-chart", () => (board().recordings || [])[shown.recording], recordingReadout);
   readout("pair-chart", () => (pairOf() || {}).recording, pairReadout);
   followSections();
-  for (const one of content.boards) if (one.detectors) one.detectors = content.order === "auprc" ? one.detectors : arranged(one.detectors);
   showBoard(0);
   reserveBar();
   // An address that names a section says where to be; the browser would scroll to where the last visit ended.

@@ -65,7 +65,7 @@ function drawPair() {
   const { recording, scale, a, b, difference } = found;
   const time = numbers(recording.time);
   const [ours, theirs] = [colour(0), colour(1)];
-  const strips = [[`only ${named(shown.first)}`, found.onlyFirst, ours], [`only ${named(shown.second)}`, found.onlySecond, theirs], ["both", found.both, style("--quiet")]];
+  const strips = [[`only ${shown.first}`, found.onlyFirst, ours], [`only ${shown.second}`, found.onlySecond, theirs], ["both", found.both, style("--quiet")]];
   const total = PAIR.scores + PAIR.difference + 3 * PAIR.strip + 4 * PAIR.gap;
   const values = (array) => Array.from(array, (value) => (Number.isNaN(value) ? null : value));
   const lineOf = (array, color, axis, dash) => ({ type: "scatter", mode: "lines", x: time, y: values(array), line: { color, width: 1.2, dash }, xaxis: "x", yaxis: axis, hoverinfo: "skip" });
@@ -85,7 +85,7 @@ function drawPair() {
     return ticks(all.reduce((x, y) => Math.min(x, y), 0), all.reduce((x, y) => Math.max(x, y), 1), 1, 5);
   };
   lane("yaxis", PAIR.scores, scale === "rank" ? "share of the drawn points with a lower score" : "score / threshold", scale === "rank" ? { range: [0, 1] } : scaleTicks());
-  lane("yaxis2", PAIR.difference, `difference: ${short(named(shown.first))} - ${short(named(shown.second))}${scale === "rank" ? "" : ", of the axis above"}`, { zeroline: true, zerolinecolor: style("--quiet") });
+  lane("yaxis2", PAIR.difference, `difference: ${short(shown.first)} - ${short(shown.second)}${scale === "rank" ? "" : ", of the axis above"}`, { zeroline: true, zerolinecolor: style("--quiet") });
   strips.forEach(([name, spansOf, color], i) => {
     const axis = `y${i + 3}`;
     const [x, y] = spans(spansOf, 0);
@@ -105,10 +105,10 @@ function drawPair() {
   const counts = countEvents(found);
   const unusable = shown.scale === "threshold" && scale === "rank" ? " A threshold that is not above 0 is no unit, so ranks are shown." : "";
   const [only] = recording.n_events === 1 ? Object.keys(counts).filter((key) => counts[key]) : [];
-  const finder = { both: "Both find", first: `Only ${named(shown.first)} finds`, second: `Only ${named(shown.second)} finds`, neither: "Neither finds" };
-  const events = recording.n_events === 0 ? "The recording has no event." : only ? `${finder[only]} its event.` : `Of ${recording.n_events} events${recording.n_events > recording.events.length ? `, of which the first ${recording.events.length} are listed,` : ""} both find ${counts.both}, only ${named(shown.first)} ${counts.first}, only ${named(shown.second)} ${counts.second}, neither ${counts.neither}.`;
-  byId("pair-lead").textContent = `${recording.id}: ${named(shown.first)} against ${named(shown.second)}. ${events}${unusable}${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;
-  fill("pair-key", swatchOf(ours), ` ${named(shown.first)}   `, swatchOf(theirs), ` ${named(shown.second)}`);
+  const finder = { both: "Both find", first: `Only ${shown.first} finds`, second: `Only ${shown.second} finds`, neither: "Neither finds" };
+  const events = recording.n_events === 0 ? "The recording has no event." : only ? `${finder[only]} its event.` : `Of ${recording.n_events} events${recording.n_events > recording.events.length ? `, of which the first ${recording.events.length} are listed,` : ""} both find ${counts.both}, only ${shown.first} ${counts.first}, only ${shown.second} ${counts.second}, neither ${counts.neither}.`;
+  byId("pair-lead").textContent = `${recording.id}: ${shown.first} against ${shown.second}. ${events}${unusable}${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;
+  fill("pair-key", swatchOf(ours), ` ${shown.first}   `, swatchOf(theirs), ` ${shown.second}`);
   plot("pair-chart", traces, arrangement, byId("pair-lead").textContent);
   drawPairEvents(found);
 }
@@ -126,12 +126,12 @@ function countEvents(found) {
 
 function drawPairEvents(found) {
   const { recording, first, second } = found;
-  const said = { both: "both", first: `only ${named(shown.first)}`, second: `only ${named(shown.second)}`, neither: "neither" };
+  const said = { both: "both", first: `only ${shown.first}`, second: `only ${shown.second}`, neither: "neither" };
   const late = (event) => (!event.found ? "missed" : event.delay_seconds !== null ? `found after ${amount(event.delay_seconds)} s` : event.delay_rows !== null ? `found after ${event.delay_rows} rows` : "found");
   const rows = recording.events.map(([start, end], i) => element("tr", { class: verdict(found, i) === "first" || verdict(found, i) === "second" ? "differs" : null },
     element("th", { scope: "row" }, `${clockOf(recording, start) || `row ${start}`} to ${clockOf(recording, end) || `row ${end}`}`),
     ...[late(first.events[i]), late(second.events[i]), said[verdict(found, i)]].map((text) => element("td", { class: "text" }, text))));
-  const header = ["Event", named(shown.first), named(shown.second), "Found by"];
+  const header = ["Event", shown.first, shown.second, "Found by"];
   fill("pair-table", element("thead", {}, element("tr", {}, ...header.map((text) => element("th", { scope: "col", class: "text", title: text }, short(text, 40))))), element("tbody", {}, ...rows));
   byId("pair-events").hidden = !rows.length;
 }
@@ -145,8 +145,8 @@ function pairReadout(i) {
   const placed = (value) => (Number.isNaN(value) ? "–" : scale === "rank" ? `above ${percent(value)}` : `${amount(Math.sinh(value))} × threshold`);
   return [whenAt(recording, i), [
     ["", "label", within(recording.anomalous, seconds) ? "anomalous" : "normal"],
-    [colour(0), named(shown.first), `${valueAt(recording, numbers(first.scores), i)}, ${placed(a[i])}${flag(first)}`],
-    [colour(1), named(shown.second), `${valueAt(recording, numbers(second.scores), i)}, ${placed(b[i])}${flag(second)}`],
+    [colour(0), shown.first, `${valueAt(recording, numbers(first.scores), i)}, ${placed(a[i])}${flag(first)}`],
+    [colour(1), shown.second, `${valueAt(recording, numbers(second.scores), i)}, ${placed(b[i])}${flag(second)}`],
     ["", "difference", Number.isNaN(difference[i]) ? "–" : difference[i].toFixed(3)],
   ]];
 }

@@ -89,7 +89,7 @@ function drawRecording() {
     if (lane.kind === "map") Object.assign(settings, { autorange: "reversed", tickfont: { size: 10 }, nticks: 60 });
     axes[`yaxis${i ? i + 1 : ""}`] = settings;
     if (lane.kind !== "strip") {
-      const text = { sensor: short(lane.name, 40), score: `score of ${short(named(lane.name), 40)}`, map: `contributions to ${short(named(lane.name), 40)}` }[lane.kind];
+      const text = { sensor: short(lane.name, 40), score: `score of ${short(lane.name, 40)}`, map: `contributions to ${short(lane.name, 40)}` }[lane.kind];
       notes.push({ text: plain(text), x: 0, xref: "paper", xanchor: "left", y: domain[1], yref: "paper", yanchor: lane.kind === "map" ? "bottom" : "top", showarrow: false, font: { size: 10, color: lane.kind === "sensor" ? style("--quiet") : look(lane.name).color }, bgcolor: style("--paper"), opacity: 0.85 });
     }
   });
@@ -101,7 +101,7 @@ function drawRecording() {
   delete arrangement.yaxis;
   Object.assign(arrangement, axes, { xaxis });
   byId("recording-lead").textContent = `${recording.id}: ${recording.n_rows.toLocaleString("en")} rows. Shaded: labelled anomalous. Dashed: threshold; the strip below a score: rows flagged.${recording.thinned ? " Drawn are the lowest and highest value of neighbouring rows." : ""}`;
-  const about = `Recording ${recording.id}: ${recording.anomalous.length} anomalous spans. ` + chosen().map((one) => (recording.detectors[one.label] ? `${named(one.label)} flags ${recording.detectors[one.label].flagged.length} spans` : "")).filter((text) => text).join(", ");
+  const about = `Recording ${recording.id}: ${recording.anomalous.length} anomalous spans. ` + chosen().map((one) => (recording.detectors[one.label] ? `${one.label} flags ${recording.detectors[one.label].flagged.length} spans` : "")).filter((text) => text).join(", ");
   plot("recording-chart", traces, arrangement, about);
   byId("previous").disabled = shown.recording === listed()[0];
   byId("next").disabled = shown.recording === listed().at(-1);

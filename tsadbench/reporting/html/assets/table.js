@@ -2,7 +2,6 @@
 // The leaderboard: sortable, with the floors in a block of their own, of which the best in each metric are in sight.
 
 function ordered(rows, column) {
-  if (sorting.column === "given") return arranged(rows);
   const missing = (row) => [null, undefined].includes(column.value(row));
   const direction = sorting.descending ? -1 : 1;
   return [...rows].sort((a, b) => {
@@ -39,8 +38,7 @@ function body(title, rows, all) {
   return element("tbody", {}, ...(title ? [heading] : []), ...lines);
 }
 
-// Both a label and the name that is shown instead are found.
-const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) => `${label} ${named(label)}`.toLowerCase().includes(word));
+const sought = (label) => shown.query.toLowerCase().split(/\s+/).every((word) => label.toLowerCase().includes(word));
 
 // The rows in sight, in the order in which they stand, by block.
 function blocks() {
@@ -82,25 +80,4 @@ function caption() {
   const more = n_left_out ? `; ${n_left_out.toLocaleString("en")} more rows: see below` : "";
   const rows = n_rows === null ? "no rows were judged" : `${n_rows.toLocaleString("en")} rows, ${percent(n_rows ? n_anomalous / n_rows : null)} anomalous`;
   return `${board().dataset}, protocol ${board().protocol}, split ${split}: ${rows}${about_entities}${more}`;
-}
-
-// AUPRC by other labels; a rank that differs from the one by the given labels is marked.
-function drawLabels() {
-  const noise = board().labels;
-  byId("labels").hidden = !noise;
-  if (!noise) return;
-  const [given, ...others] = noise.moved;
-  byId("labels-lead").textContent = `AUPRC and, in brackets, rank of ${noise.about}, judged again by labels that are shifted by some rows, without rows that stand in two test recordings with two labels, and without some normal rows after each event.`;
-  const last = Object.keys(given.auprc).length;
-  const labels = Object.keys(given.auprc).sort((a, b) => (given.rank[a] || last) - (given.rank[b] || last));
-  const cell = (one, label) => {
-    const moved = one.rank[label] !== given.rank[label];
-    return element("td", {}, number(one.auprc[label]), element("span", { class: moved ? "second" : "spread" }, ` (${one.rank[label] || "–"})`));
-  };
-  const rows = labels.map((label) => element("tr", {}, element("td", { title: label }, named(label)), ...noise.moved.map((one) => cell(one, label))));
-  fill("labels-table", element("thead", {}, element("tr", {}, ...["Detector", ...noise.moved.map((one) => one.change)].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
-  const pairs = (one) => [...one.change_places.slice(0, 6).map(([first, second]) => `${named(first)} with ${named(second)}`), ...(one.change_places.length > 6 ? [`${one.change_places.length - 6} more pairs`] : [])];
-  const places = others.filter((one) => one.change_places.length).map((one) => `${one.change}: ${pairs(one).join("; ")}`);
-  const missing = noise.left_out.length ? [`Without scores, and left out: ${noise.left_out.map(named).join(", ")}`] : [];
-  fill("labels-places", ...[...(places.length ? ["Who changes places:", ...places] : ["No two rows change places."]), ...missing].map((text) => element("li", {}, text)));
 }

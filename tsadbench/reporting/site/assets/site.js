@@ -52,7 +52,7 @@ async function showBoard(i, { split = "", choose = () => {} } = {}) {
 function defaults() {
   Object.assign(sorting, usualSorting());
   Object.assign(views, VIEWED);
-  Object.assign(shown, { query: "", hidden: usuallyHidden(), metric: usualMetric(), speedMetric: usualMetric(), heat: usualMetric(), recording: 0, scored: null, axis: "wide" });
+  Object.assign(shown, { query: "", hidden: new Set(SELDOM), metric: usualMetric(), speedMetric: usualMetric(), heat: usualMetric(), recording: 0, scored: null, axis: "wide" });
 }
 
 function draw() {
