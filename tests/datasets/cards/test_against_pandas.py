@@ -65,12 +65,13 @@ def test_a_long_table_is_pandas_pivot(tmp_path, by):
     np.testing.assert_allclose(recording.values, wide[[*recording.sensors]], rtol=1e-12)
 
 
-def test_a_row_on_a_border_belongs_behind_it(tmp_path):
+@pytest.mark.parametrize(("every", "n_own"), [("100ms", 1), ("1s", 10)])
+def test_a_row_on_a_border_belongs_behind_it(tmp_path, every, n_own):
     """0.1 s has no exact float64, nor have most times of day in seconds since 1970."""
     time = 1_763_800_000.3 + np.arange(5_000) * 0.1
-    table = pd.DataFrame({"t": time, "a": np.arange(5_000.0), "y": np.arange(5_000) == 7})
-    ((recording,), _) = of(tmp_path, f'{WIDE}[resample]\nevery = "1s"\n', table.astype({"y": int}))
-    assert recording.values[:, 0].tolist() == [10 * row + 4.5 for row in range(500)]
+    table = pd.DataFrame({"t": time, "a": np.arange(5_000.0), "y": np.arange(5_000) == 7}).astype({"y": int})
+    ((recording,), _) = of(tmp_path, f'{WIDE}[resample]\nevery = "{every}"\nby = "mean"\n', table)
+    assert recording.values[:, 0].tolist() == [n_own * (row + 0.5) - 0.5 for row in range(5_000 // n_own)]
 
 
 @ANY
