@@ -44,15 +44,6 @@ class TestFetch:
         assert again.stdout == f"skab: 35 files as published in {data / 'skab'} (0 downloaded)\n"
         assert server.fetched == [*FILES]
 
-    def test_goes_on_after_a_failure(self, server: Server, data: Path) -> None:
-        server.faults["valve2/0.csv"] = "breaks off"
-        failed = call("fetch", "--data", data)
-        assert isinstance(failed.exception, DataError)
-        assert "17 of 35 files are there, running it again continues from them" in str(failed.exception)
-        server.faults.clear()
-        assert "(18 downloaded)" in call("fetch", "--data", data).stdout
-        assert server.fetched == [*FILES[:18], *FILES[17:]]
-
     def test_fetches_to_where_run_will_look(
         self, server: Server, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -139,10 +130,6 @@ class TestSeveral:
     def test_a_suite_stands_for_its_data_sets(self, url: Server, data: Path) -> None:
         result = call("fetch", "servers", "--data", data)
         assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd", "smd"]
-
-    def test_data_sets_of_a_suite_that_have_no_files_are_passed_over(self, url: Server, data: Path) -> None:
-        result = call("fetch", "plants", "--data", data)  # of which this catalogue has skab alone
-        assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["skab"]
 
     def test_a_line_a_failure_and_the_others_come(self, url: Server, data: Path) -> None:
         url.faults |= {"skab/a.csv": "404", "smd/a.csv": "breaks off"}

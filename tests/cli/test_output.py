@@ -9,9 +9,7 @@ from io import StringIO
 from rich.console import Console
 
 from tests.helpers.records import record
-from tsadbench.base.prior import Edge, Prior
 from tsadbench.cli.output import print_table
-from tsadbench.cli.score import note
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.trial import Outcome
 
@@ -24,23 +22,6 @@ def test_labels_with_parameters_stand_whole_in_titles_headers_and_cells():
     )
     text = output.getvalue()
     assert [f"{before} {label}" in text for before in ("the title", "by", "is")] == [True] * 3
-
-
-def test_a_prior_that_somebody_sent_is_printed_without_what_a_terminal_obeys(tsadbench, tmp_path):
-    edge = Edge("flow", "pressure", mechanism="more \x1b]0;owned\x07 \u202eflow")
-    (tmp_path / "prior.json").write_text(Prior((edge,), provenance={"model": "\x1b[2J"}).to_json(), encoding="utf-8")
-    shown = tsadbench("prior", "show", tmp_path / "prior.json")
-    assert shown.code == 0
-    assert r"more \x1b]0;owned\x07 \u202eflow" in shown.out
-    assert r"model: \x1b[2J" in shown.err
-
-
-def test_the_log_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_path):
-    store = Store.create(tmp_path / "runs")
-    kept = record("broken", status="error")
-    store.add(Outcome(kept, {}, log="epoch 1\n\x1b[31mred\x9b2J\r\n"))
-    shown = tsadbench("runs", "show", tmp_path / "runs", kept.trial)
-    assert shown.err.splitlines()[:2] == ["epoch 1", r"\x1b[31mred\x9b2J"]
 
 
 def test_the_record_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_path):
@@ -64,11 +45,6 @@ def test_folders_in_a_store_forge_no_lines(tsadbench, tmp_path):
         found = tsadbench(command, store.path)
         assert found.code == 1
         assert not any(line.startswith("9 trials") or not line.isprintable() for line in found.out.splitlines())
-
-
-def test_what_a_model_file_says_is_printed_so_too(capsys):
-    note(["fitted by \x1b[8m somebody"], "m.model")
-    assert capsys.readouterr().err == "note: m.model: fitted by \\x1b[8m somebody\n"
 
 
 def test_a_table_that_is_too_wide_becomes_several_with_every_cell_whole():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,14 +95,6 @@ def test_an_unchanged_detector_holds(repository, tmp_path):
     assert len(suite) == n_rows
 
 
-def test_a_family_of_tables_in_a_folder_of_its_own_is_a_baseline_of_its_own(repository, tmp_path):
-    boards = tmp_path / "leaderboards"
-    for family in (boards, boards / "others"):
-        shutil.copytree(repository / "leaderboards/plant", family / "plant")
-    for folder in (boards, boards / "others"):
-        assert [(one.dataset, one.protocol) for one in read_baselines(folder)] == [("plant", "strict")]
-
-
 @pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
 @pytest.mark.slow
 def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
@@ -117,14 +108,6 @@ def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
     assert failures
     assert "left their tolerance" in failures[0].attrib["message"]
     assert all(re.search(r"^\w+: baseline -?\d.*, found -?\d", str(failure.text), re.M) for failure in failures)
-
-
-@pytest.mark.slow
-def test_a_detector_that_fails_now_has_no_cell_that_holds(repository):
-    (repository / "mine.py").write_text(DETECTOR.replace("POWER", "undefined_name").replace("SHIFT", "0.1"))
-    done = regress(repository, "--detector", f"{repository}/mine.py:Mine")
-    assert done.returncode == 1
-    assert "| plant | strict | 1 | 8 | 8 |" in done.stdout
 
 
 @pytest.mark.parametrize(

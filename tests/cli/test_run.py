@@ -114,12 +114,6 @@ def test_contributions_that_were_not_kept_can_be_asked_for_later(tsadbench, tmp_
     assert (both.code, "give one of them" in both.err) == (2, True)
 
 
-def test_a_floor_that_is_asked_for_is_in_sight(tsadbench, tmp_path):
-    names = ("-d", "t2", "-d", "l1-z[mean=3]")
-    done = tsadbench("run", *names, "--dataset", "pumploop", "--split", "overall", "--out", tmp_path)
-    assert "l1-z[mean=3]" in done.out
-
-
 @pytest.fixture
 def defaults(monkeypatch, tmp_path):
     """Default detectors that cost nothing, one of which lacks its packages."""
@@ -232,11 +226,6 @@ def test_changed_files_are_refused_and_noted_where_they_are_allowed(skab, tsadbe
     allowed = tsadbench(*command, "--allow-changed-data")
     assert allowed.code == 0
     assert "valve1/0.csv" in allowed.out
-
-
-def test_a_store_that_is_none(tsadbench, tmp_path):
-    done = tsadbench("leaderboard", tmp_path)
-    assert (done.code, "is not a run store" in done.err) == (2, True)
 
 
 def test_rows_of_a_committed_table_count_as_done(tsadbench, tmp_path):
