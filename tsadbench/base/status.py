@@ -8,10 +8,6 @@ Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "inval
 # Closed by the kernel, or guarded by an audit hook against mistakes alone.
 Seal: TypeAlias = Literal["sealed", "guarded"]
 
-# Who has made a trial's numbers: a submitter says so, we computed the metrics from submitted scores, or we ran it.
-Trust: TypeAlias = Literal["reported", "recomputed", "rerun"]
-TRUST_LEVELS: tuple[Trust, ...] = ("reported", "recomputed", "rerun")
-
 CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run"]
 # Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
 CHECKS_VERSION = 1

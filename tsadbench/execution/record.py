@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
-from tsadbench.base.status import Seal, Status, Trust
+from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError, UsageError
@@ -28,14 +28,14 @@ CHECKSUM = "checksum"
 # Fields that a record's JSON leaves out if they have their default.
 _USUAL = frozenset(
     {
-        *("training", "replay", "rows_scored", "stands_for", "pretrained_on", "trust"),
+        *("training", "replay", "rows_scored", "stands_for", "pretrained_on"),
         *("smoothing", "protocol_version", "dataset_version"),
     }
 )
 # Fields that judging again may change. They are not part of the checksum; `verify` computes them again.
 _FOUND_ANEW = {
     *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
-    *("thresholds", "rows_scored", "status", "reason", "smoothing", "trust"),
+    *("thresholds", "rows_scored", "status", "reason", "smoothing"),
 }
 # No clock of a program tells shorter times apart; more rows, years or MiB than the other nobody has.
 _SMALLEST, _LARGEST = 1e-12, 1e15
@@ -110,9 +110,6 @@ class Record:
         prior runs on its correlations where there is none. Empty if they are the same.
     pretrained_on
         What the detector says that its weights were trained on before its fit (`Traits.pretrained_on`).
-    trust
-        Who has made the numbers: "rerun" if those who keep the record ran the detector, "recomputed" if they computed
-        the metrics from scores that somebody submitted, "reported" if nobody but the submitter has.
     peak_memory_mib
         Largest resident size of the process that held the detector.
     manifest
@@ -157,7 +154,6 @@ class Record:
     dataset_version: int = 1
     stands_for: str = ""
     pretrained_on: tuple[str, ...] = ()
-    trust: Trust = "rerun"
 
     @property
     def rules(self) -> str:

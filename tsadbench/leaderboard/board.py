@@ -309,7 +309,6 @@ def _flat(row: Row) -> dict[str, str | int | float]:
     flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
     flat |= {f"{name}_entity_std": spread for name, spread in row.entity_spread.items()}
     flat["checked"] = row.verdict.checked
-    flat["trust"] = row.trust
     flat["pretrained_on"] = "; ".join(row.pretrained_on)
     flat |= {name: getattr(row, name) for name in COST_COLUMNS}
     for name, summary in row.diagnostics.items():

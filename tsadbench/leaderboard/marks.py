@@ -22,8 +22,6 @@ GUARDED = "◇"
 STORED = "°"
 UNCHECKED = "?"
 UNSOUND = "✗"
-REPORTED = "▽"
-RECOMPUTED = "≈"
 PRETRAINED = "◈"
 
 _INCOMPLETE = (
@@ -75,8 +73,6 @@ def marks_of(row: Row, *, mixed: bool, some_checked: bool = False) -> dict[str, 
         (GUARDED, mixed and row.ok and row.seal == "guarded", f"guarded: {_reasons([row]) or _NO_REASON}"),
         (UNSOUND, row.ok and row.verdict.checked == "fail", f"fails checks: {', '.join(row.verdict.failed)}"),
         (UNCHECKED, some_checked and row.ok and row.verdict.checked == "no", _NOT_CHECKED),
-        (REPORTED, row.trust == "reported", "reported by its submitter and verified by nobody; out of the ranking"),
-        (RECOMPUTED, row.trust == "recomputed", "metrics recomputed from submitted scores; its code was not run again"),
         (PRETRAINED, bool(row.pretrained_on), f"pretrained on {', '.join(row.pretrained_on)}"),
         (STORED, row.stored, "made earlier"),
     ]
@@ -127,7 +123,9 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
     if any(row.ok and row.verdict.checked == "no" for row in rows):
         who = f"{UNCHECKED} not checked" if _some_checked(rows) else "None of these detectors was checked"
         yield who + _UNCHECKED
-    yield from _origins_legend(rows)
+    if said := {row.label: ", ".join(row.pretrained_on) for row in rows if row.pretrained_on}:
+        texts = "; ".join(f"{name} on {corpora}" for name, corpora in said.items())
+        yield f"{PRETRAINED} pretrained, and may have seen what it is tested on: {texts}."
     if origins := dict.fromkeys(origin_of(row) for row in rows if row.stored):
         yield f"{STORED} stored: made earlier, with {'; with '.join(origins)}."
     ran = [row for row in rows if row.ok]
@@ -136,27 +134,6 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
     elif ran:
         reasons = _reasons(ran)
         yield f"{_SEALED}{f' ({reasons})' if reasons else ''}."
-
-
-def _origins_legend(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield who has made the rows' numbers, and what was trained before its fit."""
-    levels = {row.trust for row in rows}
-    if "reported" in levels:
-        yield (
-            f"{REPORTED} trust: reported. The numbers are the submitter's, and nobody has verified them: such rows are "
-            "never ranked."
-        )
-    if "recomputed" in levels:
-        yield (
-            f"{RECOMPUTED} trust: recomputed. The metrics are computed from submitted scores; that the detector gives "
-            "these scores was not tried."
-        )
-    if "rerun" in levels:
-        yield f"Trust of all {'' if len(levels) == 1 else 'other '}rows: rerun, run by those who publish the table."
-    said = {row.label: ", ".join(row.pretrained_on) for row in rows if row.pretrained_on}
-    if said:
-        texts = "; ".join(f"{name} on {corpora}" for name, corpora in said.items())
-        yield f"{PRETRAINED} pretrained, and may have seen what it is tested on: {texts}."
 
 
 def _reasons(rows: Sequence[Row]) -> str:

@@ -10,7 +10,7 @@ from typing import cast
 
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.base.replay import Replay
-from tsadbench.base.status import TRUST_LEVELS, Seal, Trust
+from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
 from tsadbench.execution.check_reports import UNKNOWN, CheckReports, Verdict
 from tsadbench.execution.record import Record
@@ -139,18 +139,13 @@ class Row:
 
     @property
     def sound(self) -> bool:
-        """Whether it may be the best in anything: it scored every row, uses no leak, forgets, and was verified."""
+        """Whether it may be the best in anything: it scored every row, uses no leak, and forgets."""
         return self.complete and self.comparable
 
     @property
     def comparable(self) -> bool:
-        """Whether it may be compared with others: it uses no leak, forgets, and is more than reported."""
-        return not self.leaky and self.forgets and self.trust != "reported"
-
-    @property
-    def trust(self) -> Trust:
-        """Who has made its numbers (`Record.trust`): the least of its trials."""
-        return min((record.trust for record in self.records), key=TRUST_LEVELS.index)
+        """Whether it may be compared with others: it uses no leak, and forgets."""
+        return not self.leaky and self.forgets
 
     @property
     def pretrained_on(self) -> tuple[str, ...]:
@@ -298,7 +293,6 @@ class Row:
             "replay": replay_json(self.replay),
             "checked": self.verdict.checked,
             "failed_checks": list(self.verdict.failed),
-            "trust": self.trust,
             "pretrained_on": list(self.pretrained_on),
             "throughput": {
                 "fit_seconds": self.fit_seconds,
@@ -369,7 +363,7 @@ def ranked_rows(
     ]
     return sorted(
         rows,
-        key=lambda row: (not row.ok, row.floor, row.trust == "reported", -_value(row.metrics, "auprc"), row.label),
+        key=lambda row: (not row.ok, row.floor, -_value(row.metrics, "auprc"), row.label),
     )
 
 

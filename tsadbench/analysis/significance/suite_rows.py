@@ -11,7 +11,7 @@ import numpy as np
 from tsadbench.analysis.significance.tables import Table
 from tsadbench.base.protocol import Metric
 from tsadbench.execution.record import Record
-from tsadbench.leaderboard.marks import INCOMPLETE, LEAKY, REPORTED, UNFORGETTING
+from tsadbench.leaderboard.marks import INCOMPLETE, LEAKY, UNFORGETTING
 from tsadbench.leaderboard.ranking import Row, ranked_rows
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.grouping import grouped
@@ -23,7 +23,6 @@ BOUNDS = frozenset({"max_steps"})
 MEANINGS = {
     LEAKY: "it is leaky",
     UNFORGETTING: "it does not forget",
-    REPORTED: "it is only reported",
     INCOMPLETE: "it left evaluated rows without a score",
 }
 
@@ -127,8 +126,6 @@ def mark_of(row: Row) -> str:
     """Return the mark for which a row takes no part; empty if it does. Floors only must not leak."""
     if row.leaky:
         return LEAKY
-    if row.trust == "reported":
-        return REPORTED
     if row.floor or not row.ok or row.sound:
         return ""
     return INCOMPLETE if row.forgets else UNFORGETTING

@@ -201,7 +201,6 @@ def _joined(selections: Sequence[Selection]) -> Table:
         rows = [row for row in selection.rows if row.label not in labels]
         labels |= {row.label for row in rows}
         out = {row.label: "it is leaky" for row in rows if row.leaky}
-        out |= {row.label: "it is only reported" for row in rows if row.trust == "reported"}
         out |= {row.label: "it does not forget" for row in rows if not (row.floor or row.forgets)}
         unfit += [row for row in rows if row.label in out]
         part = replace(

@@ -98,7 +98,6 @@ def _row(row: Row, places: Mapping[str, int], n_seeds: int, *, folded: bool, mar
         "folded": folded,
         "marks": {**marks(row)},
         "leaky": row.leaky,
-        "trust": row.trust,
         "pretrained_on": list(row.pretrained_on),
         "stored": row.stored,
         "status": row.status,

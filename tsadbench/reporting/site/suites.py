@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from tsadbench.base.status import TRUST_LEVELS
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.site.content import rounded, target_of
 from tsadbench.reporting.site.source import Table
@@ -65,7 +64,6 @@ def _standing(standing: Mapping[str, JsonValue], rows: Sequence[Row], pages: Map
             "kind": rows[0].first.family if rows else "",
             "look_ahead": max((row.first.look_ahead for row in rows), default=0),
             "seal": "guarded" if any(row.seal == "guarded" for row in rows) else "sealed",
-            "trust": min((row.trust for row in rows), key=TRUST_LEVELS.index, default="reported"),
             "pretrained": ", ".join(dict.fromkeys(name for row in rows for name in row.pretrained_on)),
             "complete": bool(standing.get("complete", True)),
             "n_datasets": standing.get("n_datasets"),

@@ -1,9 +1,8 @@
 "use strict";
-// Which rows are in sight: by kind, trust, look-ahead, seal and training before the bench.
+// Which rows are in sight: by kind, look-ahead, seal and training before the bench.
 
-const chosenFilters = { kinds: new Set(), trust: "any", ahead: "any", seal: "any", pretrained: "any", dataset: "any", protocol: "any", split: "main" };
+const chosenFilters = { kinds: new Set(), ahead: "any", seal: "any", pretrained: "any", dataset: "any", protocol: "any", split: "main" };
 const FILTERS = {
-  trust: { title: "Trust", choices: { any: "all levels", rerun: "rerun", recomputed: "recomputed", reported: "reported" }, passes: (row, value) => row.trust === value },
   ahead: {
     title: "Look-ahead", choices: { any: "any", 0: "none (causal)", 10: "up to 10 rows", 100: "up to 100 rows" },
     passes: (row, value) => row.look_ahead !== null && row.look_ahead <= Number(value),
@@ -15,7 +14,7 @@ const FILTERS = {
 const PLACES = { dataset: "Data set", protocol: "Protocol" };
 
 const kinds = () => Object.keys(content.kinds);
-const usualFilters = () => ({ kinds: new Set(kinds()), trust: "any", ahead: "any", seal: "any", pretrained: "any", dataset: "any", protocol: "any", split: "main" });
+const usualFilters = () => ({ kinds: new Set(kinds()), ahead: "any", seal: "any", pretrained: "any", dataset: "any", protocol: "any", split: "main" });
 
 filters.passes = (row) => {
   if (row.kind in content.kinds && !chosenFilters.kinds.has(row.kind)) return false;

@@ -21,7 +21,6 @@ function whatRowsAre() {
   const words = (key, title, value, about) => simple(key, "row", title, value, { ascending: true, about, cell: (row) => element("td", { class: "text" }, value(row) || "–") });
   return [
     words("kind", "Kind", (row) => row.kind, "of method: see the filters"),
-    words("trust", "Trust", (row) => row.trust, "rerun: the maintainers ran it; recomputed: metrics from submitted scores; reported: numbers as submitted"),
     words("seal", "Seal", (row) => row.seal, "sealed: the kernel kept labels and test rows from the detector; guarded: an audit hook did"),
     ...(table().rows.some((row) => row.pretrained) ? [words("pretrained", "Pretrained on", (row) => row.pretrained)] : []),
     ...(table().rows.some((row) => row.checked) ? [words("checked", "Checks", (row) => row.checked, "whether a report of tsadbench check vouches for the detector")] : []),
