@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
 from typing import Literal
 
 import numpy as np
@@ -21,15 +20,11 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
-from tests.helpers.plans import make_plan
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.errors import MissingExtraError, PluginError, UsageError
-from tsadbench.execution.provenance import adapted_versions, identity
+from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import load_detector, load_library, registered_name
-from tsadbench.sandbox.describing import describe
 from tsadbench.utils.parameters import parameters_of, parse_arguments
-from tsadbench_detectors.adapters import pyod as adapter
 from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.constructor import constructor, documentation
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
@@ -155,28 +150,6 @@ def test_names_and_values():
         cls(window=0).check(SENSORS)
     with pytest.raises(UsageError, match="'nu'"):
         load_detector("sklearn:OneClassSVM")(nu=2.0).check(SENSORS)
-
-
-def test_a_package_that_only_one_class_needs_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "pyod.models.lunar", raising=False)
-    own = adapter.family
-    family = type(own)("pyod", description="", package=own.package, bases=own.bases, adapter=own.adapter, known={})
-    with pytest.raises(MissingExtraError, match=r"pyod:LUNAR.*tsadbench\[deep\]"):
-        family.load("LUNAR")
-    with pytest.raises(PluginError, match="xgboost"):
-        family.load("XGBOD")
-
-
-def test_the_librarys_version_is_part_of_a_trials_identity(small_data, monkeypatch):
-    plan = make_plan(["pyod:KNN", "t2"], dataset=small_data, floors=False)
-    before = [identity(trial, plan) for trial in plan.trials]
-    assert set(adapted_versions(describe("pyod:KNN").libraries)) == {"pyod", "numba"}
-    monkeypatch.setattr(
-        "tsadbench.execution.provenance.adapted_versions", lambda libraries, *_: dict.fromkeys(libraries, "0")
-    )
-    after = [identity(trial, plan) for trial in plan.trials]
-    assert (before[0] != after[0], before[1] == after[1]) == (True, True)
 
 
 class Theirs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -59,31 +59,12 @@ def training_of(network: Pair, how: TrainingPlan, second_rate: float | None = No
     return AlternatingTraining("pair", network, first_loss(network), network.losses, objectives, some_windows(), how)
 
 
-class Adam:
-    """Adam as Kingma and Ba define it, for one list of weights."""
-
-    def __init__(self, weights: Sequence[Tensor], rate: float) -> None:
-        self.weights, self.rate, self.n_steps = weights, rate, 0
-        self.first = [torch.zeros_like(weight) for weight in weights]
-        self.second = [torch.zeros_like(weight) for weight in weights]
-
-    def step(self, gradients: Sequence[Tensor]) -> None:
-        self.n_steps += 1
-        with torch.no_grad():
-            for i, gradient in enumerate(gradients):
-                self.first[i] = 0.9 * self.first[i] + 0.1 * gradient
-                self.second[i] = 0.999 * self.second[i] + 0.001 * gradient**2
-                mean = self.first[i] / (1 - 0.9**self.n_steps)
-                deviation = (self.second[i] / (1 - 0.999**self.n_steps)).sqrt()
-                self.weights[i] -= self.rate * mean / (deviation + 1e-8)
-
-
 def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float]]:
     """Train in a plain loop, each loss differentiated in a network of its own; return the losses."""
     windows, order = some_windows(), torch.Generator().manual_seed(4)
     rates, heads = (1e-2, second_rate), ("first", "second")
     adams = [
-        Adam([*network.shared.parameters(), *network.get_submodule(head).parameters()], rate)
+        torch.optim.Adam([*network.shared.parameters(), *network.get_submodule(head).parameters()], rate)
         for head, rate in zip(heads, rates, strict=True)
     ]
     losses = []
@@ -100,7 +81,9 @@ def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float
                 trained = [*alone.shared.parameters(), *alone.get_submodule(head).parameters()]
                 gradients.append([parameter.grad for parameter in trained])
             for adam, of_loss in zip(adams, gradients, strict=True):
-                adam.step([gradient for gradient in of_loss if gradient is not None])
+                for weight, gradient in zip(adam.param_groups[0]["params"], of_loss, strict=True):
+                    weight.grad = gradient
+                adam.step()
         losses.append(of_epoch)
     return losses
 

@@ -125,8 +125,3 @@ def test_the_variational_score_is_the_last_rows_negative_log_density() -> None:
             expected[row] = -density.log_prob(z[row + 4]).numpy()
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-4)
-
-
-def test_a_last_batch_of_one_window_is_trained_on_too() -> None:
-    detector = VanillaAE(batch_size=119, held_out=0.0, epochs=1, min_steps=1).fit(rows(120))
-    assert np.isfinite(detector.score(rows(10))).all()

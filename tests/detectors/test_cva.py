@@ -78,11 +78,6 @@ def test_the_covariance_of_overlapping_windows_is_scikit_learns(length, n_sensor
     np.testing.assert_allclose(covariance, expected, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("n_sensors", "states"), [(1, 7), (3, 22), (8, 25)])
-def test_few_sensors_have_fewer_states(n_sensors: int, states: int) -> None:
-    assert CVA().fit(series(200)[:, :n_sensors]).training_facts() == {"states": states}
-
-
 def test_smooths_both_statistics_before_it_takes_the_larger() -> None:
     _, _, test = _by_eigenvalues(5, 5, 12)
     detector = CVA(past=5, future=5, states=12, smoothing=5).fit(TRAIN)

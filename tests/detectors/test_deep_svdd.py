@@ -122,17 +122,3 @@ def test_contributions_are_input_times_gradient_and_sum_to_the_score() -> None:
     found = detector.contributions(fresh)
     np.testing.assert_allclose(found[WINDOW - 1 :], expected, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(found.sum(axis=1), detector.score(fresh), rtol=1e-3, atol=1e-4)
-
-
-def test_the_facts_count_both_phases() -> None:
-    # 117 windows, all of them trained on: 8 batches an epoch.
-    facts = small(held_out=0.0, pretraining_epochs=3).fit(rows()).training_facts()
-    assert (facts["pretraining_steps"], facts["steps"], facts["epochs"]) == (24, 40, 5)
-    assert facts["share_seen"] == 1.0
-    facts = small(held_out=0.0, min_steps=60).fit(rows()).training_facts()
-    assert (facts["pretraining_steps"], facts["steps"]) == (32, 64)
-    facts = small(held_out=0.0, max_steps=7).fit(rows()).training_facts()
-    assert (facts["pretraining_steps"], facts["steps"]) == (3, 7)
-    assert facts["share_seen"] == 4 * 16 / 117
-    facts = small(held_out=0.0, pretraining_epochs=0).fit(rows()).training_facts()
-    assert (facts["pretraining_steps"], facts["pretraining_loss"], facts["steps"]) == (0, None, 16)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from tests.detectors.test_deep import padded
@@ -244,16 +242,6 @@ def test_a_sensor_whose_mean_is_zero_weighs_next_to_nothing() -> None:
 
 def test_where_all_sensors_are_constant_all_weigh_the_same() -> None:
     np.testing.assert_array_equal(sensor_graph.node_weights(standardiser_of(np.full((5, 4), 0.3))), 0.25)
-
-
-@given(n_sensors=st.integers(2, 9), share=st.floats(0, 1), seed=st.integers(0, 2**32))
-def test_a_random_graph_has_as_many_edges_and_no_self_loops(n_sensors: int, share: float, seed: int) -> None:
-    n_edges = round(share * n_sensors * (n_sensors - 1))
-    graph = sensor_graph.random_graph(n_sensors, n_edges, seed)
-    assert graph.sum() == n_edges
-    assert set(np.unique(graph)) <= {0.0, 1.0}
-    assert not graph.diagonal().any()
-    np.testing.assert_array_equal(sensor_graph.random_graph(n_sensors, n_edges, seed), graph)
 
 
 TRAIN = plant(90)

@@ -52,35 +52,6 @@ def sage(layer: GraphLayer, nodes: Tensor) -> Tensor:
     )
 
 
-def gcn(layer: GraphLayer, nodes: Tensor) -> Tensor:
-    looped = ADJACENCY + torch.eye(5)
-    degree = looped.sum(dim=0)
-    normalised = looped / (degree[:, None] * degree[None, :]).sqrt()
-    return normalised.T @ nodes @ layer.get_parameter("layer.lin.weight").T + layer.get_parameter("layer.bias")
-
-
-def softmax_over_drivers(logits: Tensor, support: Tensor) -> Tensor:
-    """Of logits [batch, from, to]; a sensor that nobody drives gets zeros."""
-    shares = torch.where(support > 0, logits, -torch.inf).softmax(dim=1)
-    return shares.nan_to_num(0.0)
-
-
-def gat(layer: GraphLayer, nodes: Tensor) -> Tensor:
-    mapped = nodes @ layer.get_parameter("layer.lin.weight").T
-    by_source = mapped @ layer.get_parameter("layer.att_src").flatten()
-    by_target = mapped @ layer.get_parameter("layer.att_dst").flatten()
-    logits = torch.nn.functional.leaky_relu(by_source[:, :, None] + by_target[:, None, :], 0.2)
-    shares = softmax_over_drivers(logits, ADJACENCY + torch.eye(5))
-    return shares.transpose(1, 2) @ mapped + layer.get_parameter("layer.bias")
-
-
-def transformer(layer: GraphLayer, nodes: Tensor) -> Tensor:
-    maps = [layer.layer.get_submodule(f"lin_{name}") for name in ("query", "key", "value", "skip")]
-    query, key, value, skip = (linear(nodes) for linear in maps)
-    logits = key @ query.transpose(1, 2) / query.shape[-1] ** 0.5
-    return skip + softmax_over_drivers(logits, ADJACENCY).transpose(1, 2) @ value
-
-
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
     nodes = nodes_of()

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tsadbench.base import FloatArray
-from tsadbench_detectors.lstm_ndt import LSTMNDT, dynamic_threshold, exponential_mean, falling_weights
+from tsadbench_detectors.lstm_ndt import LSTMNDT, dynamic_threshold
 
 
 def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
@@ -30,15 +30,6 @@ def absolute_errors(detector: LSTMNDT, training: FloatArray, fresh: FloatArray) 
     with torch.inference_mode():
         forecasts = [detector.network_(z[None, i : i + detector.window])[0, 0] for i in range(len(fresh))]
     return np.asarray((torch.stack(forecasts) - z[detector.window :]).abs().double())
-
-
-@pytest.mark.parametrize("span", [1, 13])
-def test_the_smoothed_error_is_that_of_pandas_but_for_a_thousandth_of_the_weight(span: int) -> None:
-    values = np.random.default_rng(span).exponential(size=(400, 3))
-    found = exponential_mean(values, falling_weights(span))
-    expected = pd.DataFrame(values).ewm(span=span, adjust=False).mean().to_numpy()
-    np.testing.assert_allclose(found, expected, atol=2e-3 * values.max())
-    assert len(falling_weights(span)) <= 3.5 * (span + 1)
 
 
 def test_the_score_is_the_largest_smoothed_error_beside_that_of_the_training_rows() -> None:

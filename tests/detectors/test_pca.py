@@ -65,13 +65,6 @@ def test_extreme_training_rows_have_no_part_in_the_components() -> None:
     assert not np.allclose(PCA(minor=9.0, trimmed=0.0).fit(broken).variances_, plain.variances_, rtol=0.1)
 
 
-def test_two_sensors_that_agree_in_sign_only_have_one_major_component() -> None:
-    """Of two equal variances the first holds half of the variance, whatever the last bits say."""
-    square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    for scale in (0.1, 0.3, 0.7, 3.0):
-        assert PCA().fit(scale * square).n_major_ == 1
-
-
 def test_sees_a_row_that_breaks_an_exact_collinearity() -> None:
     collinear = TRAIN[:, :1] * [1.0, -3.0] + [0.0, 8.0]
     detector = PCA().fit(collinear)

@@ -180,9 +180,3 @@ def test_is_scikit_learns_with_its_defaults() -> None:
     oracle = SklearnIsolationForest(random_state=3).fit(scaler.transform(SPREAD))
     scores = IsolationForest(seed=3).fit([SPREAD[:100], SPREAD[100:]]).score(SPREAD_TEST)
     np.testing.assert_allclose(scores, -oracle.score_samples(scaler.transform(SPREAD_TEST)))
-
-
-def test_rows_that_cannot_be_told_apart_score_alike() -> None:
-    scores = IsolationForest(n_estimators=20).fit(np.ones((30, 2))).score(np.array([[1.0, 1.0], [9.0, 1.0]]))
-    assert np.isfinite(scores).all()
-    assert scores[0] == scores[1]

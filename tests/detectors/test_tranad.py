@@ -141,12 +141,3 @@ def test_each_loss_trains_its_own_part() -> None:
     detector.fit(TRAINING)
     hook.remove()
     assert reached == 3 * [{"first"}, {"second"}, {"query", "context", "to_window", "to_context"}]
-
-
-@pytest.mark.parametrize("far", [1e300])
-def test_a_row_far_outside_the_training_range_has_a_score(far: float) -> None:
-    rows = TEST.copy()
-    rows[20, 0] = far
-    scores = fitted().score(rows)
-    assert np.isfinite(scores).all()
-    assert scores.argmax() == 20

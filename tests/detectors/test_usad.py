@@ -68,14 +68,6 @@ def test_both_losses_are_the_papers(epoch: int, least_weight: float, weight: flo
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
 
 
-def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
-    detector = fitted()
-    windows = cut(detector, TEST)
-    first, _, again = reconstructions(detector, windows)
-    expected = (((first - windows) ** 2).mean() + ((again - windows) ** 2).mean()) / 2
-    np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
-
-
 @pytest.mark.parametrize("alpha", [0.3])
 def test_contributions_are_both_errors_of_the_windows_last_row(alpha: float) -> None:
     detector = fitted(alpha=alpha)
