@@ -60,7 +60,7 @@ def training_windows(window: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("KNN", {"n_neighbors": 3, "method": "mean"}), ("HBOS", {"n_bins": 7}), ("IForest", {"n_estimators": 15})],
+    [("KNN", {"n_neighbors": 3, "method": "mean"}), ("IForest", {"n_estimators": 15})],
 )
 def test_scores_and_training_scores_are_pyods(name, arguments):
     window = 4

@@ -12,7 +12,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from tsadbench import Recording, UsageError
+from tsadbench import Prior, Recording, UsageError
+from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange
 from tsadbench.base.serialization.parts import from_parts, to_parts
 from tsadbench.registry import entries, load_detector
@@ -195,6 +196,42 @@ def _drawn(space, draw):
     if isinstance(space, IntegerRange):
         return draw.choice((space.low, space.high, draw.randint(space.low, space.high)))
     return space.rounded(draw.choice((space.low, space.high, draw.uniform(space.low, space.high))))
+
+
+# Rules between parameters, and between them and the sensors, of which there are four.
+WRONG = [
+    ("anomaly-transformer", {"d_model": 33}, "d_model"),
+    ("arima", {"d": 3}, "d must"),
+    ("catch", {"patch_size": 65}, "patch_size"),
+    ("catch", {"patch_stride": 3}, "patch_stride"),
+    ("cva", {"past": 1, "states": 9}, "states"),
+    ("dprgm", {"graph": "star"}, "graph"),
+    ("dprgm", {"prior": None}, "domain"),
+    ("dprgm", {"prior": Prior((Edge("drive", "moon"),))}, "moon"),
+    ("dprgm", {"graph": "correlation", "edge_weights": False}, "complete"),
+    ("grelen", {"statistic": "graph"}, "statistic"),
+    ("lof", {"blocks": 1}, "blocks"),
+    ("mset", {"residual": "none"}, "residual"),
+    ("multiview", {"views": "level+level"}, "views"),
+    ("multiview", {"accumulation": 3}, "accumulation"),
+    ("nearest-neighbour", {"exclude": 0.2}, "exclude"),
+    ("pca", {"false_alarms": 0.6}, "false_alarms"),
+    ("thoc", {"window": 8, "layers": 4}, "layers"),
+    ("timesnet", {"window": 9, "top_k": 5}, "top_k"),
+    ("tranad", {"heads": 3}, "heads"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "named"), WRONG)
+def test_a_rule_between_parameters_names_one(name, parameters, named):
+    with pytest.raises(UsageError, match=named):
+        load_detector(name)(**parameters).check(SENSORS)
+
+
+@pytest.mark.parametrize("name", ["dvgcrn", "ganf", "gcad"])
+def test_one_sensor_has_no_graph_to_learn(name):
+    with pytest.raises(UsageError, match="sensors"):
+        load_detector(name)().check(("alone",))
 
 
 SCORING = [name for name in SHIPPED if load_detector(name).traits.scoring_parameters]

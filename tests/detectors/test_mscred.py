@@ -159,13 +159,5 @@ def test_the_network_and_its_gradient_by_pytorchs_own_layers(size: int, n_window
             torch.testing.assert_close(ours, theirs)
 
 
-def test_the_network_reconstructs_windows_that_share_images_as_windows_one_by_one() -> None:
-    size = 7
-    level, images = network(3, 2).double(), torch.randn(10, 3, size, size, dtype=torch.float64)
-    # Five steps, two images apart: two windows.
-    windows = torch.stack([images[first : first + 9 : 2] for first in range(2)])
-    torch.testing.assert_close(level(images, 5, 2), reconstructed(level, windows))
-
-
 def test_the_network_has_as_many_weights_as_published() -> None:
     assert sum(weights.numel() for weights in network(3, 32).parameters()) == 3_206_243

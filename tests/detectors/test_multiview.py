@@ -102,7 +102,7 @@ def test_with_a_prior_it_has_one_view_more() -> None:
     moved[300:, 7] += 2.0  # a sensor that is coupled to nobody
     before = alone.score(Recording("test", series(600, 3), train.sensors))
     np.testing.assert_array_equal(alone.score(Recording("test", moved, train.sensors)), before)
-    with pytest.raises(UsageError, match=r"prior must be a Prior"):
+    with pytest.raises(UsageError, match="prior"):
         MultiViewGraph().fit(train)
 
 

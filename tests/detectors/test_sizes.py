@@ -99,5 +99,5 @@ def test_the_dense_layers_widths(n_sensors: int, size: str, inside: tuple[int, i
 
 
 def test_scales_of_either_size_need_their_order() -> None:
-    with pytest.raises(UsageError, match="scale_long must be above scale_middle, 30, found 20"):
+    with pytest.raises(UsageError, match="scale_long"):
         load_detector("mscred")(size="paper", scale_long=20).check(("a", "b"))
