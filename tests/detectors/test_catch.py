@@ -8,7 +8,9 @@ import torch
 
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
-from tsadbench_detectors.catch import CATCH, Fusion, Network, clustering_loss
+from tsadbench_detectors.catch import CATCH, Fusion, Network, TwoRates, clustering_loss
+from tsadbench_detectors.deep.training import TrainingPlan
+from tsadbench_detectors.deep.windows import Windows
 
 
 def network(n_sensors: int = 3, window: int = 16, patch: tuple[int, int] = (6, 5), head_layers: int = 0) -> Network:
@@ -172,3 +174,23 @@ def test_a_row_is_scored_by_its_error_and_the_spectrum_of_the_last_rows(normalis
         spectral = np.abs(np.fft.fft(errors, axis=0)).mean(axis=0)
         np.testing.assert_allclose(by_sensor[row], (errors[-1] ** 2 + 0.05 * spectral) / 8, rtol=1e-3)
     np.testing.assert_allclose(detector.score(fresh), by_sensor.sum(axis=1), rtol=1e-12)
+
+
+def test_the_mask_generator_learns_at_its_own_rate() -> None:
+    windows = Windows([torch.from_numpy(series(16, 0)[:, :3])], 16)
+    for share in (0.1, 0.01):
+        net = network().train()
+        before = {name: weight.clone() for name, weight in net.state_dict().items()}
+        plan = TrainingPlan(
+            epochs=1, min_steps=1, max_steps=1, batch_size=8, learning_rate=1e-3, held_out=0.0, patience=1, seed=0
+        )
+
+        def loss(part: torch.Tensor, net: Network = net) -> torch.Tensor:
+            made, _, clustering = net(part.mT, with_clustering=True)
+            return (made - part.mT).square().mean() + clustering
+
+        TwoRates("catch", net, loss, windows, plan, share).run()
+        moved = {name: (weight - before[name]).abs().max().item() for name, weight in net.state_dict().items()}
+        # Adam's first step is as long as its rate.
+        np.testing.assert_allclose(moved.pop("masks.weight"), 1e-3 * share, rtol=1e-3)
+        np.testing.assert_allclose(max(moved.values()), 1e-3, rtol=1e-3)

@@ -115,6 +115,16 @@ class TestEveryDetector:
             assert found.shape == TEST.values.shape
             assert np.isfinite(found).all()
 
+    def test_a_sensor_that_never_moved_does_no_harm(self, name, changes):
+        def still(recording):
+            return Recording(recording.id, recording.values * [1, 0, 1, 1] + [0, 0.1, 0, 0], SENSORS)
+
+        detector, moves = cheap(name, changes).fit([still(one) for one in TRAIN]), TEST
+        for recording in (still(TEST), moves):
+            assert np.isfinite(detector.score(recording)).all()
+            if detector.offers_contributions():
+                assert detector.contributions(recording).shape == recording.values.shape
+
     def test_scoring_leaves_no_trace(self, detector):
         before, learned = generators(), pickle.dumps(detector.learned())
         first = detector.score(TEST)

@@ -98,3 +98,11 @@ def test_no_gradient_of_one_loss_reaches_the_other_decoder() -> None:
     detector.fit(TRAINING)
     hook.remove()
     assert reached == 3 * [["encoder", "first"], ["encoder", "second"]]
+
+
+def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
+    detector = fitted()
+    windows = cut(detector, TEST)
+    first, _, again = reconstructions(detector, windows)
+    expected = (((first - windows) ** 2).mean() + ((again - windows) ** 2).mean()) / 2
+    np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
