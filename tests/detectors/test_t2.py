@@ -121,6 +121,13 @@ def test_sees_a_row_that_breaks_an_exact_collinearity() -> None:
     assert detector.score(broken)[0] > 1e3
 
 
+def test_keeps_no_component_that_is_rounding() -> None:
+    doubled = np.hstack([CAUSED, CAUSED])
+    detector = T2Q(variance=1.0).fit(doubled)
+    assert len(detector.component_variances_) == 6
+    assert np.isfinite(detector.score(np.hstack([CAUSED_TEST, CAUSED_TEST[::-1]]))).all()
+
+
 def test_smooths_both_statistics_before_it_takes_the_larger() -> None:
     t2, q, variances = _by_scikit_learn(2)  # what the default share of 0.85 keeps
     t2_share, q_share = t2 / t2_limit(2, 400, 0.999), q / q_limit(variances[2:], 0.999)

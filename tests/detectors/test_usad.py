@@ -106,3 +106,16 @@ def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
     first, _, again = reconstructions(detector, windows)
     expected = (((first - windows) ** 2).mean() + ((again - windows) ** 2).mean()) / 2
     np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
+
+
+def test_the_published_widths() -> None:
+    network = USAD(window=12, size="paper", max_steps=1).fit(noise(60, 51)).network_
+    widths = [layer.out_features for layer in network.modules() if isinstance(layer, nn.Linear)]
+    assert widths == [306, 153, 40, 153, 306, 612, 153, 306, 612]
+
+
+def test_the_second_decoders_error_on_the_firsts_output_trains_the_first() -> None:
+    detector = fitted()
+    again = detector.network_(tensor(detector, cut(detector, TEST)))[2]
+    (gradient,) = torch.autograd.grad(again.square().mean(), detector.network_.get_parameter("first.4.weight"))
+    assert gradient.abs().max() > 0
