@@ -79,6 +79,11 @@ def rows(start, stop):
     return Recording("part", TEST.values[start:stop], TEST.sensors)
 
 
+def still(recording):
+    """Return a recording whose second sensor does not move."""
+    return Recording(recording.id, recording.values * [1, 0, 1, 1] + [0, 0.1, 0, 0], SENSORS)
+
+
 def generators():
     return random.getstate(), repr(np.random.get_state()), torch.get_rng_state().tolist()
 
@@ -101,7 +106,7 @@ class TestEveryDetector:
         assert all(getattr(detector, key) is value for key, value in given.items())
         assert all(key.endswith("_") for key in vars(detector) if key not in given)
 
-    def test_every_row_has_a_finite_score_and_contributions(self, detector):
+    def test_every_row_has_a_finite_score_and_contributions(self, detector, name, changes):
         for recording in (TEST, *(rows(0, n) for n in (1, 2, 7))):  # also where no window is full
             assert np.isfinite(detector.score(recording)).all()
         look_ahead = detector.declared_traits().look_ahead
@@ -114,18 +119,13 @@ class TestEveryDetector:
             found = detector.contributions(TEST)
             assert found.shape == TEST.values.shape
             assert np.isfinite(found).all()
+        rested = cheap(name, changes).fit([still(one) for one in TRAIN])  # a sensor that had never moved, and does
+        for recording in (still(TEST), TEST):
+            assert np.isfinite(rested.score(recording)).all()
+            if rested.offers_contributions():
+                assert rested.contributions(recording).shape == TEST.values.shape
 
-    def test_a_sensor_that_never_moved_does_no_harm(self, name, changes):
-        def still(recording):
-            return Recording(recording.id, recording.values * [1, 0, 1, 1] + [0, 0.1, 0, 0], SENSORS)
-
-        detector, moves = cheap(name, changes).fit([still(one) for one in TRAIN]), TEST
-        for recording in (still(TEST), moves):
-            assert np.isfinite(detector.score(recording)).all()
-            if detector.offers_contributions():
-                assert detector.contributions(recording).shape == recording.values.shape
-
-    def test_scoring_leaves_no_trace(self, detector):
+    def test_scoring_leaves_no_trace_and_a_model_file_scores_the_same_to_the_bit(self, detector):
         before, learned = generators(), pickle.dumps(detector.learned())
         first = detector.score(TEST)
         detector.score(OTHER)
@@ -133,6 +133,14 @@ class TestEveryDetector:
         np.testing.assert_array_equal(detector.score(TEST), first)
         assert pickle.dumps(detector.learned()) == learned
         assert generators() == before
+
+        again = from_parts(type(detector), to_parts(detector), {})
+        np.testing.assert_array_equal(again.score(TEST), detector.score(TEST))
+        for found, expected in zip(again.training_scores(TRAIN), detector.training_scores(TRAIN), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        if detector.offers_contributions():
+            np.testing.assert_array_equal(again.contributions(TEST), detector.contributions(TEST))
+        assert again.training_facts() == detector.training_facts()
 
     def test_a_seed_decides_all_and_an_earlier_fit_nothing(self, name, changes, detector):
         before = generators()
@@ -154,50 +162,33 @@ class TestEveryDetector:
                 part = detector.score(rows(row - traits.memory, row + ahead + 1))
                 close(part[traits.memory], scores[row])
 
-    def test_read_back_it_scores_the_same_to_the_bit(self, detector):
-        again = from_parts(type(detector), to_parts(detector), {})
-        np.testing.assert_array_equal(again.score(TEST), detector.score(TEST))
-        for found, expected in zip(again.training_scores(TRAIN), detector.training_scores(TRAIN), strict=True):
-            np.testing.assert_array_equal(found, expected)
-        if detector.offers_contributions():
-            np.testing.assert_array_equal(again.contributions(TEST), detector.contributions(TEST))
-        assert again.training_facts() == detector.training_facts()
-
 
 @pytest.mark.parametrize("name", SHIPPED)
-class TestDeclarations:
-    def test_the_docstring_says_what_info_shows(self, name):
-        cls = load_detector(name)
-        paper, doc = cls.traits.paper, cls.__doc__
-        notes = method_notes(doc)
-        assert list(notes) == ["Equations", "Differences", "Defaults"]
-        assert all(len(text) > 10 for text in notes.values())
-        assert re.search(r"``[^`]*([=~|]|<=|>=)[^`]*``", notes["Equations"])
-        if not paper:
-            assert cls.traits.floor
-            return
-        year = year_of(paper, doc)
-        assert (year == "") == (name in NO_YEAR)
-        if year:
-            references = sections(doc)["References"]
-            assert year in references
-            assert re.split(r"[ ,]", paper)[0] in references
+def test_its_docstring_its_search_space_and_its_ranges(name):
+    cls = load_detector(name)
+    notes, paper = method_notes(cls.__doc__), cls.traits.paper
+    assert list(notes) == ["Equations", "Differences", "Defaults"]
+    assert all(len(text) > 10 for text in notes.values())
+    assert re.search(r"``[^`]*([=~|]|<=|>=)[^`]*``", notes["Equations"])
+    assert paper or cls.traits.floor
+    if year := year_of(paper, cls.__doc__):
+        references = sections(cls.__doc__)["References"]
+        assert year in references
+        assert re.split(r"[ ,]", paper)[0] in references
+    assert bool(year) == bool(paper and name not in NO_YEAR)
 
-    def test_the_search_space_and_the_defaults_are_valid_and_what_is_not_is_named(self, name):
-        cls = load_detector(name)
-        space, draw = cls.search_space(), random.Random(name)
-        assert bool(space) != cls.traits.floor
-        defaults = {key: one.default for key, one in signature(cls).parameters.items()}
-        fixed = {"prior": PRIOR} if "prior" in defaults else {}
-        assert all(one.holds(defaults[key]) for key, one in space.items())
-        for _ in range(20):
-            point = {key: _drawn(one, draw) for key, one in space.items()}
-            cls(**{**fixed, **point}).check(SENSORS)
-        wrong = [key for key, one in cls.search_space().items() if isinstance(one, IntegerRange | RealRange)]
-        wrong += {"seed", "mean", "smoothing", "size"} & set(signature(cls).parameters)
-        for key in wrong:
-            with pytest.raises(UsageError, match=key):
-                cls(**{**cls.test_params(), key: -1}).check(SENSORS)
+    space, draw = cls.search_space(), random.Random(name)
+    assert bool(space) != cls.traits.floor
+    defaults = {key: one.default for key, one in signature(cls).parameters.items()}
+    assert all(one.holds(defaults[key]) for key, one in space.items())
+    fixed = {"prior": PRIOR} if "prior" in defaults else {}
+    for _ in range(20):
+        cls(**fixed, **{key: _drawn(one, draw) for key, one in space.items()}).check(SENSORS)
+
+    wrong = [key for key, one in space.items() if isinstance(one, IntegerRange | RealRange)]
+    for key in [*wrong, *({"seed", "mean", "smoothing", "size"} & set(defaults))]:
+        with pytest.raises(UsageError, match=key):
+            cls(**{**cls.test_params(), key: -1}).check(SENSORS)
 
 
 def _drawn(space, draw):
