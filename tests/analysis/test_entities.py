@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,17 +107,6 @@ class TestSignificance:
                 ]
                 assert found.inference.units.loc[name, label] == pytest.approx(statistics.mean(expected))
         assert not any("One fit per seed" in note for note in found.notes)
-
-    def test_a_session_of_two_entities_is_judged_as_a_split(self, made):
-        joined = dict(made.data.dataset.sessions) | {"alpha/1": "day", "beta/1": "day"}
-        data = made.data._replace(dataset=replace(made.data.dataset, sessions=joined))
-        found = compare(made.store.path, [DISTANCE, NOISY], dataset=data)
-        own = [average_precision_score(*reversed(rows)) for rows in map(self._first(made), WITH_EVENTS)]
-        assert found.inference.units.loc["day", DISTANCE] == pytest.approx(statistics.mean(own))
-
-    def _first(self, made):
-        recordings = made.results()[0].recordings
-        return lambda machine: [getattr(recordings[f"{machine}/1"], what)[30:] for what in ("scores", "anomalous")]
 
     @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])
     def test_resamples_are_those_of_each_entity_then_averaged(self, result, metric):

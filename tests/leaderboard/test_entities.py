@@ -14,8 +14,6 @@ from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machine
 from tests.helpers.records import record
 from tsadbench.leaderboard.board import Leaderboard
 
-TITLE = "1,260 rows, 8.3% anomalous, mean over 3 entities, one model each"
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Made:
@@ -69,13 +67,3 @@ def test_a_row_is_compared_with_floors_by_its_means(made):
     records = [replace(one, floor=one.label == better) for one in made.records if one.label in (weaker, better)]
     judged = {row.label: row.below_floor for row in Leaderboard.from_records(records, ["overall"]).rows}
     assert "auroc" in judged[weaker]
-
-
-def test_a_seed_that_lacks_an_entity_leaves_its_metrics_undefined(made):
-    one, two, *_ = [one for one in made.records if one.label == NOISY]
-    overall = two.splits["overall"]
-    without = {name: metrics for name, metrics in overall.entities.items() if name != "beta"}
-    cut = replace(two, splits={"overall": replace(overall, entities=without)})
-    (row,) = Leaderboard.from_records([one, cut], ["overall"]).rows
-    assert row.entities["beta"]["auroc"].mean is None
-    assert row.entities["alpha"]["auroc"].mean is not None

@@ -11,12 +11,10 @@ from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.base.replay import Replay
 from tsadbench.leaderboard.cells import grids, legend
-from tsadbench.leaderboard.regression import Baseline, compared_cells, lost_seals, to_markdown
 from tsadbench.reporting.html import tables
 from tsadbench.reporting.html.extent import Extent
 
 FORGETFUL = Replay(copy="same process", rows=240, correlation=0.42)
-UNEVEN = Replay(copy="restored", rows=500, median_ratio=0.02, tail_ratio=3.0)
 SOUND = Replay(copy="forked", rows=200, correlation=0.97, median_ratio=2.0, tail_ratio=0.5)
 
 
@@ -112,15 +110,3 @@ def test_an_unforgetting_row_does_not_keep_a_floor_from_leading():
     )
     (grid,) = grids(found.rows)
     assert grid.floors[0][grid.header.index("AUROC")].leads
-
-
-def test_a_regression_notes_rows_that_lost_their_seal_and_breaks_no_cell():
-    partly = sealed("partly", 0), guarded("partly", 1)
-    baseline = Baseline("d", "strict", (sealed("kept"), sealed("lost"), guarded("never"), *partly))
-    found = [sealed("kept"), guarded("lost", reason="no Landlock"), guarded("never"), guarded("partly"), partly[1]]
-    cells = compared_cells(baseline, found)
-    assert all(cell.holds for cell in cells)
-    notes = lost_seals(baseline, found)
-    assert to_markdown(cells, notes).endswith(f"\n- {notes[0]}\n")
-    assert to_markdown(cells) + f"\n- {notes[0]}\n" == to_markdown(cells, notes)
-    assert lost_seals(baseline, baseline.records) == ()

@@ -116,12 +116,3 @@ class TestOlderStores:
         (made,) = (one for one in store.records() if one.label != "max-z")
         with pytest.raises(StoreError, match="strict 1"):
             TrialResult(made, store, data)
-
-
-def test_versions_of_a_data_set_are_noted_and_not_written_together(tmp_path):
-    old, new = (replace(record(label), dataset_version=version) for label, version in (("a", 1), ("b", 2)))
-    board = Leaderboard.from_records([old, new])
-    assert [row.to_json()["dataset_version"] for row in board.rows] == [1, 2]
-    with pytest.raises(UsageError, match="1 and 2"):
-        board.write(tmp_path)
-    assert not list(tmp_path.iterdir())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -66,21 +64,6 @@ def test_faults_that_always_begin_at_the_same_row_are_found():
     assert "AUROC 1.000" in sentence(found, "position")
 
 
-def test_a_fault_that_one_sensor_shows_is_one_that_a_one_liner_finds():
-    given = sound()
-    loud = tuple(
-        Recording(one.id, one.values + 20.0 * given.labels.rows[one.id][:, None], one.sensors, one.time)
-        for one in given.dataset.test
-    )
-    found = audit(plant(given.dataset.train, loud, {k: _slice(v) for k, v in given.labels.rows.items()}))
-    assert grades(found)["max-z"] == "fault"
-
-
-def _slice(rows) -> slice:
-    places = np.flatnonzero(rows)
-    return slice(int(places[0]), int(places[-1]) + 1)
-
-
 def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
     train = recording("free", 50, start=0.0)
     a = train.rows(40, 50, id="a")
@@ -94,13 +77,6 @@ def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
     ]
     later = Recording("b", b.values, SENSORS, b.time + 1.0 if b.time is not None else None)
     assert not [one for one in recordings_sharing_rows([train], [a, later], labels) if one.second == "b"]
-
-
-def test_without_time_rows_are_compared_by_their_values():
-    one, other = recording("a", 10), recording("b", 10)
-    labels = {name: np.zeros(10, bool) for name in ("a", "b")}
-    (found,) = recordings_sharing_rows([recording("free", 20, seed=3)], [one, other], labels)
-    assert (found.first, found.second, found.n_rows, found.n_contradicting) == ("a", "b", 10, 0)
 
 
 def test_gaps_repeated_rows_and_sensors_that_never_move():
@@ -152,14 +128,3 @@ def test_what_is_known_of_skab(skab_directory):
         ("other/10", "other/11", 21, 0),
         ("other/12", "other/13", 349, 178),
     ]
-
-
-@pytest.mark.skab
-def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
-    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
-    shown = tsadbench("data", "audit", "skab", "--figure", tmp_path / "skab.png")
-    assert shown.code == 0
-    assert "✗ position" in shown.out
-    assert (tmp_path / "skab.png").read_bytes().startswith(b"\x89PNG")
-    assert json.loads(tsadbench("data", "audit", "skab", "--format", "json").out)["dataset"] == "skab"
-    assert tsadbench("data", "audit", "skap").code == 2

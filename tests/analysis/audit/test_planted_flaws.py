@@ -342,15 +342,3 @@ def test_an_entity_alone_is_audited_as_it_is_among_others():
 
 
 # Hostile data sets: no traceback, and what can be said is said.
-
-
-def test_an_entity_without_anomalies_takes_no_part_in_means():
-    data = machines(3, loud=("m0",))
-    rows = {name: np.zeros_like(one) if name == "m2 test" else one for name, one in data.labels.rows.items()}
-    found = audit(LabelledDataset(data.dataset, Labels(rows, data.labels.splits)))
-    max_z = next(one for one in found.predictors if one.name == "max-z")
-    assert max_z.entities["m2"].auroc is None
-    assert max_z.auroc == pytest.approx(np.mean([max_z.entities[name].auroc for name in ("m0", "m1")]))
-    assert found.events[2].trivial is None
-    markdown(found)
-    found.to_json()

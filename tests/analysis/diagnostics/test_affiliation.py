@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.diagnostics.affiliation import Affiliation, Zone, affiliation, zones_of
+from tsadbench.analysis.diagnostics.affiliation import Affiliation, Zone, zones_of
 
 unhurried = settings(deadline=None, max_examples=60)
 
@@ -117,22 +117,6 @@ def test_it_is_the_definition(case):
     for zone, (precision, recall) in zip(found, expected, strict=True):
         assert zone.precision == (None if precision is None else pytest.approx(precision, abs=0.03))
         assert zone.recall == pytest.approx(recall, abs=0.03)
-
-
-cases = st.integers(1, 40).flatmap(lambda n: st.tuples(arrays(bool, n), arrays(bool, n)))
-
-
-@unhurried
-@given(arrays(bool, st.integers(1, 40)))
-def test_perfect_all_and_nothing(anomalous):
-    if not anomalous.any():
-        assert affiliation(anomalous, anomalous) == Affiliation(None, None, None)
-        return
-    assert affiliation(anomalous, anomalous) == Affiliation(1.0, 1.0, 1.0)
-    everything = affiliation(np.ones(len(anomalous), dtype=bool), anomalous)
-    assert everything.recall == 1.0
-    assert 0.5 <= everything.precision <= 1
-    assert affiliation(np.zeros(len(anomalous), dtype=bool), anomalous) == Affiliation(None, 0.0, None)
 
 
 def test_means_over_events_leave_undefined_precision_out():

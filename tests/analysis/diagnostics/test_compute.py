@@ -56,21 +56,6 @@ def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
     assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
 
 
-def test_delays_without_seconds_leave_the_mean_in_seconds_undefined(add, store):
-    data = make_dataset(timeless=("a",))
-    found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "overall")
-    assert (found.n_delays, found.delay_rows, found.delay_seconds) == (2, 2, None)
-
-
-def test_a_recording_without_time_takes_the_hours_of_its_splits_only(add, store):
-    data = make_dataset(timeless=("c",))
-    found = of_splits(TrialResult(add(data), store, data), ["overall", "a", "c"])
-    assert found["overall"].false_alarms_per_hour is None
-    assert found["overall"].delay_seconds == 180  # c has no delay that would lack seconds
-    assert found["a"].false_alarms_per_hour == pytest.approx(3 / 7 * 60)
-    assert found["c"].false_alarms_per_hour is None
-
-
 @pytest.mark.parametrize(("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0)])
 def test_all_flagged_and_none_flagged(add, store, character, found, share, already_on):
     data = make_dataset()

@@ -14,13 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Leaderboard, Recording
-from tsadbench.analysis.diagnostics import of_result, of_splits, with_diagnostics
+from tsadbench.analysis.diagnostics import of_splits, with_diagnostics
 from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, blamed_events, hit_chances
 from tsadbench.base.dataset import Cause, LabelledDataset
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.runner import run_plan
 from tsadbench.leaderboard.cells import grids
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
@@ -120,13 +117,6 @@ class TestEvents:
         assert [event.hits[0] for event in events] == pytest.approx([1.0, 0.0, 2 / 3])
         assert {event.entity for event in events} == {"pump"}
 
-    def test_what_is_no_number_counts_as_no_contribution(self):
-        values = np.array([[np.nan, 1.0, 0.5], [0.0, np.nan, 0.6]])
-        (event,) = blamed_events(self.scored(values, "xx"), [Cause(0, 2, ("c",))])
-        assert event.hits[0] == 1.0  # 1.1 against 1
-        (event,) = blamed_events(self.scored(np.full((2, 3), np.nan), "xx"), [Cause(0, 2, ("c",))])
-        assert event.hits == pytest.approx(event.chances)
-
 
 class TestMeans:
     def test_they_are_of_each_entity_first(self):
@@ -162,37 +152,6 @@ class TestTrials:
         assert found["two"].chance_at_3 == pytest.approx(0.5)
         assert found["overall"].chance_at_1 == pytest.approx((1 / 6 + 2 / 6 + 1 / 6) / 3)
         assert found["overall"].vus_pr is None
-
-    def test_means_over_the_entities_of_a_run(self, tmp_path):
-        """One machine has three events that anybody explains, the other one that nobody can."""
-        rng = np.random.default_rng(0)
-        n_rows, events = 300, {"pump": ((50, 60), (150, 160), (250, 260)), "fan": ((100, 110),)}
-
-        def recording(name: str, entity: str) -> Recording:
-            values = rng.normal(size=(n_rows, 3))
-            for start, stop in () if name.startswith("train") else events[entity]:
-                values[start:stop, 0] += 50.0
-            return Recording(name, values, ("a", "b", "c"))
-
-        splits = {"overall": ("test/pump", "test/fan")}
-        entities = {f"{role}/{entity}": entity for role in ("train", "test") for entity in events}
-        train, test = ([recording(f"{role}/{entity}", entity) for entity in events] for role in ("train", "test"))
-        labels = {one.id: np.zeros(n_rows, dtype=bool) for one in test}
-        for one in test:
-            for start, stop in events[entities[one.id]]:
-                labels[one.id][start:stop] = True
-        to_blame = {"pump": ("a",), "fan": ("b", "c")}
-        causes = {
-            one.id: tuple(Cause(*at, to_blame[entities[one.id]]) for at in events[entities[one.id]]) for one in test
-        }
-        dataset = Dataset("plants", tuple(train), tuple(test), splits, entities=entities)
-        data = LabelledDataset(dataset, Labels(labels, splits, causes))
-        plan = make_plan(["tests.helpers.tiny:Distance"], dataset=data, floors=False, contributions=True)
-        store = Store.create(tmp_path / "runs")
-        (record,) = run_plan(plan, store)
-        found = of_result(TrialResult(record, store, data), "overall", ["root-cause"])
-        assert (found.n_causes, found.hit_at_1, found.hit_at_3) == (4, 0.5, 1.0)
-        assert found.chance_at_1 == pytest.approx((1 / 3 + 2 / 3) / 2)
 
 
 class TestTables:

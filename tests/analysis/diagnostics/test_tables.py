@@ -14,7 +14,6 @@ from tsadbench.analysis.diagnostics import DIAGNOSTICS, GROUPS, of_result, with_
 from tsadbench.results.trial_result import TrialResult
 
 ROOT_CAUSE = [one.name for one in DIAGNOSTICS if one.group == "root-cause"]
-OPERATIONAL = [one.name for one in DIAGNOSTICS if one.group == "operational"]
 
 
 @pytest.fixture

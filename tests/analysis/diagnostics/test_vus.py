@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score
 
-from tsadbench.analysis.diagnostics import vus
 from tsadbench.analysis.diagnostics.vus import vus_pr
 from tsadbench.errors import DataError
 
@@ -85,24 +83,6 @@ def test_it_is_the_definition_which_with_trapezoids_is_aeons(seed, aeon_vus):
     aeons = aeon_vus(anomalous.astype(int), scores, buffer)
     assert by_definition(scores, anomalous, buffer, trapezoids=True) == pytest.approx(aeons, rel=1e-9)
     assert vus_pr(scores, anomalous, buffer) == pytest.approx(by_definition(scores, anomalous, buffer), rel=1e-9)
-
-
-def test_many_buffers_at_a_time_or_one_are_the_same(monkeypatch):
-    rng = np.random.default_rng(0)
-    anomalous, scores = labels_with_events(rng, 3000, 12, 9), rng.normal(size=3000)
-
-    def value_and_memory() -> tuple[float, int]:
-        tracemalloc.start()
-        try:
-            return vus_pr(scores, anomalous, 400), tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    together, memory_together = value_and_memory()
-    monkeypatch.setattr(vus, "VALUES_AT_A_TIME", 1)
-    alone, memory_alone = value_and_memory()
-    assert alone == pytest.approx(together, abs=1e-12)
-    assert memory_alone < memory_together / 4
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -66,7 +66,6 @@ PLANT = plant()
 # The second is a floor that nobody has registered: plans take it as a class alone.
 FIRST, SECOND = "tests.helpers.tiny:Distance", "tests.helpers.tiny:Largest"
 SEEDED = "tests.helpers.tiny:Noisy"  # stochastic: a trial per seed
-DETECTORS = [FIRST, SECOND, SEEDED]
 
 
 @pytest.fixture(scope="module")

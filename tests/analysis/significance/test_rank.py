@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import tsadbench as package
 from tests.helpers.plans import make_plan
-from tests.helpers.trials import make_plant
 from tsadbench import Dataset, Detector, Labels, Recording, Traits, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.run_store import Store
@@ -156,26 +154,6 @@ def test_a_lower_metric_is_better_where_it_is(tmp_path):
     assert rows[TRUTH].value < rows[OPPOSITE].value
     assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
     assert rows[OPPOSITE].beats_floors is None  # no floor takes part
-
-
-def test_every_data_set_and_protocol_of_a_store_is_ranked(runs, tmp_path):
-    store = Store.create(tmp_path / "runs")
-    for data in (PLANT, make_plant()):
-        run_plan(make_plan(["max-z", "random"], dataset=data, floors=False, seeds=1), store)
-    run_plan(make_plan(["max-z", "random"], dataset=PLANT, protocol="published", floors=False, seeds=1), store)
-    found = package.rank(tmp_path / "runs")
-    assert {(one.dataset, one.protocol) for one in found.rankings} == {
-        ("rankable", "strict"), ("plant", "strict"), ("rankable", "published"),
-    }  # fmt: skip
-    assert {one.dataset for one in package.rank(tmp_path / "runs", dataset="plant").rankings} == {"plant"}
-    one = package.rank(tmp_path / "runs", stability=True, dataset=PLANT, protocol="published", resamples=10)
-    assert {ranking.protocol for ranking in one.rankings} == {"published"}
-    for made in store.records():
-        if made.protocol == "published":
-            store.replace_record(replace(made, status="timeout", reason="too slow"), made.trial)
-    assert {one.protocol for one in package.rank(tmp_path / "runs").rankings} == {"strict"}
-    with pytest.raises(UsageError, match="no trial came out ok"):
-        package.rank(tmp_path / "runs", protocol="published", dataset=PLANT)
 
 
 @pytest.mark.parametrize(

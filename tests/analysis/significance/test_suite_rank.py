@@ -144,16 +144,6 @@ def test_marked_rows_take_no_part(tables):
     assert "leak failed" not in notes
 
 
-def test_versions_of_data_sets_and_protocols_are_not_mixed(tables):
-    commit(tables, made("one", {"good": 0.1, "fair": 0.2, "poor": 0.3, "max-z": 0.4}, dataset_version=2))
-    commit(tables, made("two", {"stale": 0.99}, protocol_version=1))
-    ranking = over_all(tables)
-    rows = by_label(ranking)
-    assert {part.dataset: part.dataset_version for part in ranking.parts} == {"one": 2, "two": 1, "three": 1}
-    assert rows["good"].on["one"].rank == 4
-    assert "stale" not in rows
-
-
 def test_a_row_in_two_folders_is_the_firsts_in_which_it_did_not_fail(tables, tmp_path):
     again = commit(tmp_path / "again", made("three", {"fair": 0.9, "good": 0.01, "new": 0.5, "max-z": 0.0}))
     rows = by_label(over_all(tables, again))
