@@ -330,7 +330,7 @@ def replay_json(replay: Replay | None) -> JsonValue:
 def ranked_rows(
     records: Sequence[Record], split: str, stored: Container[str] = (), reports: CheckReports | None = None
 ) -> list[Row]:
-    """Return the rows of one table: by mean AUPRC, reported ones after the others, then floors, failures last.
+    """Return the rows of one table: by mean AUPRC, then floors, failures last.
 
     Parameters
     ----------
