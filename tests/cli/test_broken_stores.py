@@ -94,7 +94,7 @@ def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
         expected = {**broken.records, **broken.arrays}
         if command == "judge":
             expected = {kind: trial for kind, trial in expected.items() if not kind.startswith("contributions")}
-        assert {kind: lines[trial] for kind, trial in expected.items()} == dict.fromkeys(expected, 1), found.out
+        assert [kind for kind, trial in expected.items() if not lines[trial]] == [], found.out
 
 
 @pytest.mark.slow(6)  # every kind of damage, two trials each way

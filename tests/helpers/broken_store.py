@@ -59,11 +59,11 @@ def broken_store(sound: Store, folder: Path) -> BrokenStore:
 
 
 def copy(store: Store, source: Record, trial: str, label: str, **changes: object) -> Path:
-    """Add a copy of a trial under another name and label, as an older version kept it, and return its folder."""
+    """Add a copy of a trial under another name and label, and return its folder."""
     target = store.path / trial
     shutil.copytree(store.path / source.trial, target)
     kept = {key: value for key, value in source.manifest.items() if key not in ("checksum", "scores_hash")}
-    changed = replace(source, trial=trial, label=label, scoring="", judging="", manifest=kept, **changes)
+    changed = replace(source, trial=trial, label=label, scoring="", manifest=kept, **changes)
     (target / "record.json").write_text(changed.to_json(), encoding="utf-8")
     return target
 

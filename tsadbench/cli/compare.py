@@ -63,7 +63,7 @@ def compare(
     from rich.text import Text
 
     from tsadbench.analysis.significance.compare import compare as compare_stored
-    from tsadbench.cli.actions.ranks import require_figure
+    from tsadbench.cli.rank import require_figure
 
     if figure is not None:
         require_figure(figure)

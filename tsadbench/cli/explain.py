@@ -57,7 +57,7 @@ def explain(
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)
     if figure is not None:
-        from tsadbench.cli.actions.figures import write_figure
+        from tsadbench.cli.plot import write_figure
         from tsadbench.reporting import figures
 
         write_figure(figure, lambda page: figures.explanation(result, explained, figure=page))

@@ -102,7 +102,7 @@ def _show_judged_by(
     form: BoardFormat | None,
 ) -> bool:
     """Judge all trials by one protocol, and print their tables; whether all could be judged."""
-    from tsadbench.cli.actions.board import show
+    from tsadbench.cli.leaderboard import show
     from tsadbench.execution.plan import make_protocol
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.registry import know_protocol

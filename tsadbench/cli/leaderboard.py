@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import (
     AllFloorsOption,
     ColumnsOption,
@@ -18,13 +20,16 @@ from tsadbench.cli.options import (
     SplitsOption,
     format_option,
 )
-from tsadbench.cli.output import BoardFormat
-from tsadbench.errors import UsageError
+from tsadbench.cli.output import BoardFormat, wide_console
+from tsadbench.errors import TsadbenchError, UsageError
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
+    from tsadbench.base.protocol import Episode
     from tsadbench.execution.record import Record
     from tsadbench.execution.run_store import Store
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.results.trial_result import TrialResult
 
 
 def leaderboard(
@@ -59,7 +64,6 @@ def leaderboard(
     data: DataOption = None,
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
-    from tsadbench.cli.actions.board import add_diagnostics, show, write_unit_values
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.run_store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
@@ -82,7 +86,7 @@ def leaderboard(
     if write is None:
         show(board, form, rows, None if all_floors else ())
     else:
-        for file in [*board.write(write), *write_unit_values(board, store, load, write)]:
+        for file in [*board.write(write), *_write_unit_values(board, store, load, write)]:
             typer.echo(file, err=True)
 
 
@@ -101,7 +105,6 @@ def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Recor
 
 
 def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -> tuple[Record, ...]:
-    from tsadbench.cli.live import progress_bar
     from tsadbench.leaderboard.selection import all_records
     from tsadbench.results.judging import judge_smoothed
     from tsadbench.utils.grouping import grouped
@@ -113,3 +116,87 @@ def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -
     if not records:
         raise UsageError(f"--smoothing {rows}: no trial of {store.path} can be judged again")
     return records
+
+
+def show(board: Leaderboard, form: BoardFormat, rows: int | None = None, floors: Collection[str] | None = ()) -> None:
+    """Print a leaderboard on standard output.
+
+    As tables, with the first ``rows`` detectors of each (None: as on screens, 0: all), the best floor in each metric,
+    and the floors of these labels (None: all).
+    """
+    from tsadbench.leaderboard.screen import ROWS, on_screen
+
+    texts = {
+        "json": board.to_json,
+        "csv": board.to_csv,
+        "markdown": board.to_markdown,
+        "latex": board.to_latex,
+        "html": board.to_html,
+    }
+    if form != "table":
+        sys.stdout.write(texts[form]())
+        return
+    console = wide_console()
+    most = (ROWS if rows is None else rows) or None
+    for part in on_screen(board.rows, board.notes, console.width, most, floors, board.columns):
+        console.print(part)
+
+
+def _write_unit_values(
+    board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset], folder: Path
+) -> list[Path]:
+    """Write the metrics of a leaderboard's trials by recording and session beside their records; return the files.
+
+    Those of other committed trials stay.
+
+    Where data or scores are missing, a line on standard error says so.
+    """
+    from tsadbench.results.trial_result import protocol_of
+    from tsadbench.results.unit_values import RECORDINGS, UnitValues
+    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.grouping import grouped
+    from tsadbench.utils.names import inside
+
+    tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
+    written = []
+    for (dataset, protocol), rows in tables.items():
+        records = {record.trial: record for row in rows for record in row.records if record.status == "ok"}
+        try:
+            data = load(dataset)
+            episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
+            with progress_bar("Judging by recording"):
+                values = UnitValues.of(_results([*records.values()], store, data, episodes), data)
+            file = inside(folder, dataset, protocol, RECORDINGS)
+            if file.is_file():
+                values = values.joined_with(UnitValues.read(file))
+        except TsadbenchError as error:
+            typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)
+            continue
+        text = "".join(f"{line}\n" for line in values.lines())
+        written.append(write_file(file, text))
+    return written
+
+
+def _results(
+    records: Sequence[Record], store: Store, data: LabelledDataset, episodes: Sequence[Episode]
+) -> Iterator[TrialResult]:
+    from tsadbench.results.trial_result import readable_result
+    from tsadbench.utils.progress import progress
+
+    for done, record in enumerate(records):
+        progress(done, len(records), f"{record.dataset}: {record.label}")
+        result = readable_result(record, store, data, episodes)
+        if result is not None:
+            yield result
+
+
+def add_diagnostics(
+    board: Leaderboard, groups: Sequence[str], store: Store, load: Callable[[str], LabelledDataset]
+) -> Leaderboard:
+    """Return the leaderboard with groups of diagnostics; unchanged if none are asked for."""
+    from tsadbench.analysis.diagnostics import with_diagnostics
+
+    if not groups:
+        return board
+    with progress_bar("Diagnostics"):
+        return with_diagnostics(board, store, load, groups)

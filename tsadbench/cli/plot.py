@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import typer
 
@@ -14,6 +15,12 @@ from tsadbench.cli.options import (
     StoredProtocolOption,
 )
 from tsadbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tsadbench.leaderboard.selection import Selection
+    from tsadbench.results.trial_result import TrialResult
 
 Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "speed", "graph"]
 
@@ -73,7 +80,6 @@ def plot(
 
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
-    from tsadbench.cli.actions.figures import draw, write_figure
     from tsadbench.leaderboard.selection import select
 
     if kind == "recording" and recording is None:
@@ -93,6 +99,64 @@ def plot(
         data=data,
         everything=kind in ("seeds", "speed", "graph"),
     )
-    write_figure(out, lambda page: draw(kind, selection, recording, metrics, page, named=bool(detector)))
+    write_figure(out, lambda page: _draw(kind, selection, recording, metrics, page, named=bool(detector)))
     for line in selection.left_out:
         typer.echo(f"left out: {line}", err=True)
+
+
+def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
+    """Write a figure in the project's style and print its path; the file's ending is checked before any drawing."""
+    from tsadbench.reporting.figures.style import page, style
+
+    with style(), page(file) as figure:
+        draw(figure)
+    typer.echo(file, err=True)
+
+
+def _draw(
+    kind: str,
+    selection: Selection,
+    recording: str | None,
+    metrics: Sequence[str],
+    page: Figure,
+    *,
+    named: bool,
+) -> None:
+    """Draw one kind of figure of the selected trials on an empty page; ``named``: the user has named the detectors."""
+    from tsadbench.analysis.sensor_graph import sensor_graph
+    from tsadbench.reporting import figures
+
+    match kind:
+        case "roc" | "precision-recall":
+            page.set_size_inches(6.2, 3.9)
+            curves = figures.roc if kind == "roc" else figures.precision_recall
+            curves(selection.results(), selection.split, axes=page.add_subplot())
+        case "recording":
+            figures.recording(selection.results(one_each=True), recording or "", figure=page)
+        case "densities":
+            figures.densities(selection.results(one_each=True), selection.split, figure=page)
+        case "threshold":
+            figures.threshold(selection.results(one_each=True), recording, figure=page)
+        case "seeds":
+            figures.seeds(selection.rows, metrics, figure=page)
+        case "speed":
+            figures.speed(selection.rows, metrics, figure=page)
+        case "graph":
+            figures.graph(sensor_graph(_with_graph(selection, named=named)), figure=page)
+
+
+def _with_graph(selection: Selection, *, named: bool) -> TrialResult:
+    """Return a trial of the best detector that works on a sensor graph; of the best detector if none does.
+
+    Code and files that a store names are used only if the user has named the detector.
+    """
+    from tsadbench.analysis.sensor_graph import offers_sensor_graph
+    from tsadbench.results.admission import refusal
+
+    admitted = [row for row in selection.rows if named or not refusal(row.first)]
+    if not admitted:
+        raise UsageError(
+            f"--detector: name one of {', '.join(row.label for row in selection.rows)}, which runs its code"
+        )
+    best = next((row for row in admitted if offers_sensor_graph(row.first)), admitted[0])
+    return selection.only(best).results(one_each=True)[0]

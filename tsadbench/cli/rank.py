@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +19,12 @@ from tsadbench.cli.options import (
 )
 from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from tsadbench.analysis.significance.ranks import Ranks
+    from tsadbench.analysis.significance.suite_ranks import SuiteRanking
+
+MARKDOWN, CSV, FIGURE = "rank.md", "rank.csv", "rank.svg"
 
 
 def rank(
@@ -69,10 +76,7 @@ def rank(
 
     if write is not None and detector:
         raise UsageError("--write is for whole tables: leave out --detector")
-    if write is not None or figure is not None:
-        from tsadbench.cli.actions.ranks import check_outputs, write_all  # needs matplotlib
-
-        check_outputs(suite or (), write, figure)
+    _check_outputs(suite or (), write, figure)
     with progress_bar("Resampling") if stability else nullcontext():
         found = rank_stored(
             runs,
@@ -88,8 +92,7 @@ def rank(
         )
     if detector:
         found = found.only(detector)
-    if write is not None or figure is not None:
-        write_all(found, write, figure)
+    _write_all(found, write, figure)
     if form != "table":
         texts = {"json": found.to_json, "csv": found.to_csv, "markdown": found.to_markdown}
         typer.echo(texts[form](), nl=False)
@@ -110,3 +113,53 @@ def rank(
         for note in over_all.notes:
             console.print(Text(note))
         console.print(Text(over_all.legend, style="dim"))
+
+
+def _write_all(ranks: Ranks, write: Path | None, figure: Path | None) -> None:
+    """Write ``<suite>/rank.md``, ``.csv`` and ``.svg`` below a folder, and a figure."""
+    if write is not None:
+        for ranking in ranks.over_all:
+            _write_suite(ranks, ranking, write / ranking.suite.partition(" ")[0])
+    if figure is not None:
+        if not ranks.over_all:
+            raise UsageError(
+                "--figure draws a ranking over several data sets; here no two detectors have ranks on several"
+            )
+        from tsadbench.reporting.figures.suites import draw  # needs matplotlib
+
+        draw(ranks.over_all[0], figure)
+
+
+def _check_outputs(suites: Sequence[str], write: Path | None, figure: Path | None) -> None:
+    """Raise a UsageError before long work if its results could not be written."""
+    from tsadbench.datasets.suites import suite_named
+    from tsadbench.utils.atomic_files import require_writable
+
+    if write is not None and not suites:
+        raise UsageError("--write expects --suite: below DIR each suite has a folder")
+    files = [write / suite_named(name).name / MARKDOWN for name in suites] if write is not None else []
+    for file in files:
+        require_writable(file)
+    if figure is not None:
+        require_figure(figure)
+
+
+def require_figure(file: Path) -> None:
+    """Raise a UsageError before long work if a figure cannot be written to a file."""
+    from tsadbench.reporting.figures.style import check_ending
+    from tsadbench.utils.atomic_files import require_writable
+
+    check_ending(file)
+    require_writable(file)
+
+
+def _write_suite(ranks: Ranks, ranking: SuiteRanking, folder: Path) -> None:
+    from tsadbench.analysis.significance.ranks import Ranks
+    from tsadbench.reporting.figures.suites import draw
+    from tsadbench.utils.atomic_files import write_file
+
+    on_each = Ranks(tuple(one for one in ranks.rankings if one.dataset in ranking.datasets), ranks.resampled)
+    picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"
+    write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{on_each.to_markdown()}")
+    write_file(folder / CSV, ranking.to_csv())
+    draw(ranking, folder / FIGURE)

@@ -37,7 +37,7 @@ def regress(
     A deterministic detector's metrics may move by 1e-5. A stochastic one's mean may move by three standard errors of
     the difference between the two means, plus .001. A row that was sealed, and is guarded now, is a note.
     """
-    from tsadbench.cli.actions.run import run_watched
+    from tsadbench.cli.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
     from tsadbench.utils.atomic_files import append_text, require_writable, write_file
