@@ -75,7 +75,8 @@ def test_run_info_list_and_check(tsadbench, tmp_path, hostile, by_file):
                     "--out", tmp_path / "runs")  # fmt: skip
     assert run.code == 0, run.err
     (row,) = json.loads(run.out)["rows"][:1]
-    assert (row["label"], row["family"], row["status"]) == (f"{name}[power=3.0]", "hostile", "ok")
+    label = "hostile_pkg.py:Mine[power=3.0]" if by_file else "hostile[power=3.0]"
+    assert (row["label"], row["family"], row["status"]) == (label, "hostile", "ok")
     info = tsadbench("info", name)
     assert (info.code, "What a box tells." in info.out, "power=2.0" in info.out) == (0, True, True)
     check = tsadbench("check", name, "--only", "repeat", "--only", "same-in-box", "--only", "pickle")

@@ -41,7 +41,7 @@ def leaderboard(
     write: Annotated[
         Path | None,
         typer.Option(
-            help="Write <data set>/<protocol>/<split>.csv, .md and .json below this folder instead, with the records "
+            help="Write <data set>/<protocol>/<split>.csv and .md below this folder instead, with the records "
             "and their metrics by recording."
         ),
     ] = None,

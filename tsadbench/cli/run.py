@@ -141,7 +141,7 @@ def run(
     write: Annotated[
         Path | None,
         typer.Option(
-            help="Also write <data set>/<protocol>/<split>.csv, .md and .json below this folder. Trials whose records "
+            help="Also write <data set>/<protocol>/<split>.csv and .md below this folder. Trials whose records "
             "lie there already are not run again; the tables then hold the rows of this run alone."
         ),
     ] = None,
