@@ -10,9 +10,9 @@ endif
 
 .PHONY: run shell test test-long quick lint regress docs tables pages leaderboards reproduce bank bench chromium clean
 
-# The main job: DPR-GM, two baselines and the floors on SKAB with one seed and two threads.
+# The main job: DPR-GM, two baselines and the floors on SKAB with one seed, two trials at a time.
 run: $(STAMP)
-	$(BIN)/tsadbench run --threads 2
+	$(BIN)/tsadbench run --jobs 2
 	@echo "tsadbench is installed in $(VENV): run  make shell  or  . $(BIN)/activate  and then for instance  tsadbench list" >&2
 
 # A shell in which `tsadbench` is a command.
@@ -22,7 +22,7 @@ shell: $(STAMP)
 # Workers with one thread each: numeric libraries with more threads than cores wait for each other. Three for two cores, as
 # tests of processes and clusters spend a tenth of the time waiting. tests/conftest.py puts long files first.
 test: lint chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/benchmarks -m "not long"
 
 # What takes many seconds: hostile detectors, clusters, wheels, tutorials, all checks on each network that ships.
 test-long: $(STAMP)

@@ -49,6 +49,7 @@ def output(folder: Path, text: str, *arguments: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow(15)  # three interpreters
 def test_a_script_from_standard_input_keeps_trials_that_no_later_run_takes_for_done(tmp_path, tsadbench):
     store = tmp_path / "runs"
     assert output(tmp_path, CLASS + RUN + RUN, "-") == ["ok", "ok"]

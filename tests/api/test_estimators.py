@@ -120,7 +120,7 @@ SCRIPT = """
 """
 
 
-@pytest.mark.slow(4)  # two processes with hash seeds of their own
+@pytest.mark.long  # two processes with hash seeds of their own
 def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found = []

@@ -50,7 +50,7 @@ def close(found: list[str], expected: list[str]) -> bool:
     return one["time"].tolist() == other["time"].tolist() and np.allclose(one["score"], other["score"], equal_nan=True)
 
 
-@pytest.mark.slow(10)  # it ends five seconds after the last row
+@pytest.mark.long  # it ends five seconds after the last row
 def test_a_growing_file_is_followed_over_partial_lines_truncation_and_rotation(tsadbench, ahead_model, tmp_path):
     growing, out = tmp_path / "live.csv", tmp_path / "answers.csv"
     rows = [HEADER, *lines(3, 40)]
@@ -102,7 +102,7 @@ def test_an_interrupt_ends_it_quietly(plant, model_file, tmp_path):
     assert (running.returncode, told) == (130, b"")
 
 
-@pytest.mark.slow(5)  # two processes that import everything
+@pytest.mark.long  # two processes that import everything
 @pytest.mark.parametrize("detector", ["t2"])
 def test_as_installed_with_no_import_path_of_these_tests(detector, plant, tmp_path):
     """Packages that are installed for editing lie on no path: the box must import them by their names all the same."""
