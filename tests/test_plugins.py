@@ -79,7 +79,7 @@ def test_an_error_in_a_file_is_one_line(tiny, tsadbench, tmp_path):
     (tmp_path / "idea.py").write_text("import no_such_package\n")
     done = tsadbench("run", "-d", f"{tmp_path}/idea.py:Idea", "--dataset", "tiny", "--out", tmp_path / "runs")
     assert (done.code, done.out) == (2, "")
-    assert "No module named 'no_such_package'" in done.err
+    assert "'no_such_package'" in done.err
     assert len(done.err.splitlines()) == 1
 
 
@@ -95,7 +95,7 @@ def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsa
     plain = {line.split()[0]: line for line in tsadbench("list").out.splitlines() if line}
     assert "CANNOT BE FOUND" in plain["gone"]
     assert "CANNOT BE FOUND" in plain["dotted"]
-    assert "registered by one and two" in plain["twin"]
+    assert re.search("one.* two", plain["twin"])
     assert "tsadbench_detectors.t2:T2" in plain["t2"]
     by_kind = tsadbench("list", "--kind")
     assert by_kind.code == 0
@@ -143,7 +143,7 @@ def test_the_package_in_the_documentation_installs_is_listed_passes_the_checks_a
         return done.stdout
 
     run("pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", package)
-    assert "idea:Idea  (my-idea 0.1.0)" in run("tsadbench", "list")
+    assert re.search(r"idea:Idea .*my-idea 0\.1\.0", run("tsadbench", "list"))
     assert "cap=100" in run("tsadbench", "info", "my-idea")
     assert " fail" not in run("tsadbench", "check", "my-idea")
     out = run("tsadbench", "run", "-d", "my-idea[cap=5]", "--dataset", "tiny", "--format", "json", "--seeds", 1)

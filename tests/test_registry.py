@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -143,14 +144,10 @@ def test_a_strangers_family(plugin, tsadbench):
         load_detector("mine:Far")
     with pytest.raises(UsageError, match="'Neer'.*'Near'"):
         load_detector("mine:Neer")
-    assert tsadbench("list", "--family", "mine").out.splitlines() == [
-        "detectors (3):",
-        "  mine:Near",
-        "  mine:Odd    odd",
-        "  mine:Broken",
-        "cannot be run (1):",
-        "  mine:Far    it is too far",
-    ]
+    title, *detectors, title_of_others, other = tsadbench("list", "--family", "mine").out.splitlines()
+    assert ("(3)" in title, "(1)" in title_of_others) == (True, True)
+    assert [line.split() for line in detectors] == [["mine:Near"], ["mine:Odd", "odd"], ["mine:Broken"]]
+    assert re.match("  mine:Far .*too far", other)
     assert "Somebody's." in tsadbench("info", "mine").out
     assert "  mine " in tsadbench("list").out
 

@@ -38,7 +38,7 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
     splits = {"overall": tuple(one.id for one in test)}
     labels = Labels({**data.labels.rows, **{one.id: np.zeros(one.n_rows, dtype=bool) for one in copies}}, splits)
     data = LabelledDataset(replace(data.dataset, test=test, splits=splits), labels)
-    with pytest.raises(DataError, match="every training row also occurs"):
+    with pytest.raises(DataError, match="'small'"):
         make_plan(["tests.helpers.tiny:Distance"], dataset=data, protocol="strict", floors=False)
     store = Store.create(tmp_path / "runs")
     (record,) = run_plan(
@@ -49,4 +49,4 @@ def test_data_that_strict_refuses_do_not_matter(tmp_path):
     assert not offers_sensor_graph(result.record), "it is not registered, so no report runs it"
     graph = sensor_graph(result)
     assert graph.adjacency[0, 0] == 400.0
-    assert graph.title == f"{label}, seed 0 · small · protocol published 2"
+    assert all(name in graph.title for name in (label, "seed 0", "small", "published 2"))

@@ -102,17 +102,17 @@ WRONG = [
     (DataError, (TEXT, TEST), {}, r"train: .*\['state'\]"),
     (DataError, (TRAIN, TEST.assign(x=1.0)), {}, "test: .*'x'"),
     (DataError, (TRAIN, TEST[["flow", "flow", "pressure"]]), {}, "test: .*unique"),
-    (DataError, (TRAIN[:0], TEST), {}, "train: .*one row"),
+    (DataError, (TRAIN[:0], TEST), {}, "train: .*row"),
     (UsageError, (TRAIN, TEST), {"time": "t"}, "time: train .*'t'"),
     (DataError, (TRAIN.assign(t="noon"), TEST), {"time": "t"}, "train: column 't'"),
     (DataError, (TRAIN, TEST.set_index(TIME[::-1])), {}, "test: row 1 .*time"),
     (UsageError, (TRAIN, TEST, "attack"), {}, "labels: test .*'attack'"),
-    (DataError, (TRAIN, TEST, TRUTH[:7]), {}, "labels: test has 20 rows"),
-    (DataError, (TRAIN, TEST, TRUTH.astype(int) * 2), {}, "labels: test: .*0 and 1"),
-    (DataError, (TRAIN, TEST, pd.Series(TRUTH, index=range(1, 21))), {}, "labels: the index"),
+    (DataError, (TRAIN, TEST, TRUTH[:7]), {}, r"labels: test .*\b20 "),
+    (DataError, (TRAIN, TEST, TRUTH.astype(int) * 2), {}, "labels: test: .*0 .*1"),
+    (DataError, (TRAIN, TEST, pd.Series(TRUTH, index=range(1, 21))), {}, "labels: .*index"),
     (UsageError, (TRAIN, {"a": TEST}, {"b": TRUTH}), {}, r"labels: .*\['a'\]"),
-    (DataError, (TRAIN, TEST, [(5, 30)]), {}, "labels: interval 0 of test, 5 to 30"),
-    (DataError, (TRAIN, TEST, [(0, 1), (8, 5)]), {}, "labels: interval 1 of test .*8 to 5"),
+    (DataError, (TRAIN, TEST, [(5, 30)]), {}, "labels: interval 0 .*5 .*30"),
+    (DataError, (TRAIN, TEST, [(0, 1), (8, 5)]), {}, "labels: interval 1 .*8 .*5"),
     (DataError, (TRAIN, TEST.set_index(TIME), [(5, 8)]), {}, "times.*5"),
     (DataError, (TRAIN.assign(y=1), TEST.assign(y=0), "y"), {}, "train: column 'y'"),
     (UsageError, (TRAIN, TEST), {"splits": {"a": "tset"}}, "splits: 'a' .*'tset'"),
@@ -131,7 +131,7 @@ def test_what_is_wrong_is_one_line_that_names_argument_and_frame(error, argument
 
 def test_without_labels_it_can_be_fitted_and_scores_but_not_be_judged(tmp_path):
     mine = dataset_from_frames(TRAIN, TEST, name="mine")
-    with pytest.raises(UsageError, match="dataset: 'mine' has no labels"):
+    with pytest.raises(UsageError, match="dataset: 'mine'.* labels"):
         tsadbench.run("t2", mine)
     with pytest.raises(UsageError, match="dataset: 'mine'"):
         tsadbench.run("t2", dataset_from_frames(TRAIN, name="mine"))

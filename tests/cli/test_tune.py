@@ -69,7 +69,7 @@ def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadb
     done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", card, "--trials", 2, "--out", out)
     assert done.code == 1
     assert "points: 2 error" in done.err
-    assert "error: ValueError: no luck" in done.err
+    assert "ValueError: no luck" in done.err
     assert "Traceback" not in done.err
     assert not list(out.glob("*.toml"))
 

@@ -60,7 +60,7 @@ def test_a_machine_that_cannot_seal_is_refused_before_anything_starts(
 
 def test_code_that_the_caller_imported_is_refused_by_name(guarded_boxes):
     for detector in (Distance, Distance(power=3.0), "tests.helpers.tiny:Distance"):
-        with pytest.raises(UsageError, match=r"has imported the code of .*Distance.*path/file\.py:Class"):
+        with pytest.raises(UsageError, match=r"Distance.*path/file\.py:Class"):
             package.run(detector, make_data(), require_seal=True)
 
 
@@ -68,7 +68,7 @@ def test_a_guarded_box_fails_its_trial_and_says_why(guarded_boxes, small_data, t
     plan = make_plan(["max-z"], dataset=small_data, floors=False, require_seal=True)
     (record,) = run_plan(plan, Store.create(tmp_path / "runs"))
     assert (record.status, record.splits) == ("error", {})
-    assert "would be guarded, not sealed (--require-seal)" in str(record.reason)
+    assert "--require-seal" in str(record.reason)
 
 
 def test_kept_trials_that_are_guarded_do_not_count(guarded_boxes, small_data, tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,13 +130,13 @@ def test_a_lost_scheduler_is_told_and_the_run_goes_on_elsewhere(small: Plant, cl
     scheduler.kill()
     _, told = run.communicate(timeout=240)
     assert run.returncode == 2
-    assert "the cluster's scheduler is gone; what had come back is kept: run the command again" in told
+    assert "scheduler" in told
     assert "Traceback" not in told
     kept = len(trials(small.runs))
     assert kept >= 2
     resumed = tsadbench(*small.arguments("Steady[seconds=0.5]", seeds=8, more=("--jobs", "2")))
     assert resumed.code == 0
-    assert f"8 trials are kept in {small.runs}, {kept} of them from an earlier run" in resumed.err
+    assert re.search(rf"^8 .* {small.runs}, {kept} ", resumed.err, re.M)
 
 
 @pytest.mark.long
@@ -147,7 +148,7 @@ def test_an_interrupt_ends_the_trials_of_the_cluster_too(small: Plant, cluster: 
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=60)
     assert run.returncode == 130, told
-    assert "1 of 2 trials are kept" in told
+    assert "1 of 2 trials" in told
     assert worker.poll() is None
     # The worker is free again: a trial that sleeps for ten minutes would be in the way of this one.
     again = small.run("Steady[power=3.0]", seeds=1, more=("--cluster", cluster.address))
@@ -175,7 +176,7 @@ def test_a_trial_that_loses_every_worker_is_a_row_with_a_status(small: Plant):
     done = run_without_mercy(small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1")))
     rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
     assert rows == {"Steady": "ok", "Murderer": "killed"}, done.stderr
-    assert "its worker was lost, and so were those of 3 more attempts" in done.stderr
+    assert re.search(r"worker .*\b3 more", done.stderr)
     assert done.returncode == 1
 
 
@@ -212,7 +213,8 @@ def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant, tsadbe
     file.write_text(file.read_text() + WORKER_SUICIDE)
     done = tsadbench(*small.arguments("OnGpu[device=cuda]", seeds=1, more=("--cluster", "local:1")))
     assert done.code == 2
-    assert "asks for a GPU, and no worker offers one" in done.err
+    assert "OnGpu[device=cuda]" in done.err
+    assert "--resources GPU=1" in done.err
 
 
 @pytest.mark.long
@@ -222,7 +224,7 @@ def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, clu
     for here in ((), ("--cluster", "local:1")):
         done = tsadbench(*small.arguments("LooksForGpu[device=cuda]", "Steady", seeds=1, more=here))
         assert done.code == 2
-        assert "device must be 'cpu' on this machine, found 'cuda'" in done.err
+        assert re.search("device .*'cpu'.*'cuda'", done.err)
         assert not small.runs.exists() or not trials(small.runs)
     cluster.start_scheduler()
     cluster.start_worker("--resources", "GPU=1")  # it says that it has one
@@ -231,7 +233,7 @@ def test_trials_for_a_gpu_are_planned_on_a_machine_without_one(small: Plant, clu
     rows = {row["detector"].rpartition(":")[2]: row for row in table(done.stdout)}
     assert rows["Steady"]["status"] == "ok"
     assert rows["LooksForGpu[device=cuda]"]["status"] == "error"
-    assert "device must be 'cpu' on this machine, found 'cuda'" in done.stderr
+    assert re.search("device .*'cpu'.*'cuda'", done.stderr)
 
 
 def test_wrong_addresses(small: Plant, tsadbench):
@@ -246,7 +248,7 @@ def test_an_address_at_which_no_scheduler_answers(small: Plant, tsadbench, monke
     monkeypatch.setattr("tsadbench.execution.dask_backend._CONNECT_SECONDS", 1)
     done = tsadbench(*small.arguments("Steady", seeds=1, more=("--cluster", "tcp://127.0.0.1:1")))
     assert done.code == 2
-    assert "no scheduler answers there" in done.err
+    assert "tcp://127.0.0.1:1" in done.err
     assert "Traceback" not in done.err
 
 

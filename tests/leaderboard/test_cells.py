@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -27,8 +28,7 @@ def board() -> Leaderboard:
 
 def test_cells_hold_mean_and_spread_places_and_marks(board):
     (grid,) = grids(board.rows)
-    assert grid.title.startswith("d, split overall, protocol strict")
-    assert grid.title.endswith("100 rows, 35.0% anomalous")
+    assert re.fullmatch(r"d, .*overall, .*strict.*\b100 .* 35\.0%.*", grid.title)
     cells = {row[0].text: dict(zip(grid.header, row, strict=True)) for row in grid.detectors}
     assert cells["best"]["AUROC"].text == ".9200(.0141)"
     assert cells["best"]["AUROC"].rank == 1

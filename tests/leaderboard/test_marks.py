@@ -64,13 +64,13 @@ def test_only_a_mixture_marks_guarded_rows(form):
     assert mark not in all_sealed
     all_guarded = texts_of(board_of(guarded("a"), guarded("b")))[form]
     assert mark not in all_guarded
-    assert "All rows ran guarded" in all_guarded
+    assert "guarded" in all_guarded
     assert all_guarded.count("no user namespaces here") == 1
     mixed = texts_of(board_of(sealed("a"), guarded("b")))[form]
     assert f"{mark} b" in mixed
     assert f"{mark} a" not in mixed
     assert f"{mark} guarded" in mixed
-    assert "All rows" not in mixed
+    assert mixed.count("no user namespaces here") == 1
 
 
 def test_a_row_that_failed_is_neither_sealed_nor_guarded():

@@ -48,19 +48,19 @@ def test_each_version_has_its_table_its_places_and_its_floors(mixed):
         ("d", "strict 1", "overall"): ["then", "second"],
     }
     new, old = grids(mixed.rows)
-    assert old.title.startswith("d, split overall, protocol strict 1")
+    assert "strict 1" in old.title
     column = old.header.index("AUPRC")
     assert [row[column].rank for row in old.detectors] == [1, 2]
     assert [row[column].rank for row in new.detectors] == [0]
     assert {row.label: row.below_floor for row in mixed.rows}["then"] is None  # its version has no floor
     texts = (mixed.to_markdown(), mixed.to_latex(), mixed.to_html())
-    assert all("protocol strict 1" in text and "protocol strict 2" in text for text in texts)
+    assert all("strict 1" in text and "strict 2" in text for text in texts)
     labels = re.findall(r"\\label\{(.*?)\}", mixed.to_latex())
     assert labels == ["tab:d-strict-2-overall", "tab:d-strict-1-overall"]
 
 
 def test_a_folder_holds_tables_of_one_version(mixed, tmp_path):
-    with pytest.raises(UsageError, match="strict 1 and strict 2"):
+    with pytest.raises(UsageError, match="strict 1.*strict 2"):
         mixed.write(tmp_path)
     assert not list(tmp_path.iterdir())
     (alone,) = (board for key, board in mixed.alone().items() if key[1] == "strict 1")

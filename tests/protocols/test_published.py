@@ -133,13 +133,13 @@ def test_nothing_scored_breaks_the_contract() -> None:
         rows[30:-9] = math.nan if one.id != "free" else 0.0
         return rows
 
-    with pytest.raises(ContractError, match="91 evaluated test rows"):
+    with pytest.raises(ContractError, match=r"\b91 "):
         trial(Published(), three(50, 20, 60), outside_only)
 
 
 def test_no_training_score_to_set_the_threshold_on_breaks_the_contract() -> None:
     data = plant((recording("free", 39),), (recording("a", 50),))
-    with pytest.raises(ContractError, match="0 training rows"):
+    with pytest.raises(ContractError, match=r"\b0 training rows"):
         trial(Published(), data, pressure)
 
 
@@ -160,11 +160,11 @@ def test_another_number_of_episodes_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"window": 0}, "published: window must be an integer of at least 1, found 0"),
-        ({"horizon": 0}, "published: horizon must be an integer of at least 1, found 0"),
-        ({"horizon": 1.5}, "published: horizon must be an integer of at least 1, found 1.5"),
-        ({"level": 0.0}, "level must lie between 0 and 1"),
-        ({"q": 0.02}, "q must lie between 0 and 1 - level"),
+        ({"window": 0}, "^published: window .* 0$"),
+        ({"horizon": 0}, "^published: horizon .* 0$"),
+        ({"horizon": 1.5}, r"^published: horizon .* 1\.5$"),
+        ({"level": 0.0}, r"\blevel "),
+        ({"q": 0.02}, r"\bq "),
     ],
 )
 def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dict[str, float], message: str) -> None:

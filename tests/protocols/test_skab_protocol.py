@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -80,7 +81,8 @@ def test_a_split_without_evaluated_rows_is_undefined() -> None:
 
 def test_anomalous_training_rows_are_reported() -> None:
     found = trial(Skab(train_rows=10), small(a=slice(7, 20)), pressure)
-    assert found.notes == ("a trains on anomalous rows: 3 of its first 10",)
+    (note,) = found.notes
+    assert re.match(r"a .*\b3 \D*\b10$", note)
 
 
 @pytest.mark.parametrize(("n_rows", "first"), [(0, 0), (3, 0), (7, 1), (399, 99), (400, 100), (10_000, 100)])
@@ -139,4 +141,5 @@ def test_skabs_rows_and_floor(skab_directory) -> None:
     assert (overall.n_rows, overall.n_anomalous) == (23_801, 12_771)
     assert overall.metrics["f1"] == pytest.approx(0.698, abs=5e-4)
     assert len(found.thresholds) == 34
-    assert found.notes == ("other/2 trains on anomalous rows: 296 of its first 400",)
+    (note,) = found.notes
+    assert re.match(r"other/2 .*\b296 \D*\b400$", note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -68,10 +69,10 @@ def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
     assert (b.n_rows, b.n_anomalous, b.metrics["auroc"], b.metrics["prac_f1"]) == (2, 1, 1.0, 1.0)
     assert (short.n_rows, short.n_anomalous, short.coverage) == (0, 0, 0.0)
     assert short.metrics == dict.fromkeys((metric.name for metric in METRICS), None)
-    assert found.notes == (
-        "no row of recording 'short' (2 rows) is evaluated: it is too short",
-        "no row of recording 'shorter' (1 rows) is evaluated: it is too short",
-    )
+    assert [re.findall(r"'(\w+)' \((\d+) rows\)", note) for note in found.notes] == [
+        [("short", "2")],
+        [("shorter", "1")],
+    ]
 
 
 def test_every_split_is_judged_and_metrics_keep_their_order() -> None:
@@ -140,7 +141,7 @@ def test_fewer_than_95_percent_of_the_calibration_rows_scored_breaks_the_contrac
         return rule
 
     assert trial(Strict(), data, silent(20)).thresholds[0].threshold.n == 380
-    with pytest.raises(ContractError, match="400 training rows.* 379"):
+    with pytest.raises(ContractError, match=r"\b400 .* 379\b"):
         trial(Strict(), data, silent(21))
     assert trial(Strict(), data, silent(21), fixed=0.5).thresholds[0].threshold.value == 0.5
 
@@ -189,7 +190,7 @@ def test_nothing_scored_breaks_the_contract() -> None:
             rows[30:] = math.nan
         return rows
 
-    with pytest.raises(ContractError, match="20 evaluated test rows"):
+    with pytest.raises(ContractError, match=r"\b20 "):
         trial(Strict(), data, warm_up_only)
 
 
@@ -310,10 +311,8 @@ class TestHeldOut:
         if n_held is None:
             assert (episode.train, episode.calibration) == (data.dataset.train, ())
             assert found.thresholds == trial(Strict(calibration="training"), data, pressure).thresholds
-            assert found.notes == (
-                "the threshold is found on training rows: held out, one row in 5 would leave 999 rows after the "
-                "warm-up, and 1,000 are needed",
-            )
+            (note,) = found.notes
+            assert re.search(r"\b999 .*\b1,000 ", note)
         else:
             assert [one.n_rows for one in episode.calibration] == [n_held]
             assert found.notes == ()

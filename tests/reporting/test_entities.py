@@ -41,13 +41,13 @@ def test_a_roc_curve_is_the_mean_over_entities_and_its_marker_lies_by_the_tables
     assert trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(overall.metrics["auroc"], abs=2e-3)
     (_,), (recall,) = line(axes, "_threshold").get_data()
     assert recall == pytest.approx(overall.metrics["recall"])
-    assert "the mean of 3 fits' curves" in axes.get_legend().get_title().get_text()
+    assert "3 fits" in axes.get_legend().get_title().get_text()
 
 
 def test_the_report_has_means_spreads_and_the_threshold_of_every_entity(made):
     (board,) = report_content(made.store, lambda _: made.data)["boards"]
     overall = board["tables"][0]
-    assert overall["about_entities"] == ", mean over 3 entities, one model each"
+    assert "3 entities" in overall["about_entities"]
     row = next(one for one in overall["rows"] if one["label"] == NOISY)
     aurocs = {name: metrics["auroc"]["mean"] for name, metrics in row["entities"].items()}
     assert list(aurocs) == list(MACHINES)
@@ -56,5 +56,5 @@ def test_the_report_has_means_spreads_and_the_threshold_of_every_entity(made):
     detector = board["detectors"][0]
     assert [one["episode"] for one in detector["thresholds"]] == list(MACHINES)
     assert detector["curves"]["overall"][0]["entities"] == 3
-    assert any("gamma are not of both classes" in note for note in board["notes"])
+    assert any("gamma" in note for note in board["notes"])
     assert json.dumps(board, allow_nan=False)

@@ -285,7 +285,7 @@ os.kill(os.getpid(), 9)
 
 def test_a_server_that_was_told_not_to_seal_says_so(unsealed, secret):
     with Box(Construction.of(Sums, {}), threads=1, launcher=unsealed) as box:
-        assert (box.seal, box.seal_reason) == ("guarded", "it was not to be sealed")
+        assert (box.seal, bool(box.seal_reason)) == ("guarded", True)
     assert inside("reads", secret, launcher=unsealed) == "got 'secret'"
 
 
@@ -353,7 +353,8 @@ def test_without_namespaces_data_among_libraries_cannot_be_hidden(tmp_path):
     before = without_namespaces() + f"sys.path.append({str(package.parent)!r})\n"
     ((seal, reason, _),) = in_a_process([("knows_itself", "")], before=before, forbidden=[str(package)])
     assert seal == "guarded"
-    assert f"{package} lies among what may be read, and cannot be covered without namespaces" in reason
+    assert str(package) in reason
+    assert "namespaces" in reason
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="all other tests run without rights already")

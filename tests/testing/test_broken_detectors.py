@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -38,39 +39,39 @@ DISTANCE = "np.linalg.norm(recording.values - self.mean_, axis=1)"
 # What stands in which place instead; the phase; the line that is to blame; what the message says.
 BROKEN = {
     "scores by sensor": (SCORE, ["return (recording.values - self.mean_).sum(axis=0)"], "score", 17,
-                         "Mine.score: expected shape [240], found [4]"),
+                         r"Mine\.score: .*\[240\].* \[4\]"),
     "scores in two dimensions": (SCORE, ["return np.abs(recording.values - self.mean_)"], "score", 17,
-                                 "expected shape [240], found [240, 4]"),
-    "a list": (SCORE, [f"return list({DISTANCE})"], "score", 17, "expected an array [240] of floats, found list"),
-    "nothing": (SCORE, [DISTANCE], "score", 17, "expected an array [240] of floats, found NoneType"),
+                                 r"\[240\].* \[240, 4\]"),
+    "a list": (SCORE, [f"return list({DISTANCE})"], "score", 17, r"\[240\].* list"),
+    "nothing": (SCORE, [DISTANCE], "score", 17, r"\[240\].* NoneType"),
     "NaN in the middle": (SCORE, [f"found = {DISTANCE}", "found[120] = np.nan", "return found"], "score", 17,
-                          "row 120 is NaN between scored rows"),
+                          "row 120 .*NaN"),
     "another name in score": (SCORE, ["return recording.values @ self.means_"], "score", 18,
-                              "AttributeError: 'Mine' object has no attribute 'means_'"),
+                              "AttributeError: .*'means_'"),
     "a typo in fit": (FIT, ["self.mean_ = recordings[0].vales.mean(axis=0)"], "fit", 15,
-                      "AttributeError: 'Recording' object has no attribute 'vales'"),
-    "labels": (FIT, ["normal = recordings[0].labels == 0"], "fit", 15, "no detector is given labels"),
-    "a data frame": (FIT, ["self.mean_ = recordings[0].rolling(10).mean()"], "fit", 15, "a Recording is no data frame"),
+                      "AttributeError: .*'vales'"),
+    "labels": (FIT, ["normal = recordings[0].labels == 0"], "fit", 15, "labels.* labels"),
+    "a data frame": (FIT, ["self.mean_ = recordings[0].rolling(10).mean()"], "fit", 15, "Recording.* data frame"),
     "values as a data frame": (SCORE, ["return recording.values.rolling(10).mean()"], "score", 18,
-                               "recording.values is a NumPy array [n_rows, n_sensors]"),
+                               r"recording\.values .*NumPy.*\[n_rows, n_sensors\]"),
     "changes what it is given": (FIT, ["for one in recordings:", "    one.values[:] -= 1.0"], "fit", 16,
-                                 "recordings are read-only: work on recording.values.copy()"),
+                                 r"recording\.values\.copy\(\)"),
     "an error in a library": (FIT, ["from sklearn.decomposition import PCA", "PCA(50).fit(recordings[0].values)"],
-                              "fit", 16, "ValueError: n_components=50 must be between"),
+                              "fit", 16, "ValueError: n_components=50 "),
     "it exits": (FIT, ["raise SystemExit(1)"], "fit", 15, "SystemExit: 1"),
     "an error in the constructor": (STORE, ["self.power = powr"], "construct", 12, "NameError: name 'powr'"),
     "a constructor that stores nothing": (STORE, ["pass"], "construct", 8,
-                                          "its constructor does not store its parameter 'power'; expected self.power"),
+                                          r"'power'.* self\.power"),
     "a constructor that takes anything": ("(self, *, power: float = 2.0)", "(self, *args, power: float = 2.0)",
-                                          "construct", 8, "its constructor takes *args; expected named parameters"),
+                                          "construct", 8, r"\*args"),
     "no _score": ("    def _score(self, recording):\n" + SCORE, "", "construct", 8,
-                  "it does not define _score; expected def _score(self, recording)"),
-    "score instead of _score": ("def _score", "def score", "construct", 8, "its score is never called"),
+                  r"_score.* def _score\(self, recording\)"),
+    "score instead of _score": ("def _score", "def score", "construct", 8, r"\bscore\b"),
     "fit beside _fit": (FIT, FIT + "\n    def fit(self, recordings):\n        return self\n", "score", 20,
-                        "call fit with normal recordings first; it overrides fit: write _fit instead"),
+                        r"\bfit\b.*\b_fit\b"),
     "a message of several lines": (SCORE, [r"raise ValueError('two\n  lines')"], "score", 18, "ValueError: two lines"),
     "another signature": ("(self, recording):", "(self, recording, labels):", "score", 17,
-                          "missing 1 required positional argument: 'labels'"),
+                          "'labels'"),
 }  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def test_what_a_newcomer_gets_wrong_is_said_once_with_file_line_phase_and_shapes
     first, *others = json.loads(done.out)["checks"]
     assert (first["id"], first["status"]) == ("works", "fail")
     assert first["reason"].startswith(f"{phase}: ")
-    assert message in first["reason"]
+    assert re.search(message, first["reason"])
     assert first["evidence"]["phase"] == phase
     assert first["evidence"]["raised_in"] == f"{file}:{line}"
     if phase != "construct":
@@ -112,7 +113,7 @@ def test_a_tensor_is_no_array(tmp_path, tsadbench):
     pytest.importorskip("torch")
     file = written(tmp_path, SCORE, ["import torch", f"return torch.from_numpy({DISTANCE})"])
     done = tsadbench("check", f"{file}:Mine")
-    assert "score: Mine.score: expected an array [240] of floats, found Tensor" in done.out
+    assert re.search(r"score: Mine\.score: .*\[240\].* Tensor", done.out)
 
 
 def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadbench):
@@ -121,7 +122,7 @@ def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadben
     assert done.out.count("vales") == 1
     assert len(done.out.splitlines()) == 9
     n_others = len(all_checks()) - 1
-    assert f"not-run          the other {n_others} checks: they need a detector that works" in done.out
+    assert re.search(rf"^not-run .*\b{n_others} checks", done.out, re.M)
     assert done.out.endswith(f"{file}:Mine: 1 fail, {n_others} not-run\n")
 
 
@@ -137,16 +138,16 @@ def test_a_check_asked_for_alone_does_not_run_either(tmp_path, tsadbench):
 @pytest.mark.parametrize(
     ("place", "replacement", "message"),
     [
-        ("import numpy as np\n", "import numpy as np\nimport torhc\n", "No module named 'torhc' (idea.py:4)"),
-        ("class Mine(Detector):", "class Mine(Detector)", "SyntaxError: expected ':' (idea.py, line 8)"),
-        ("(Detector)", "", "expected a subclass of tsadbench.Detector"),
-        ("power: float = 2.0", "power: float", "parameter 'power' has no default"),
+        ("import numpy as np\n", "import numpy as np\nimport torhc\n", r"'torhc' \(idea\.py:4\)"),
+        ("class Mine(Detector):", "class Mine(Detector)", r"SyntaxError: .*\(idea\.py, line 8\)"),
+        ("(Detector)", "", r"tsadbench\.Detector"),
+        ("power: float = 2.0", "power: float", "'power'"),
     ],
 )
 def test_a_file_that_holds_no_detector_is_one_line_and_exit_code_2(tmp_path, tsadbench, place, replacement, message):
     done = tsadbench("check", f"{written(tmp_path, place, replacement)}:Mine")
     assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert re.search(message, done.err)
     assert len(done.err.splitlines()) == 1
 
 
@@ -154,14 +155,14 @@ def test_a_detector_that_ends_its_process_fails_one_check(tmp_path, tsadbench):
     file = written(tmp_path, FIT, ["import os", "os._exit(3)"])
     done = tsadbench("check", f"{file}:Mine")
     assert done.code == 1
-    assert "its process ended itself with exit code 3" in done.out
+    assert "exit code 3" in done.out
     assert f"{len(all_checks()) - 1} not-run" in done.out
 
 
 def test_from_python_it_is_one_failure_too(tmp_path):
     file = written(tmp_path, FIT, ["self.mean_ = recordings[0].vales"])
     detector = import_text(str(file), file.read_bytes()).Mine
-    with pytest.raises(CheckFailedError, match=r"Mine fails 1 checks:\nworks: fit: AttributeError: .*idea\.py:15"):
+    with pytest.raises(CheckFailedError, match=r"Mine .*\b1 .*\nworks: fit: AttributeError: .*idea\.py:15"):
         check_detector(detector)
 
 
@@ -182,7 +183,7 @@ def test_checks_that_fail_of_one_cause_later_say_it_once(tmp_path, tsadbench):
     assert "same_cause_as" not in found["single-sensor"]
     told = tsadbench("check", f"{file}:Mine", *only).out
     assert told.count("KeyError") == 1
-    assert "fail: of the same cause as single-sensor" in told
+    assert re.search("fail: .* single-sensor", told)
 
 
 LOUD = [
@@ -230,7 +231,5 @@ def test_a_failed_trial_says_the_phase_and_the_line(tmp_path, tsadbench):
         "--format", "json",
     )  # fmt: skip
     assert done.code == 1
-    reasons = {one["reason"] for row in json.loads(done.out)["rows"] for one in row["failed"]}
-    assert reasons == {
-        "AttributeError: 'Mine' object has no attribute 'means_' (score, idea.py:18)",
-    }
+    (reason,) = {one["reason"] for row in json.loads(done.out)["rows"] for one in row["failed"]}
+    assert re.fullmatch(r"AttributeError: .*'means_' \(score, idea\.py:18\)", reason)

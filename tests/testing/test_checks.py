@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def test_a_leak_cannot_be_declared_away_except_by_a_floor():
 
 
 def test_an_expected_failure_that_passes_is_a_failure():
-    with pytest.raises(CheckFailedError, match="expect it no longer"):
+    with pytest.raises(CheckFailedError, match="fault.*no reason"):
         check_detector(cheats.Honest, only=["fault"], expected_failures={"fault": "no reason"})
     (result,) = check_detector(cheats.Inverted, only=["fault"], expected_failures={"fault": "it is upside down"})
     assert (result.status, result.reason) == ("expected-failure", "it is upside down")
@@ -119,7 +120,7 @@ def test_rows_without_a_score_are_warned_of_and_no_failure(detector, first, last
     (result,) = check_detector(detector, only=["every-row"])
     assert (result.status, result.good) == ("warn", True)
     assert result.evidence == {"first_rows": first, "last_rows": last}
-    assert f"first {first} and last {last} rows have no score, and each counts as the worst" in result.reason
+    assert re.search(rf"first {first} .*last {last} ", result.reason)
     assert "tsadbench.base.trailing_windows(rows, length)" in result.reason
     (expected,) = check_detector(detector, only=["every-row"], expected_failures={"every-row": "they are silent"})
     assert (expected.status, expected.reason) == ("expected-failure", "they are silent")
@@ -128,7 +129,7 @@ def test_rows_without_a_score_are_warned_of_and_no_failure(detector, first, last
 def test_a_warning_of_the_command_line_is_exit_code_0(tsadbench):
     done = tsadbench("check", "tests.helpers.cheats:SilentAtFirst", "--only", "every-row")
     assert done.code == 0
-    assert done.out.startswith("warn             every-row")
+    assert re.match("warn +every-row", done.out)
     assert done.out.endswith("tests.helpers.cheats:SilentAtFirst: 1 warn\n")
 
 
@@ -138,19 +139,19 @@ class TestContractWithWarning(DetectorContract):
     @pytest.mark.filterwarnings("error")
     def test_check(self, check_id):
         if check_id == "every-row":
-            with pytest.warns(UserWarning, match="every-row: a recording's first 9 and last 0 rows"):
+            with pytest.warns(UserWarning, match="every-row: .*first 9 .*last 0 "):
                 super().test_check(check_id)
         else:
             super().test_check(check_id)
 
 
 def test_failures_are_raised_with_reason_and_evidence():
-    with pytest.raises(CheckFailedError, match=r"fails 2 checks:\nprefix: row 0 is scored differently.*'cut'"):
+    with pytest.raises(CheckFailedError, match=r"\b2 .*\nprefix: row 0 .*'cut'"):
         check_detector(cheats.CentredSmoothing)
 
 
 def test_unknown_checks_offer_the_nearest():
-    with pytest.raises(UsageError, match="no check 'prefx'; did you mean 'prefix'"):
+    with pytest.raises(UsageError, match="'prefx'.*'prefix'"):
         check_detector(cheats.Honest, only=["prefx"])
 
 
@@ -195,10 +196,10 @@ def test_expected_failures_do_not_fail_the_command_line(tsadbench):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests.helpers.tiny:Distance", "--only", "prefx"], "did you mean 'prefix'"),
-        (["distanc"], "did you mean 'distance'"),
-        (["tests.helpers.tiny:Distance[power=0]"], "power must be"),
-        (["none.py:Mine"], "there is no file"),
+        (["tests.helpers.tiny:Distance", "--only", "prefx"], "'prefix'"),
+        (["distanc"], "'distance'"),
+        (["tests.helpers.tiny:Distance[power=0]"], "power"),
+        (["none.py:Mine"], "none.py"),
     ],
 )
 @pytest.mark.usefixtures("tiny_plugin")

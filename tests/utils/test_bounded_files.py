@@ -14,7 +14,7 @@ def test_a_file_of_just_the_size_is_read_and_a_longer_one_is_not(tmp_path):
     file = tmp_path / "file"
     file.write_bytes(bytes(range(256)) * 8192)
     assert read_bytes(file, 2**21) == file.read_bytes()
-    with pytest.raises(OSError, match="expected at most 2,097,151 bytes"):
+    with pytest.raises(OSError, match="2,097,151 bytes"):
         read_bytes(file, 2**21 - 1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -93,8 +95,8 @@ def test_gaps_repeated_rows_and_sensors_that_never_move():
     assert (odd.step_seconds, odd.duplicates, odd.constant) == (1.0, 1, ("flow",))
     assert [(gap.row, gap.seconds) for gap in odd.gaps] == [(12, 31.0)]
     assert (odd.n_anomalous, odd.first_anomalous) == (5, 3)
-    assert "31 s before row 12 of odd" in sentence(found, "gaps")
-    assert "flow in odd" in sentence(found, "constant")
+    assert re.search(r"\b31 s\b.*\b12\b.*\bodd\b", sentence(found, "gaps"))
+    assert re.search("flow.* odd", sentence(found, "constant"))
 
 
 def test_a_shift_between_training_and_normal_test_rows():

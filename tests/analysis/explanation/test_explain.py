@@ -133,7 +133,7 @@ def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
 
 
 def test_an_unknown_recording(record):
-    with pytest.raises(UsageError, match="no test recording 'rr'; did you mean 'r'"):
+    with pytest.raises(UsageError, match="'rr'.* 'r'"):
         explain(result(record), "rr")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -111,8 +112,8 @@ class TestNumbers:
         found = compare(made, SECOND, FIRST)
         assert found.sessions["r0 and 1 more"] == ("r0", "r1")
         assert len(found.sessions) == 11
-        assert "12 recordings, 11 sessions" in found.title
-        assert any("declares no sessions" in note and "count as one: r0 + r1" in note for note in found.notes)
+        assert re.search(r"\b12 .*\b11 sessions", found.title)
+        assert any("sessions" in note and "r0 + r1" in note for note in found.notes)
         alone = compare(made, SECOND, FIRST, independent=True)
         assert len(alone.sessions) == 12
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,23 +38,23 @@ def test_holm_asks_for_more_units():
     assert not infer(six).conclusive
     found = infer(seven)
     assert found.conclusive
-    assert "b is better than a (p = .047)." in found.conclusions
-    assert "c is better than a (p = .047), b (p = .047)." in found.conclusions
+    beaten = {line[:2]: re.findall(r"(\w) \(p = (\.\d+)\)", line) for line in found.conclusions if "better" in line}
+    assert (beaten["b "], beaten["c "]) == ([("a", ".047")], [("a", ".047"), ("b", ".047")])
 
 
 def test_where_lower_is_better_the_lower_one_is():
     seven = matrix(7, 0.3)
     found = infer(seven, better="lower")
-    assert "a is better than b (p = .016)." in found.conclusions
+    assert any(re.match(r"a .*better.* b \(p = \.016\)", line) for line in found.conclusions)
     assert (found.pairs[0].wins, found.pairs[0].losses) == (7, 0)
     assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
 def test_what_cannot_be_compared():
     two = matrix(3, 0.1)
-    with pytest.raises(UsageError, match="found 1 detectors on 3 sessions"):
+    with pytest.raises(UsageError, match=r"\b1 detectors .*\b3 sessions"):
         infer(two[["a"]])
-    with pytest.raises(UsageError, match="1 of them with an undefined value"):
+    with pytest.raises(UsageError, match=r"\b1 of them"):
         infer(two.where(two != two.iloc[0, 0]))
-    with pytest.raises(UsageError, match="on 0 sessions"):
+    with pytest.raises(UsageError, match="0 sessions"):
         infer(two.iloc[:0])

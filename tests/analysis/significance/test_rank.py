@@ -136,10 +136,10 @@ def test_few_sessions_are_said_to_be_few_and_one_is_not_resampled(runs):
     found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
     by_split = {ranking.split: ranking for ranking in found.rankings}
     assert list(by_split) == ["overall", "first", "even"]
-    assert by_split["even"].notes[0].startswith("2 sessions are few")
+    assert by_split["even"].notes[0].startswith("2 sessions")
     assert by_split["first"].places == ()
-    assert by_split["first"].notes[0].startswith("Not resampled: one session")
-    with pytest.raises(UsageError, match=r"expected a split of two sessions or more.*found rankable, first: 1"):
+    assert "one session" in by_split["first"].notes[0]
+    with pytest.raises(UsageError, match=r"rankable, first: 1"):
         package.rank(runs, stability=True, dataset=PLANT, splits=["first"])
 
 

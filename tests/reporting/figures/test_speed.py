@@ -60,8 +60,9 @@ def test_points_are_means_over_seeds_on_logarithmic_axes(figure):
         assert set(found) == set(quality), "what failed is left out"
         for label, value in expected.items():
             assert found[label] == pytest.approx((value, quality[label])), label
-    assert (fits.get_xlabel(), fits.get_ylabel()) == ("seconds of a fit, one thread", "AUPRC")
-    assert rates.get_xlabel() == "rows scored per second, one thread"
+    assert fits.get_xlabel().startswith("seconds ")
+    assert fits.get_ylabel() == "AUPRC"
+    assert "per second" in rates.get_xlabel()
     assert drawn(figure).std() > 0
 
 

@@ -133,7 +133,7 @@ def test_file_names_are_safe_and_differ():
 
 
 def test_a_folder_without_tables_and_one_that_would_be_overwritten_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="expected a folder of tables"):
+    with pytest.raises(UsageError, match=f"^{tmp_path}: "):
         write_site(tmp_path, tmp_path / "out")
-    with pytest.raises(UsageError, match="contains the tables that are read"):
+    with pytest.raises(UsageError, match=f"^{tmp_path / 'site'}: "):
         write_site(tmp_path / "site" / "tables", tmp_path / "site")
