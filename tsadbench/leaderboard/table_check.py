@@ -19,8 +19,8 @@ _MARKDOWN: Any = {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
 def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     """Return how a table that `Leaderboard` wrote differs from a store's rows, and the number of cells compared.
 
-    A CSV of one table does not name it: it is the store's only one, or that of ``<data set>/<protocol>/<split>.csv``.
-    A UsageError means that the file cannot be read, or that the store has none of its tables.
+    A CSV of one table does not name it: the file is ``<data set>/<protocol>/<split>.csv``, or ``<split>.csv`` if the
+    store has one table of this split. A UsageError: the file cannot be read, or the store has none of its tables.
     """
     try:
         found = _cells(file.read_text(encoding="utf-8"), file.suffix)
@@ -29,11 +29,13 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     tables = found.index.unique("table")
     if not any(tables):
         alone = {f"{key[0]}/{one.rows[0].protocol}/{key[2]}": one for key, one in board.alone().items()}
-        board = alone.get("/".join([*file.parts[-3:-1], file.stem]), board)
+        places = "/".join([*file.parts[-3:-1], file.stem]), f"/{file.stem}"
+        named = [[one for name, one in alone.items() if name.endswith(place)] for place in places]
+        board = next((of_place[0] for of_place in named if len(of_place) == 1), board)
     right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
     right = right[right.index.get_level_values("table").isin(tables)]
     if right.empty:
-        raise UsageError(f"--table {file}: the store has no table of this data set, protocol and split")
+        raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
     both = pd.concat([found, right], axis=1, keys=["table", "store"])
     rows, columns = (both.isna().groupby(level=level).all() for level in (_ROW, "column"))
     faults = [f"row {row[1]}: the {side} has none" for side in rows for row in rows.index[rows[side]]]
