@@ -140,7 +140,10 @@ def test_float32_and_float64_copies_of_the_scores_are_judged_alike() -> None:
     single = rng.normal(size=5000).round(2).astype(np.float32)
     anomalous = rng.random(5000) < 0.2
     threshold = float(np.float64(0.1))  # lies between 0.1 and its single precision copy
-    assert evaluate(single, anomalous, threshold) == evaluate(single.astype(np.float64), anomalous, threshold)
+    double = single.astype(np.float64)
+    found = evaluate(single, anomalous, threshold)
+    assert found == evaluate(double, anomalous, threshold)
+    assert found["flagged"] == np.mean(double > threshold)
 
 
 def test_random_scores_get_no_credit_for_the_length_of_an_event() -> None:
