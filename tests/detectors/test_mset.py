@@ -28,11 +28,13 @@ def test_similarities_by_loops() -> None:
     np.testing.assert_allclose(similarities(some, others), expected, rtol=1e-12)
 
 
-def test_the_estimate_by_its_formula() -> None:
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_estimate_by_its_formula(ridge: float) -> None:
     remembered, x = rows(12), rows(1, seed=1)[0]
     gram = np.array([[_similarity(a, b) for b in remembered] for a in remembered])
-    weights = np.linalg.inv(gram) @ np.array([_similarity(a, x) for a in remembered])
-    np.testing.assert_allclose(Memory.of(remembered, ridge=0.0).estimate(x[None])[0], remembered.T @ weights, rtol=1e-8)
+    weights = np.linalg.inv(gram + ridge * np.eye(12)) @ np.array([_similarity(a, x) for a in remembered])
+    estimate = Memory.of(remembered, ridge=ridge).estimate(x[None])[0]
+    np.testing.assert_allclose(estimate, remembered.T @ weights, rtol=1e-8)
 
 
 def test_the_score_is_the_length_of_the_residual_in_z_scores() -> None:

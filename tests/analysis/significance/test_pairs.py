@@ -10,6 +10,7 @@ from scipy import stats
 
 from tsadbench.analysis.significance.pairs import (
     _exact_with_ties,
+    bootstrap_interval,
     compare_pair,
     compare_pairs,
     holm,
@@ -138,3 +139,10 @@ def test_below_six_units_a_pair_is_described_and_not_tested(n):
     untested = (found.wilcoxon, found.p_holm, found.interval)
     assert (untested == (None, None, None)) is (n < 6)
     assert found.significant is (n == 6)
+
+
+def test_an_interval_holds_the_mean_and_is_mirrored_if_the_detectors_change_places():
+    differences = np.random.default_rng(0).normal(1.0, 0.5, size=12)
+    one, other = bootstrap_interval(differences), bootstrap_interval(-differences)
+    assert one.low < differences.mean() < one.high
+    assert (other.low, other.high) == (-one.high, -one.low)
