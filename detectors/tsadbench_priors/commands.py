@@ -254,7 +254,7 @@ def _print(text: str, *, err: bool = False) -> None:
 
 def _require_not_read(out: Path, read: list[Path]) -> None:
     if out.exists() and any(file.exists() and out.samefile(file) for file in read):
-        raise UsageError(f"{out}: the same file is read; choose another one to write")
+        raise UsageError(f"{out}: this file is also an input; choose another output")
 
 
 def _write(out: Path, text: str) -> None:

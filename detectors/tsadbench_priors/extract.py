@@ -25,7 +25,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to ask which language models: each ``votes`` times with each of so many wordings."""
+    """Which language models to ask, ``votes`` times with each wording."""
 
     sensors: tuple[Sensor, ...]
     documents: tuple[Document, ...]

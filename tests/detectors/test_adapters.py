@@ -50,7 +50,7 @@ def windows(one: Recording, window: int) -> np.ndarray:
 
 
 def padded(one: Recording, window: int) -> Recording:
-    """Return the recording after so many copies of its first row that every row of it has a window."""
+    """Prepend copies of the first row, so that every row of the recording has a window."""
     return Recording(one.id, np.vstack([one.values[:1]] * (window - 1) + [one.values]), SENSORS)
 
 

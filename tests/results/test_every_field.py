@@ -20,7 +20,7 @@ from tsadbench.results.verification import verify
 
 # It is the hash of the rules that judged: any other one stands for older rules, and the trial is judged again.
 NEVER = {"judging"}
-# What nothing but the checksum can know. If someone computes that anew, `verify --redo` still finds other scores.
+# Fields that only the checksum guards. If a forger recomputes it, `verify --redo` still finds other scores.
 BY_CHECKSUM_ALONE = {
     *("notes", "note", "fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib"),
     *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),

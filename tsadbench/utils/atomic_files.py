@@ -98,7 +98,7 @@ def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
         with contextlib.suppress(OSError):  # whoever reads it says what is wrong
             if os.path.samestat(os.stat(one), target):
                 name = written if isinstance(written, Path) else "standard output"
-                raise UsageError(f"{name}: the same file is read; choose another one to write")
+                raise UsageError(f"{name}: this file is also an input; choose another output")
 
 
 def open_text(file: Path) -> TextIO:
