@@ -142,7 +142,7 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
 def fits_of(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Iterator[Fit]:
     """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
     episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
-    trials = [(row, record) for row in rows if not row.leaky for record in row.records]
+    trials = [(row, record) for row in rows if row.ok and not row.leaky for record in row.records]
     for done, (row, record) in enumerate(trials):
         progress(done, len(trials), row.label)
         result = readable_result(record, store, data, episodes)
