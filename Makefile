@@ -10,9 +10,9 @@ endif
 
 .PHONY: run shell test test-long quick lint regress docs tables pages leaderboards reproduce bank bench chromium clean
 
-# The main job: DPR-GM, two baselines and the floors on SKAB with one seed, two trials at a time.
+# The main job: DPR-GM, two baselines and the floors on SKAB with one seed, a trial at a time on each core.
 run: $(STAMP)
-	$(BIN)/tsadbench run --jobs 2
+	$(BIN)/tsadbench run
 	@echo "tsadbench is installed in $(VENV): run  make shell  or  . $(BIN)/activate  and then for instance  tsadbench list" >&2
 
 # A shell in which `tsadbench` is a command.
@@ -42,9 +42,9 @@ lint: $(STAMP)
 # tolerance. Not on causrca: most of its sensors are switches, whose rows repeat, and the last bits of t2's inverse, which
 # differ from processor to processor, decide the order of such rows (by up to 1e-5 in AUPRC).
 regress: $(STAMP)
-	$(BIN)/tsadbench regress --baseline leaderboards --set quick --jobs 2 --junit build/regress.xml \
+	$(BIN)/tsadbench regress --baseline leaderboards --set quick --junit build/regress.xml \
 	    $(patsubst %,--dataset %,skab tep pumploop cranfield gecco2018 asd smd)
-	$(BIN)/tsadbench regress --baseline leaderboards/quick --set full --jobs 2 --junit build/regress-quick.xml
+	$(BIN)/tsadbench regress --baseline leaderboards/quick --set full --junit build/regress-quick.xml
 
 # The documentation site, into build/docs. The theme's own notice, that it ends in May 2027, is no warning about ours.
 docs: $(STAMP)

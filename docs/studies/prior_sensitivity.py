@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
     arguments = parser.parse_args()
     if arguments.run is not None:
-        board = tsadbench.run([*GRAPHS], DATASETS, seeds=3, jobs=2, floors=False, out=arguments.run)
+        board = tsadbench.run([*GRAPHS], DATASETS, seeds=3, floors=False, out=arguments.run)
         found = {record.trial: record for row in board.rows for record in row.records}.values()
         RECORDS.write_text("".join(f"{record.to_json(None)}\n" for record in found), encoding="utf-8")
     lines = RECORDS.read_text(encoding="utf-8").splitlines()

@@ -23,9 +23,9 @@ RECORDS = "records.jsonl"
 DOCS = HERE.parents[1] / "docs"
 
 
-def run(store: Path, jobs: int) -> tuple[tsadbench.Record, ...]:
+def run(store: Path) -> tuple[tsadbench.Record, ...]:
     """Run the missing trials of all tables, and return the records of every row, floors included."""
-    board = tsadbench.run(labels(), "skab", PROTOCOL, seeds=SEEDS, jobs=jobs, out=store)
+    board = tsadbench.run(labels(), "skab", PROTOCOL, seeds=SEEDS, out=store)
     return tuple({record.trial: record for row in board.rows for record in row.records}.values())
 
 
@@ -66,11 +66,10 @@ def main() -> int:
     """Write everything; exit code 1 if a trial failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
-    parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
     arguments = parser.parse_args()
     records = committed(HERE)
     if arguments.run is not None:
-        records = run(arguments.run, arguments.jobs)
+        records = run(arguments.run)
         lines = tsadbench.Leaderboard.from_records(records).record_lines()
         text = "".join(f"{line}\n" for of_table in lines.values() for line in of_table)
         (HERE / RECORDS).write_text(text, encoding="utf-8")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import typer
 
@@ -69,13 +72,21 @@ def test_python_and_the_command_line_have_the_requests_defaults():
     for name, parameter in inspect.signature(package.run).parameters.items():
         if name in ("dataset", "protocol"):
             assert [parameter.default] == getattr(request, f"{name}s")
-        elif name in ("seeds", "threads", "jobs", "floors", "timeout", "data", "against", "cluster"):
+        elif name in ("seeds", "threads", "floors", "timeout", "data", "against", "cluster"):
             assert parameter.default == getattr(request, name)
     command = typer.main.get_command(app).commands["run"]
     shown = {option.name: option.show_default for option in command.params}
-    for name in ("seeds", "threads", "jobs", "out"):
+    for name in ("seeds", "threads", "out"):
         assert shown[name] == str(getattr(request, name))
     assert [shown["dataset"], shown["protocol"]] == [*request.datasets, *request.protocols]
+
+
+def test_as_many_trials_run_at_a_time_as_there_are_cores_with_memory_for_each(monkeypatch):
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    for available, expected in ((2**50, cores), (2**31 + 1, 1), (0, 1)):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda available=available: SimpleNamespace(available=available))
+        assert RunRequest().jobs == expected
+    assert RunRequest(jobs=7).jobs == 7
 
 
 def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench, tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def run(
     seeds: int | Sequence[int] = 5,
     splits: str | Sequence[str] = (),
     threads: int = 1,
-    jobs: int = 1,
+    jobs: int | None = None,
     settings: str | Sequence[str] = (),
     floors: bool = True,
     out: str | Path | None = None,
@@ -109,7 +109,6 @@ def run(
         "splits": one_or_several(splits),
         "seeds": seeds,
         "threads": threads,
-        "jobs": jobs,
         "cluster": cluster,
         "floors": floors,
         "contributions": out is not None,
@@ -124,8 +123,7 @@ def run(
         asked["datasets"] = one_or_several(dataset)
     if against is None or protocol is not DEFAULT_PROTOCOL:
         asked["protocols"] = one_or_several(protocol)
-    if out is not None:
-        asked["out"] = out
+    asked |= {name: value for name, value in (("jobs", jobs), ("out", out)) if value is not None}
     if progress is not None and not isinstance(progress, bool):
         raise UsageError(f"progress: expected True, False or None, found {progress!r}")
     with naming_arguments():

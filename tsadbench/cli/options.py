@@ -38,8 +38,13 @@ SettingsOption: TypeAlias = Annotated[
     typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol; may be repeated."),
 ]
 JobsOption: TypeAlias = Annotated[
-    int,
-    typer.Option("--jobs", callback=_at_least_one, help="Trials to run at the same time; results do not depend on it."),
+    int | None,
+    typer.Option(
+        "--jobs",
+        callback=_at_least_one,
+        help="Trials to run at the same time; results do not depend on it.",
+        show_default="cores",
+    ),
 ]
 ThreadsOption: TypeAlias = Annotated[
     int, typer.Option("--threads", callback=_at_least_one, help="Threads of a detector's numerical libraries.")

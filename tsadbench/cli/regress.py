@@ -25,7 +25,7 @@ def regress(
     ] = None,
     protocol: Annotated[list[str] | None, typer.Option(help="Only this protocol; may be repeated.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Run fewer seeds than the baseline has.")] = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     data: DataOption = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     summary: Annotated[
@@ -41,6 +41,7 @@ def regress(
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
     from tsadbench.utils.atomic_files import append_text, require_writable, write_file
+    from tsadbench.utils.threads import default_jobs
 
     for file in (junit, summary):
         if file is not None:
@@ -48,13 +49,12 @@ def regress(
     notes: list[str] = []
     cells = run_again(
         baseline,
-        run=lambda plan: run_watched([plan], None, jobs=jobs)[0][0],
+        run=lambda plan: run_watched([plan], None, jobs=jobs or default_jobs())[0][0],
         quick=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),
         protocols=protocol or (),
         seeds=seeds,
-        jobs=jobs,
         directory=data,
         tell=notes.append,
     )

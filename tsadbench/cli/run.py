@@ -107,7 +107,10 @@ def run(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Trials to run at the same time; results do not depend on it.", show_default="1"),
+        typer.Option(
+            help="Trials to run at the same time; results do not depend on it. Fewer than cores if memory is short.",
+            show_default="cores",
+        ),
     ] = None,
     cluster: Annotated[
         str | None,

@@ -19,6 +19,7 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError, about_setting
 from tsadbench.execution.estimators import Estimator
 from tsadbench.sandbox import Construction
+from tsadbench.utils.threads import default_jobs
 from tsadbench.utils.toml import FOLDER, TABLE, fault_text
 
 DEFAULT_PROTOCOL = "strict"
@@ -167,7 +168,8 @@ class RunSettings(BaseModel):
     threads
         Threads of a trial's libraries; part of the trial's identity.
     jobs
-        Fits at a time. Each has a process of its own, so the results do not depend on it.
+        Trials at a time. Each has a process of its own, so the results do not depend on it. By default as many as this
+        process may use cores, or one for each 2 GiB of available memory if these are fewer.
     cluster
         A Dask cluster to be used instead of this machine: ``tcp://host:port`` or ``local:N``. Its workers read the data
         themselves, so the data sets must be named.
@@ -202,7 +204,7 @@ class RunSettings(BaseModel):
     splits: _Texts = []
     seeds: _Seeds = 5
     threads: _Count = 1
-    jobs: _Count = 1
+    jobs: _Count = Field(default_factory=default_jobs)
     cluster: _Cluster | None = None
     floors: bool = True
     contributions: bool = True

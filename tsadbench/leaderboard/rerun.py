@@ -27,7 +27,6 @@ def run_again(
     datasets: Sequence[str] = (),
     protocols: Sequence[str] = (),
     seeds: int | None = None,
-    jobs: int = 1,
     directory: Path | None = None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> list[Cell]:
@@ -45,8 +44,6 @@ def run_again(
         Names to restrict the run to, if any; a data set may be named by its card.
     seeds
         At most so many seeds; None for as many as the baseline has.
-    jobs
-        Trials at the same time: checked here, for ``run`` to use.
     directory
         The folder that contains the data sets' folders.
     tell
@@ -69,7 +66,7 @@ def run_again(
             chosen = replace(chosen, records=tuple(fits))
         if chosen.records:
             dataset = next((card for card, name in cards.items() if name == chosen.dataset), chosen.dataset)
-            records = _records(chosen, dataset, run, seeds, jobs, directory)
+            records = _records(chosen, dataset, run, seeds, directory)
             cells += compared_cells(chosen, records)
             for note in lost_seals(chosen, records):
                 tell(note)
@@ -94,7 +91,6 @@ def _records(
     dataset: str,
     run: Callable[[Plan], Sequence[Record]],
     seeds: int | None,
-    jobs: int,
     directory: Path | None,
 ) -> list[Record]:
     protocol = parse_label(baseline.protocol)
@@ -108,7 +104,6 @@ def _records(
             datasets=[dataset],
             protocols=[protocol.target],
             settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
-            jobs=jobs,
             seeds=min(seeds or n_of_rows, n_of_rows),
             threads=threads,
             floors=False,

@@ -276,8 +276,6 @@ def _start_python(program: list[str], theirs: socket.socket, output: int, argume
             # One BLAS thread while importing: a fork copies no other thread, and a lock that one held would never be
             # released. The box sets its own number of threads later.
             "OPENBLAS_NUM_THREADS": "1",
-            # Threads that spin while they wait slow each other down when several boxes share the cores.
-            "OMP_WAIT_POLICY": "PASSIVE",
         },
         start_new_session=True,  # Ctrl-C reaches the parent alone, which decides what ends
     )

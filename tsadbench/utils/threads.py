@@ -1,7 +1,8 @@
-"""How many threads the numeric libraries of this process use."""
+"""Processor cores, and the threads of the numeric libraries of this process."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+# What a trial may need: a network's box and its copy for the replay audit.
+_MEMORY_OF_A_JOB = 2 * 2**30
+
+
+def default_jobs() -> int:
+    """Return the number of cores that this process may use, or one job for each 2 GiB of available memory if fewer."""
+    import psutil
+
+    # macOS has no affinities.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, psutil.virtual_memory().available // _MEMORY_OF_A_JOB))
 
 
 def limit_threads(threads: int) -> None:
