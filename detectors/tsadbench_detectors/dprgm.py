@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, FloatArray, IntegerRange, Prior, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, Fact, FloatArray, IntegerRange, Prior, RealRange, Recording, Space, Traits, extra
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
@@ -27,9 +27,7 @@ with extra("dprgm", "deep"):
     from tsadbench_detectors.deep.graph_layer import Backbone, GraphLayer
     from tsadbench_detectors.deep.gru import SummarisingGRU
 
-Graph: TypeAlias = Literal["domain", "none", "complete", "random", "correlation"]
-
-_FROM_PRIOR = ("domain", "random")
+Graph: TypeAlias = Literal["auto", "domain", "none", "complete", "random", "correlation"]
 
 
 class DPRGM(Forecaster):
@@ -50,14 +48,15 @@ class DPRGM(Forecaster):
     edge_weights
         Whether an edge from i to j weighs 0.5 + 0.5 * correlation(i, j) instead of 1.
     edge_votes
-        Whether the weight of an edge is multiplied by its share of votes; needs graph "domain" and a prior with votes.
+        Whether the weight of an edge is multiplied by its share of votes; needs a prior with votes.
     node_weights
         Whether sensors that vary less in the training rows weigh more in the score; otherwise all weigh 1/N.
     graph
         Where edges come from: "domain" (the prior), "none", "complete", "random" (as many as in the prior, drawn by
-        the seed), "correlation" (the complete graph; needs edge_weights).
+        the seed), "correlation" (the complete graph; needs edge_weights); "auto": "domain" with a prior, otherwise the
+        complete graph, which edge_weights weigh by correlations.
     prior
-        Directed physical couplings between sensors; needed if graph is "domain" or "random".
+        Directed physical couplings between sensors; "domain" and "random" need one.
     window
         Rows that a forecast sees.
     horizon
@@ -103,7 +102,7 @@ class DPRGM(Forecaster):
         edge_weights: bool = True,
         edge_votes: bool = False,
         node_weights: bool = True,
-        graph: Graph = "domain",
+        graph: Graph = "auto",
         prior: Prior | None = None,
         window: int = 30,
         horizon: int = 10,
@@ -142,7 +141,7 @@ class DPRGM(Forecaster):
         self.device = device
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(super().declared_traits(), needs_prior=self.graph in _FROM_PRIOR)
+        return replace(super().declared_traits(), needs_prior=self._uses_prior)
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
@@ -178,16 +177,18 @@ class DPRGM(Forecaster):
                 "DPRGM: graph 'correlation' is the complete graph with edge weights, found edge_weights off; "
                 "leave edge_weights on, or choose graph 'complete'"
             )
-        if self.graph in _FROM_PRIOR:
+        if self._uses_prior:
             self._known_prior().check(sensors)
-        if self.edge_votes and (
-            self.graph != "domain" or all(edge.votes is None for edge in self._known_prior().edges)
-        ):
+        from_edges = self._uses_prior and self.graph != "random"
+        if self.edge_votes and not (from_edges and any(edge.votes for edge in self._known_prior().edges)):
             raise UsageError(
-                f"DPRGM: edge_votes weighs edges by the votes that a language model's answers gave them, found graph "
-                f"{self.graph!r} and prior {self.prior}, without votes; leave edge_votes off, or make a prior with "
-                f"tsadbench prior extract"
+                f"DPRGM: edge_votes needs a prior whose edges have votes, found graph {self.graph!r} and prior "
+                f"{self.prior}; leave edge_votes off, or make a prior with tsadbench prior extract"
             )
+
+    @property
+    def _uses_prior(self) -> bool:
+        return self.graph in ("domain", "random") or (self.graph == "auto" and self.prior is not None)
 
     def _known_prior(self) -> Prior:
         if not isinstance(self.prior, Prior):
@@ -203,6 +204,9 @@ class DPRGM(Forecaster):
         errors = self._training_errors(recordings)
         first, self.error_median_, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
         self.error_iqr_ = _floored(third - first)
+
+    def _training_facts(self) -> Mapping[str, Fact]:
+        return {**super()._training_facts(), "graph_from_prior": self._uses_prior and self.graph != "random"}
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         self.adjacency_ = self._adjacency(recordings, self.standardiser_)
@@ -224,13 +228,7 @@ class DPRGM(Forecaster):
         return self._node_weights(self.standardiser_)
 
     def sensor_graph(self, recordings: Sequence[Recording]) -> tuple[FloatArray, FloatArray]:
-        """Return what `fit` works on with these training recordings, before it learns anything else.
-
-        Returns
-        -------
-        tuple
-            A [n_sensors, n_sensors], entry [i, j] for the edge from sensor i to sensor j, and the node weights.
-        """
+        """Return A [n_sensors, n_sensors], entry [i, j] for the edge from i to j, and the node weights, as in `fit`."""
         standardiser = Standardiser.of(recordings)
         return self._adjacency(recordings, standardiser), self._node_weights(standardiser)
 
@@ -247,11 +245,11 @@ class DPRGM(Forecaster):
 
     def _couplings(self, sensors: tuple[str, ...]) -> FloatArray:
         """Return D [n_sensors, n_sensors], zeros and ones; with ``edge_votes``, shares of votes instead of ones."""
-        if self.graph == "domain":
-            prior = self._known_prior()
-            return prior.votes(sensors) if self.edge_votes else prior.matrix(sensors)
         if self.graph == "random":
             return sensor_graph.random_graph(len(sensors), len(self._known_prior().edges), self.seed)
+        if self._uses_prior:
+            prior = self._known_prior()
+            return prior.votes(sensors) if self.edge_votes else prior.matrix(sensors)
         if self.graph == "none":
             return np.zeros((len(sensors), len(sensors)))
         return sensor_graph.complete_graph(len(sensors))

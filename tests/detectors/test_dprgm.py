@@ -102,6 +102,14 @@ def test_edges_and_weights_are_those_of_the_raw_training_rows(fitted: DPRGM) -> 
     np.testing.assert_array_equal(small(edge_weights=False).fit(plant(60)).adjacency_, PRIOR.matrix(SENSORS))
 
 
+def test_by_default_the_prior_gives_the_graph_and_without_one_correlations_do(fitted: DPRGM) -> None:
+    training = [plant(60), plant(50, seed=1)]
+    np.testing.assert_array_equal(small(graph="domain").fit(training).adjacency_, fitted.adjacency_)
+    without, by_name = (small(prior=None, graph=graph).fit(training) for graph in ("auto", "correlation"))
+    np.testing.assert_array_equal(without.score(plant(30, seed=2)), by_name.score(plant(30, seed=2)))
+    assert [one.training_facts()["graph_from_prior"] for one in (fitted, without)] == [True, False]
+
+
 def test_the_last_rows_are_scored_from_the_horizon_that_exists(fitted: DPRGM) -> None:
     recording = plant(30, seed=2)
     assert np.isfinite(fitted.score(recording)).all()
@@ -256,4 +264,4 @@ def test_the_network_has_the_weights_that_its_seed_draws() -> None:
     weights = detector.network_.state_dict()
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
-    assert detector.training_facts() == {}
+    assert detector.training_facts() == {"graph_from_prior": True}

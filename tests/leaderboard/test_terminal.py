@@ -34,7 +34,7 @@ def test_names_and_deviations_stay_whole(committed, width):
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     names = {row.label for row in committed.rows if row.ok and not row.floor}
-    assert "dprgm[graph=correlation,max_steps=200,node_weights=off]" in names
+    assert "dprgm[max_steps=200,node_weights=off]" in names
     for name in names:
         assert all(part in text for part in re.split(r"(?<=[,\[])", name)), name
 

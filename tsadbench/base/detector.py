@@ -42,7 +42,7 @@ class Traits:
     window_normalised
         Whether it rescales each window by the window's own statistics.
     needs_prior
-        Whether its parameter ``prior`` must be given; planning fills in the data set's.
+        Whether a run passes the data set's prior, if there is one, as its parameter ``prior``.
     leaky
         If its parameters switch on a published leak, what it uses that it must not ("statistics of the scored rows");
         every table marks its row.

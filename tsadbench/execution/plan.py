@@ -34,8 +34,6 @@ from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, 
 
 # Values [rows x sensors] of contributions that a trial may keep.
 MAX_CONTRIBUTIONS = 10**7
-# The parameter that says where the graph between sensors comes from, by convention.
-_GRAPH = "graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,6 @@ class Contender:
         one such label, class and prior are the same until they score.
     imported
         Whether the process that plans runs code of its owner (`Source.runs_here`): no box can seal it then.
-    stands_for
-        The label that the user asked for, if the data set has no prior and ``graph=correlation`` takes its place.
     """
 
     name: str
@@ -71,7 +67,6 @@ class Contender:
     traits: Traits
     fit_label: str
     imported: bool = False
-    stands_for: str = ""
 
     @property
     def floor(self) -> bool:
@@ -533,8 +528,6 @@ def _contender(
 ) -> Contender:
     name = without_folders(name)  # a detector's file: records hold its name, not where it lies
     prior = dataset.prior if description.traits.needs_prior else None
-    asked, construction = construction, _without_prior(construction, description, dataset, interview)
-    replaced = construction is not asked
     configured = configure(
         construction, description, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere, interview=interview
     )
@@ -571,29 +564,7 @@ def _contender(
         traits,
         fit_label=str(Label(name, fitted)),
         imported=construction.source.runs_here,
-        stands_for=str(Label(name, {key: text for key, text in changed.items() if key != _GRAPH})) if replaced else "",
     )
-
-
-def _without_prior(
-    construction: Construction, description: Description, dataset: Dataset, interview: Interview | None
-) -> Construction:
-    """Return a construction that does without the prior that a data set lacks; the same one if it cannot, or need not.
-
-    A detector that takes its graph from a prior and has a parameter ``graph`` runs on the complete graph of the
-    training rows' correlations instead, unless the user chose a graph or gave a prior. Its label says so.
-    """
-    given = construction.given
-    if dataset.prior or not description.traits.needs_prior or _GRAPH not in description.defaults:
-        return construction
-    if _GRAPH in given or given.get("prior") is not None:
-        return construction
-    instead = replace(construction, texts={**construction.texts, _GRAPH: "correlation"})
-    try:
-        parse(instead, description, interview)
-    except UsageError:
-        return construction
-    return instead
 
 
 def _refuse_false_floors(contenders: Iterable[Contender]) -> None:

@@ -28,7 +28,7 @@ CHECKSUM = "checksum"
 # Fields that a record's JSON leaves out if they have their default.
 _USUAL = frozenset(
     {
-        *("training", "replay", "rows_scored", "stands_for", "pretrained_on"),
+        *("training", "replay", "rows_scored", "pretrained_on"),
         *("smoothing", "protocol_version", "dataset_version"),
     }
 )
@@ -105,9 +105,6 @@ class Record:
         What scoring again in other circumstances found; None if the trial is not ok.
     dataset_version
         Version of the data set.
-    stands_for
-        The label that the user asked for, if planning replaced it by ``label``: a detector that takes the data set's
-        prior runs on its correlations where there is none. Empty if they are the same.
     pretrained_on
         What the detector says that its weights were trained on before its fit (`Traits.pretrained_on`).
     peak_memory_mib
@@ -152,7 +149,6 @@ class Record:
     seal_reason: str = ""
     replay: Replay | None = None
     dataset_version: int = 1
-    stands_for: str = ""
     pretrained_on: tuple[str, ...] = ()
 
     @property
@@ -234,7 +230,7 @@ def _faults(record: Record) -> Iterator[str]:
     }
     labels: dict[str, Iterable[str]] = {
         "detector": (record.detector,),
-        "label": (record.label, *([record.stands_for] if record.stands_for else [])),
+        "label": (record.label,),
         "protocol": (record.protocol,),
         "splits": record.splits,
         "metrics": {name for split in record.splits.values() for name in split.metrics},

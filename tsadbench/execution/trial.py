@@ -325,6 +325,5 @@ def _record(
         seal=seal,
         seal_reason=seal_reason,
         dataset_version=plan.data.dataset.version,
-        stands_for=contender.stands_for,
     )
     return replace(record, manifest={**manifest, CHECKSUM: record.checksum})

@@ -19,7 +19,7 @@ from tsadbench.analysis.significance.suite_ranks import (
     Standing,
     SuiteRanking,
 )
-from tsadbench.analysis.significance.suite_rows import BOUNDS, MEANINGS, Standings, bounded, mark_of, matched
+from tsadbench.analysis.significance.suite_rows import BOUNDS, MEANINGS, Standings, bounded, mark_of
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.ranking import failed
@@ -104,9 +104,8 @@ class _Ranks:
     above: Sequence[FloatArray]
 
     @classmethod
-    def of(cls, unmatched: Sequence[Standings]) -> _Ranks:
+    def of(cls, standings: Sequence[Standings]) -> _Ranks:
         """Compute what each data set says."""
-        standings = matched(unmatched)
         ranked = {name for one in standings for name in one.rows if one.status(name) in ("ok", "failed")}
         names = tuple(name for name in dict.fromkeys(name for one in standings for name in one.rows) if name in ranked)
         gains = [one.gains(names) for one in standings]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -113,8 +113,9 @@ class Standings:
 
 
 def common_name(record: Record) -> str:
-    """Return what a row is called over all data sets: the label that was asked for, without bounds of its cost."""
-    return _unbounded(record.stands_for or record.label)
+    """Return what a row is called over all data sets: the label without bounds of its cost."""
+    parsed = parse_label(record.label)
+    return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
 
 
 def bounded(row: Row) -> bool:
@@ -131,25 +132,5 @@ def mark_of(row: Row) -> str:
     return INCOMPLETE if row.forgets else UNFORGETTING
 
 
-def matched(standings: Iterable[Standings]) -> list[Standings]:
-    """Return standings in which a row that stands for another one also bears its own name, if others know that name.
-
-    On a data set without a prior ``dprgm`` runs as ``dprgm[graph=correlation]``; where another data set has both, that
-    trial is the row of both.
-    """
-    all_of = list(standings)
-    known = {name for one in all_of for name, row in one.rows.items() if not row.first.stands_for}
-    return [replace(one, rows={**_own_names(one.rows.values(), known), **one.rows}) for one in all_of]
-
-
-def _own_names(rows: Iterable[Row], known: Collection[str]) -> dict[str, Row]:
-    return {name: row for row in rows if row.first.stands_for and (name := _unbounded(row.label)) in known}
-
-
-def _unbounded(label: str) -> str:
-    parsed = parse_label(label)
-    return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
-
-
-def _preference(row: Row) -> tuple[bool, bool, bool, str]:
-    return not row.ok, bool(row.first.stands_for), bounded(row), row.label
+def _preference(row: Row) -> tuple[bool, bool, str]:
+    return not row.ok, bounded(row), row.label
