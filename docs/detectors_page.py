@@ -18,9 +18,7 @@ from tsadbench.base import Traits
 from tsadbench.base.kinds import KINDS
 from tsadbench.leaderboard.marks import ALL_BELOW
 from tsadbench.registry import entries, locate
-from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.describing import configure, describe
-from tsadbench.sandbox.description import Description
+from tsadbench.sandbox import Construction, Description, asking, describe
 from tsadbench.utils.docstrings import method_notes, sections, year_of
 from tsadbench.utils.markdown import plain
 from tsadbench.utils.parameters import parse_label
@@ -74,13 +72,11 @@ class Detector(NamedTuple):
 def detectors() -> list[Detector]:
     """Return all detectors that ship, by kind, the oldest first."""
     found = []
-    with Interview() as interview:
+    with asking():
         for entry in entries("detectors"):
             if entry.package == "tsadbench":
-                construction = Construction(locate(entry.name))
-                told = describe(construction.source, interview)
-                traits = configure(construction, told, interview=interview).traits
-                found.append(Detector(entry.name, told, traits))
+                told = describe(Construction(locate(entry.name)))
+                found.append(Detector(entry.name, told, told.declared))
     kinds = list(KINDS)
     return sorted(found, key=lambda one: (kinds.index(one.traits.family), one.year or "9999", one.name))
 

@@ -25,8 +25,8 @@ for name in ("/tmp", os.path.expanduser("~"), {folder!r}):
         open(os.path.join(name, "hostile-was-here"), "w").write("x")
     except OSError:
         pass
-import tsadbench.base.detector, tsadbench.sandbox.questions, tsadbench.utils.parameters
-tsadbench.sandbox.questions.ask = tsadbench.utils.parameters.parse_label = None
+import tsadbench.base.detector, tsadbench.sandbox.description, tsadbench.utils.parameters
+tsadbench.sandbox.description.ask = tsadbench.utils.parameters.parse_label = None
 
 import numpy as np
 from tsadbench import Detector, Traits

@@ -19,8 +19,8 @@ from tests.hostile.suite import (
 )
 from tsadbench.errors import TsadbenchError
 from tsadbench.registry import locate
-from tsadbench.sandbox.description import Description, described
-from tsadbench.sandbox.questions import ask
+from tsadbench.sandbox import Description, ask
+from tsadbench.sandbox.description import described
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
 
@@ -129,7 +129,7 @@ def test_code_that_cannot_be_planned_is_refused_in_one_line(tmp_path, what: str)
     file.write_text(UNPLANNABLE[what])
     source = locate(f"{file}:Hostile")
     with pytest.raises(TsadbenchError) as refused:
-        ask(source, described, Description, source, seconds=3.0)
+        ask(source, described, Description, source, None, None, False, seconds=3.0)
     said = str(refused.value)
     assert "Hostile" in said
     assert "Traceback" not in said

@@ -9,7 +9,7 @@ import pytest
 
 from tsadbench.execution.records_file import RECORDS, read_records
 from tsadbench.registry import locate
-from tsadbench.sandbox.describing import describe
+from tsadbench.sandbox import describe
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import parse_label

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +18,9 @@ from tests.helpers.tiny import Distance
 from tsadbench import Detector, PluginError, UsageError
 from tsadbench.errors import MissingExtraError
 from tsadbench.registry import load_detector, locate
-from tsadbench.sandbox import Construction, Interview
+from tsadbench.sandbox import Construction, Description, ask, asking, describe
 from tsadbench.sandbox.construction import source_of
-from tsadbench.sandbox.describing import describe, parse
-from tsadbench.sandbox.description import Description, described
-from tsadbench.sandbox.questions import ask
+from tsadbench.sandbox.description import described
 from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
 from tsadbench.utils.parameters import as_json, parameters_of
 
@@ -78,6 +78,26 @@ def test_a_box_tells_what_an_import_does(name):
     assert (told.libraries, told.note) == (getattr(cls, "libraries", ()), getattr(cls, "note", ""))
 
 
+def test_a_construction_is_described_with_its_parameters():
+    construction = Construction(locate("max-z"), {"mean": "10"})
+    told = describe(construction, sensors=("a", "b"))
+    assert (told.changed, told.values["mean"], told.declared.memory) == ({"mean": "10"}, 10, 9)
+    of_class = describe("max-z")
+    assert of_class.traits == of_class.declared == told.traits
+    with pytest.raises(UsageError, match="-1"):
+        describe(replace(construction, texts={"mean": "-1"}), sensors=("a", "b"))
+
+
+def test_a_box_serves_several_questions_only_within_asking(file):
+    source = locate(f"{file}:Mine")
+    assert ask(source, os.umask, int, 0o7) == ask(source, os.umask, int, 0o7) != 0o7
+    with asking():
+        ask(source, os.umask, int, 0o7)
+        with asking():
+            assert ask(source, os.umask, int, 0o7) == 0o7
+        assert ask(source, os.umask, int, 0o7) == 0o7
+
+
 class TestAnswersAreRemembered:
     def test_until_the_code_changes(self, file, cache):
         first = describe(f"{file}:Mine")
@@ -111,7 +131,7 @@ class TestHostilePlugins:
         [
             ("import os; os._exit(3)", "exit code 3"),
             ("raise KeyError('nothing')", "KeyError: 'nothing'"),
-            ("import tsadbench.sandbox.child as child; child.to_json = lambda _: b'{\"doc\": 3}'", "class_name"),
+            ("import tsadbench.sandbox.child as child; child.to_json = lambda _, **__: b'{\"doc\": 3}'", "class_name"),
             (
                 "import os\nfor fd in range(3, 99):\n try: os.write(fd, b'x' * 99)\n except OSError: pass",
                 "channel",
@@ -128,12 +148,12 @@ class TestHostilePlugins:
         file.write_text("while True: pass\n")
         source = locate(f"{file}:Mine")
         with pytest.raises(PluginError, match=r"0\.5 s"):
-            ask(source, described, Description, source, seconds=0.5)
+            ask(source, described, Description, source, None, None, False, seconds=0.5)
 
     def test_nothing_of_it_reaches_this_process_or_the_disk(self, file, tmp_path, capfd):
         left = tmp_path / "left"
         file.write_text(
-            f"import builtins, os, sys\nimport tsadbench.sandbox.questions as q\n"
+            f"import builtins, os, sys\nimport tsadbench.sandbox as q\n"
             f"print('noise'); os.system('echo noise')\nbuiltins.left = True\nq.ask = None\n"
             f"try: open({str(left)!r}, 'w').write('x')\nexcept OSError: pass\n"
             f"try: os.environ['LEFT'] = 'x'\nfinally: pass\n{PLAIN}"
@@ -150,9 +170,9 @@ class TestHostilePlugins:
             "import tsadbench.sandbox.description as description\n"
             f"description.code_fingerprint = lambda cls: 'forged'\n{PLAIN}"
         )
-        with Interview() as interview:
-            assert describe(f"{file}:Mine", interview).code_hash == "forged"  # it may lie about itself
-            assert describe("max-z", interview).code_hash == code_fingerprint(load_detector("max-z"))
+        with asking():
+            assert describe(f"{file}:Mine").code_hash == "forged"  # it may lie about itself
+            assert describe("max-z").code_hash == code_fingerprint(load_detector("max-z"))
 
     def test_a_missing_extra_and_wrong_usage_keep_their_kinds(self, file):
         file.write_text("from tsadbench.base import extra\nwith extra('mine', 'deep'): import no_such_package\n")
@@ -161,9 +181,8 @@ class TestHostilePlugins:
         file.write_text(PLAIN)
         with pytest.raises(UsageError, match="Mime"):
             describe(f"{file}:Mime")
-        source = locate(f"{file}:Mine")
         with pytest.raises(UsageError, match="power"):
-            parse(Construction(source, {"power": "x"}), describe(source))
+            describe(Construction(locate(f"{file}:Mine"), {"power": "x"}))
 
     def test_what_it_says_is_printable(self, file):
         file.write_text("raise RuntimeError('\\x1b]0;owned\\x07')\n")

@@ -12,7 +12,7 @@ from tsadbench.execution.plan import contender_from_label
 from tsadbench.execution.record import Record
 from tsadbench.results.admission import known_detector, refusal
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.sandbox import Interview
+from tsadbench.sandbox import ask
 from tsadbench.sandbox.description import DerivedGraph, derived_graph
 from tsadbench.utils.arrays import FloatArray
 
@@ -67,8 +67,7 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     if not contender.description.offers_sensor_graph:
         return graph
     episode = result.scored[0].episode
-    with Interview() as interview:
-        derived = interview.ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
+    derived = ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
     try:
         adjacency = np.array(derived.adjacency).reshape(len(dataset.sensors), len(dataset.sensors))
         node_weights = np.array(derived.node_weights).reshape(len(dataset.sensors))

@@ -114,17 +114,16 @@ def _kinds(name: str) -> list[Kind]:
 def _list_by_kind(names: Sequence[str]) -> None:
     """Print all detectors by their kind of method, each with its publication, or else with what it does."""
     from tsadbench.base.kinds import KINDS, kind_place
-    from tsadbench.sandbox import Interview
-    from tsadbench.sandbox.describing import describe
+    from tsadbench.sandbox import asking, describe
     from tsadbench.utils.docstrings import cited, sections, year_of
     from tsadbench.utils.text import one_line
 
     kinds: dict[str, list[tuple[str, str, str]]] = {}
     broken: list[tuple[str, str]] = []
-    with Interview() as interview:
+    with asking():
         for name in names:
             try:
-                told = describe(name, interview)
+                told = describe(name)
             except TsadbenchError as error:
                 broken.append((name, one_line(str(error))))
                 continue
@@ -144,14 +143,13 @@ def _list_by_kind(names: Sequence[str]) -> None:
 
 def _list_family(family: str, origins: Sequence[tuple[str, str]]) -> None:
     """Print the detectors of a family; ``origins`` are the names of all detectors, with where each comes from."""
-    from tsadbench.sandbox import Interview
-    from tsadbench.sandbox.describing import describe
+    from tsadbench.sandbox import asking, describe
 
     families: dict[str, str] = {}
-    with Interview() as interview:
+    with asking():
         for name, _ in origins:
             try:
-                families[name] = describe(name, interview).traits.family
+                families[name] = describe(name).traits.family
             except TsadbenchError:  # `list --kind` says why
                 continue
     if family not in families.values():
@@ -166,8 +164,8 @@ def _list_members(family: str) -> None:
     """Print the detectors of a library."""
     from tsadbench.base.detector_library import LibraryDetector
     from tsadbench.registry import locate_entry
+    from tsadbench.sandbox import ask
     from tsadbench.sandbox.description import library_members
-    from tsadbench.sandbox.questions import ask
 
     source = locate_entry("families", family)
     members = ask(source, library_members, tuple[LibraryDetector, ...], source)
@@ -206,8 +204,8 @@ def _inform_of_protocol(name: str) -> None:
 
 def _inform_of_family(name: str) -> None:
     from tsadbench.registry import locate_entry
+    from tsadbench.sandbox import ask
     from tsadbench.sandbox.description import library_text
-    from tsadbench.sandbox.questions import ask
 
     source = locate_entry("families", name)
     typer.echo(ask(source, library_text, str, source))
@@ -218,15 +216,12 @@ def _inform_of_detector(name: str) -> None:
     from dataclasses import fields
 
     from tsadbench.registry import locate
-    from tsadbench.sandbox import Construction, Interview
-    from tsadbench.sandbox.describing import configure, describe
+    from tsadbench.sandbox import Construction, describe
     from tsadbench.utils.docstrings import cited, method_notes, sections
     from tsadbench.utils.parameters import Label, format_value
 
-    source = locate(name)
-    with Interview() as interview:
-        detector = describe(source, interview)
-        traits = configure(Construction(source), detector, interview=interview).traits
+    detector = describe(Construction(locate(name)))
+    traits = detector.declared
     _print_text(detector.doc, [(one.name, one.default_text, one.meaning) for one in detector.parameters])
     variants = ", ".join(str(Label(name, variant)) for variant in detector.floor_variants)
     told = {

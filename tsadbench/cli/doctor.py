@@ -132,17 +132,17 @@ def plugins() -> Iterator[Finding]:
     """Load every plugin in a box; one that crashes or hangs its box is reported, and another box does the rest."""
     from tsadbench.errors import MissingExtraError, TsadbenchError
     from tsadbench.registry import Kind, entries, locate_entry, singular
-    from tsadbench.sandbox import Interview
+    from tsadbench.sandbox import ask, asking
     from tsadbench.sandbox.description import plugin_text
     from tsadbench.utils.text import one_line
 
     names = [(kind, name) for kind in get_args(Kind) for name in dict.fromkeys(one.name for one in entries(kind))]
-    with Interview() as interview:
+    with asking():
         for kind, name in names:
             title = f"{singular(kind)} {name}"
             try:
                 source = locate_entry(kind, name)
-                text = interview.ask(source, plugin_text, str, kind, source, seconds=_PLUGIN_SECONDS)
+                text = ask(source, plugin_text, str, kind, source, seconds=_PLUGIN_SECONDS)
             except MissingExtraError as error:
                 yield Finding("plugins", title, "missing", str(error))
             except TsadbenchError as error:

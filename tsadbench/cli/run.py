@@ -271,14 +271,13 @@ def _with_defaults(request: RunRequest) -> tuple[RunRequest, list[MissingExtraEr
         The request, and what the detectors lack that cannot be run here.
     """
     from tsadbench.registry import defaults
-    from tsadbench.sandbox import Interview
-    from tsadbench.sandbox.describing import describe
+    from tsadbench.sandbox import asking, describe
 
     found, missing = [], []
-    with Interview() as interview:
+    with asking():
         for name in defaults("run"):
             try:
-                describe(name, interview)
+                describe(name)
             except MissingExtraError as error:
                 missing.append(error)
             else:

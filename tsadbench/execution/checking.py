@@ -11,8 +11,8 @@ from tsadbench.errors import PluginError
 from tsadbench.execution.check_reports import SCHEMA, CheckReport, version_texts
 from tsadbench.execution.provenance import determining_versions
 from tsadbench.registry import locate
-from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.describing import configure, describe, with_files_read
+from tsadbench.sandbox import Construction, asking, describe
+from tsadbench.sandbox.description import with_files_read
 from tsadbench.testing import all_checks, synthetic
 from tsadbench.testing.check import CheckResult
 from tsadbench.utils.names import without_folders
@@ -30,12 +30,12 @@ def subject_of(detector: str, *, full: bool = False) -> CheckReport:
     """
     label = parse_label(detector)
     named = Construction(locate(label.target), label.arguments)
-    with Interview() as interview:
-        description = describe(named.source, interview)
-        own = with_files_read(named, description)
+    with asking():
+        description = describe(named.source)
+        own = with_files_read(named)
         prior = synthetic.PRIOR if description.traits.needs_prior else None
         try:
-            changed = dict(configure(own, description, prior=prior, interview=interview).changed)
+            changed = dict(describe(own, prior=prior).changed)
         except PluginError:  # the check `works` says so
             changed = {name: str(text) for name, text in sorted(own.given.items())}
     return CheckReport(

@@ -16,8 +16,8 @@ from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.request import RunRequest, RunSettings
 from tsadbench.registry import floors, load_protocol, locate
-from tsadbench.sandbox import Construction
-from tsadbench.sandbox.describing import describe, parse, with_files_read
+from tsadbench.sandbox import Construction, describe
+from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.issues import Issue, listed
 from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
 from tsadbench.utils.toml import dotted, line_of, read_toml
@@ -177,7 +177,7 @@ class _Reader:
             key: self._from_here(text) if key in files and text.lower() != "none" else text
             for key, text in own.texts.items()
         }
-        parse(with_files_read(replace(own, texts=arguments), description), description)
+        describe(with_files_read(replace(own, texts=arguments)))
         return arguments
 
     def _target(self, name: str) -> str:

@@ -14,9 +14,8 @@ from sklearn.base import OutlierMixin, clone
 from tsadbench.base.estimator import EstimatorDetector, detector_class
 from tsadbench.errors import UsageError
 from tsadbench.registry import Source, entries, load_library, locate
-from tsadbench.sandbox import Construction, Interview
+from tsadbench.sandbox import Construction, describe
 from tsadbench.sandbox.construction import pickled
-from tsadbench.sandbox.describing import describe
 from tsadbench.utils.code_fingerprint import code_fingerprint
 
 # What the harness decides, whatever an object says: seeds, threads, thresholds, output.
@@ -37,7 +36,7 @@ class Estimator(Protocol):
         """Return its parameters."""
 
 
-def construction_of(estimator: Estimator, interview: Interview | None = None) -> Construction:
+def construction_of(estimator: Estimator) -> Construction:
     """Return how a box constructs an estimator that the caller has made.
 
     If a registered library is called like the package of its class, has a member of the class's name, and takes all
@@ -48,8 +47,6 @@ def construction_of(estimator: Estimator, interview: Interview | None = None) ->
     ----------
     estimator
         The object; it is not changed, and what it has learned does not count.
-    interview
-        As for `describe`.
 
     Raises
     ------
@@ -59,10 +56,10 @@ def construction_of(estimator: Estimator, interview: Interview | None = None) ->
     for step_name, step in getattr(estimator, "steps", ()):
         if not (step in (None, "passthrough") or isinstance(step, Estimator)):
             raise UsageError(f"{type(estimator).__name__}: its step {step_name!r} is no estimator, found {step!r}")
-    return _member(estimator, interview) or _as_it_is(estimator)
+    return _member(estimator) or _as_it_is(estimator)
 
 
-def _member(estimator: Estimator, interview: Interview | None) -> Construction | None:
+def _member(estimator: Estimator) -> Construction | None:
     cls = type(estimator)
     package = cls.__module__.partition(".")[0]
     if package not in {entry.name for entry in entries("families")}:
@@ -70,7 +67,7 @@ def _member(estimator: Estimator, interview: Interview | None) -> Construction |
     if not any(one.name == cls.__name__ and not one.refusal for one in load_library(package).members()):
         return None
     source = locate(f"{package}:{cls.__name__}")
-    offered = {one.name: one.default for one in describe(source, interview).parameters}
+    offered = {one.name: one.default for one in describe(source).parameters}
     changed = _changed(estimator)
     if not changed.keys() <= offered.keys() | _DECIDED:
         return None

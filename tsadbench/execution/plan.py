@@ -26,9 +26,8 @@ from tsadbench.execution.request import DetectorSpec, RunRequest
 from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
-from tsadbench.sandbox import Construction, Interview, seal_status
-from tsadbench.sandbox.describing import configure, describe, parse, with_files_read
-from tsadbench.sandbox.description import Description
+from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
+from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
@@ -246,24 +245,23 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     settings = _parse_settings(request.settings)
     # With --against, the floors are among the stored rows.
     with_floors = request.floors and request.against is None
-    with Interview() as interview:
-        names = [*request.detectors, *(floor_labels(interview) if with_floors else ())]
+    with asking():
+        names = [*request.detectors, *(floor_labels() if with_floors else ())]
         with about_setting("detectors"):
-            detectors = [_resolved(detector, settings, interview) for detector in names]
+            detectors = [_resolved(detector, settings) for detector in names]
         with about_setting("protocols" if request.against is None else "against"):
             protocols = [_protocol(name, settings.get(name, {})) for name in _protocol_names(request)]
         known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
         for name in settings:
             if name not in known:
                 raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
-        return _plans(request, detectors, protocols, interview, judged=judged)
+        return _plans(request, detectors, protocols, judged=judged)
 
 
 def _plans(
     request: RunRequest,
     detectors: Sequence[tuple[str, Construction, Description]],
     protocols: Sequence[tuple[str, Protocol, str]],
-    interview: Interview,
     *,
     judged: bool,
 ) -> tuple[Plan, ...]:
@@ -280,9 +278,7 @@ def _plans(
                 episodes = tuple(rules)
                 score_shapes(episodes)  # raises an error unless they can be stored
                 with about_setting("detectors"):
-                    contenders = [
-                        _contender(*one, data.dataset, interview, elsewhere=request.elsewhere) for one in detectors
-                    ]
+                    contenders = [_contender(*one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
                     _refuse_false_floors(contenders)
                     _refuse_one_label_for_two(contenders)
                 if request.require_seal:
@@ -348,13 +344,8 @@ def _refuse_imported(names: Sequence[str]) -> None:
         )
 
 
-def floor_labels(interview: Interview | None = None) -> tuple[str, ...]:
+def floor_labels() -> tuple[str, ...]:
     """Return the floors that every run adds, by label: what is registered, and the variants that it declares.
-
-    Parameters
-    ----------
-    interview
-        As for `describe`.
 
     Raises
     ------
@@ -363,7 +354,7 @@ def floor_labels(interview: Interview | None = None) -> tuple[str, ...]:
     """
     labels = []
     for name in floors():
-        labels += [str(Label(name, variant)) for variant in ({}, *describe(name, interview).floor_variants)]
+        labels += [str(Label(name, variant)) for variant in ({}, *describe(name).floor_variants)]
     return tuple(labels)
 
 
@@ -422,7 +413,6 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
 def _resolved(
     detector: DetectorSpec,
     settings: Mapping[str, Mapping[str, str]],
-    interview: Interview | None,
 ) -> tuple[str, Construction, Description]:
     """Return a detector's name, construction and description; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
@@ -436,15 +426,15 @@ def _resolved(
         instance = cast("Detector", detector)  # mypy loses the type, as Detector's base has none
         construction = Construction.of(type(instance), dict(instance.get_params(deep=False)))
     else:
-        construction = construction_of(cast("Estimator", detector), interview)
+        construction = construction_of(cast("Estimator", detector))
     name = construction.source.target
     texts = {**settings.get(name, {}), **construction.texts}
     about = "settings" if texts and not construction.texts else "detectors"
     construction = replace(construction, texts=texts)
-    description = describe(construction.source, interview)
+    description = describe(construction.source)
     with about_setting(about):
-        construction = with_files_read(construction, description)
-        parse(construction, description, interview)  # report what is wrong for any data set before reading one
+        construction = with_files_read(construction)
+        describe(construction)  # report what is wrong for any data set before reading one
     return name, construction, description
 
 
@@ -522,18 +512,15 @@ def _contender(
     construction: Construction,
     description: Description,
     dataset: Dataset,
-    interview: Interview | None,
     *,
     elsewhere: bool,
 ) -> Contender:
     name = without_folders(name)  # a detector's file: records hold its name, not where it lies
     prior = dataset.prior if description.traits.needs_prior else None
-    configured = configure(
-        construction, description, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere, interview=interview
-    )
+    configured = describe(construction, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere)
     if prior is not None and construction.arguments.get("prior") is None:
         construction = replace(construction, arguments={**construction.arguments, "prior": prior})
-    traits = configured.traits
+    traits = configured.declared
     if unknown := configured.changed.keys() - description.defaults.keys():
         raise PluginError(f"{name} cannot be used: it names parameters that it does not have, {sorted(unknown)[0]!r}")
     if name in floors() and not traits.floor:
@@ -560,7 +547,7 @@ def _contender(
         str(Label(name, changed)),
         construction,
         description,
-        configured.parameters,
+        configured.values,
         traits,
         fit_label=str(Label(name, fitted)),
         imported=construction.source.runs_here,
@@ -588,7 +575,7 @@ def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
             raise UsageError(f"two detectors or priors would both be called {contender.label}: rename a file")
 
 
-def contender_from_label(label: str, dataset: Dataset, interview: Interview | None = None) -> Contender:
+def contender_from_label(label: str, dataset: Dataset) -> Contender:
     """Return the contender that a label names, checked against a data set; no protocol takes part.
 
     Parameters
@@ -597,12 +584,10 @@ def contender_from_label(label: str, dataset: Dataset, interview: Interview | No
         As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
     dataset
         Its sensors are checked, its prior is the default.
-    interview
-        As for `describe`.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
         If the detector cannot be loaded, or a prior that the label names cannot be read.
     """
-    return _contender(*_resolved(label, {}, interview), dataset, interview, elsewhere=True)
+    return _contender(*_resolved(label, {}), dataset, elsewhere=True)

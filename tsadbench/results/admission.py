@@ -7,8 +7,7 @@ from collections.abc import Collection
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.registry import is_registered
-from tsadbench.sandbox.describing import describe
-from tsadbench.sandbox.description import Description
+from tsadbench.sandbox import Description, describe
 from tsadbench.utils.parameters import parse_label
 
 

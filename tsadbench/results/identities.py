@@ -10,7 +10,6 @@ from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import Contender, contender_from_label
 from tsadbench.execution.provenance import scoring_identity, trial_name
 from tsadbench.execution.record import CHECKSUM, Record
-from tsadbench.sandbox import Interview
 from tsadbench.utils.parameters import JsonValue, parse_label
 
 
@@ -29,10 +28,10 @@ def edits(record: Record) -> Iterator[str]:
         yield "it has a fixed threshold and is no floor"
 
 
-def contender_of(record: Record, dataset: Dataset, interview: Interview) -> Contender | str:
+def contender_of(record: Record, dataset: Dataset) -> Contender | str:
     """Return the detector that a record's label names, described in a box; if that is not possible, why."""
     try:
-        return contender_from_label(record.label, dataset, interview)
+        return contender_from_label(record.label, dataset)
     except TsadbenchError as error:
         return str(error)
 

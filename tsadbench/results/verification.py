@@ -25,7 +25,7 @@ from tsadbench.results.admission import refusal
 from tsadbench.results.identities import contender_of, edits, other_detector, scoring_fault
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import data_faults
-from tsadbench.sandbox import Interview
+from tsadbench.sandbox import asking
 from tsadbench.utils.progress import progress
 
 # Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
@@ -74,8 +74,8 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collecti
         Labels of detectors that boxes may load, with the priors that they name, though they are not registered here.
     """
     trials = store.trials()
-    with Interview() as interview:
-        verifier = _Verifier(store, load, interview, named)
+    with asking():
+        verifier = _Verifier(store, load, named)
         for done, trial in enumerate(trials):
             progress(done, len(trials))
             try:
@@ -89,11 +89,8 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collecti
 class _Verifier:
     """Checks the trials of one store; what they have in common is found once."""
 
-    def __init__(
-        self, store: Store, load: Callable[[str], LabelledDataset], interview: Interview, named: Collection[str]
-    ) -> None:
+    def __init__(self, store: Store, load: Callable[[str], LabelledDataset], named: Collection[str]) -> None:
         self._store = store
-        self._interview = interview
         self._judge = Judge(load)
         self._named = named
         self._contenders: dict[tuple[str, str], Contender | str] = {}
@@ -133,7 +130,7 @@ class _Verifier:
             return None
         key = record.dataset, record.label
         if key not in self._contenders:
-            self._contenders[key] = contender_of(record, dataset, self._interview)
+            self._contenders[key] = contender_of(record, dataset)
         contender = self._contenders[key]
         if isinstance(contender, str):
             remarks.append(f"the detector {record.label} was not compared: {contender}")

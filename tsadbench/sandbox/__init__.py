@@ -12,9 +12,9 @@ from tsadbench.sandbox.boxed_process import Costs
 from tsadbench.sandbox.closing import SealStatus
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
+from tsadbench.sandbox.description import Description, ask, asking, describe
 from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.questions import Interview
 
 __all__ = [
     "Box",
@@ -22,9 +22,12 @@ __all__ = [
     "Construction",
     "Costs",
     "Crossing",
-    "Interview",
+    "Description",
     "Limits",
     "SealStatus",
+    "ask",
+    "asking",
     "default_launcher",
+    "describe",
     "seal_status",
 ]

@@ -60,7 +60,7 @@ class Costs:
 
 
 class BoxedProcess:
-    """A process behind a socket that answers one request after the other; `Box` and `Interview` ask it.
+    """A process behind a socket that answers one request after the other.
 
     Used as a context manager; leaving it ends the process.
 

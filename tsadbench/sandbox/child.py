@@ -7,7 +7,6 @@ to the trial's log. No label ever comes in, and no test recording before the fit
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import socket
@@ -17,10 +16,11 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict
 from typing import TypeVar
 
 import numpy as np
+from pydantic_core import to_json
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
@@ -203,18 +203,7 @@ def _answered(content: bytes) -> Header:
     except TsadbenchError as error:
         known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
         return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}
-    return {"answer": to_json(answer).decode()}
-
-
-def to_json(answer: object) -> bytes:
-    """Return an answer, which dataclasses may hold, as JSON; pydantic may not be there to do it."""
-    return json.dumps(answer, default=_jsonable).encode()
-
-
-def _jsonable(answer: object) -> object:
-    if is_dataclass(answer) and not isinstance(answer, type):
-        return {field.name: getattr(answer, field.name) for field in fields(answer)}
-    raise TypeError(f"an answer holds a {type(answer).__name__}, which is not JSON")
+    return {"answer": to_json(answer, inf_nan_mode="constants").decode()}
 
 
 def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:

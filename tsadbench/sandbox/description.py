@@ -1,29 +1,47 @@
-"""What a box tells about a detector: facts about its class, and about a detector with certain parameters.
+"""Describes detectors: facts about a class, and about a detector with certain parameters.
 
-`described` and `configured` run beside the detector's code. The harness asks them by `describe` and `configure`
-(`tsadbench.sandbox.describing`), and knows nothing of a detector but their answers.
+A detector's code runs in a box that holds neither data nor labels. There it may do anything to the function that is
+called beside it, so the answer is JSON that is validated here; whatever else comes back is an error of that detector.
+Descriptions are kept on disk until one of the detector's files changes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import inspect
-import itertools
-import math
+import json
+import os
+import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
+import numpy as np
+import pooch
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from tsadbench import errors
+from tsadbench._version import __version__
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.search_space import Choice, IntegerRange, RealRange
 from tsadbench.datasets.loading import checked_loader
-from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import Kind, Source, import_plugin
-from tsadbench.sandbox.construction import Construction
+from tsadbench.errors import PluginError, TsadbenchError, UsageError
+from tsadbench.registry import Kind, Source, import_plugin, locate
+from tsadbench.sandbox.boxed_process import BoxedProcess
+from tsadbench.sandbox.construction import Construction, pickled
+from tsadbench.sandbox.launch import default_launcher
+from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.replies import Answered
+from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.code_fingerprint import (
     code_fingerprint,
     fingerprinted_files,
@@ -31,50 +49,43 @@ from tsadbench.utils.code_fingerprint import (
     imported_packages,
     source_is_known,
 )
-from tsadbench.utils.names import corpora_fault
+from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.names import corpora_fault, without_folders
 from tsadbench.utils.parameters import (
     JsonValue,
+    Parameter,
     as_json,
     changed_texts,
     format_value,
     parameters_of,
+    parse_value,
 )
+from tsadbench.utils.text import one_line, printable, printable_values
 
 # What a parameter's text names: nothing but its value, a file that holds a prior, or a path.
 Names: TypeAlias = Literal["value", "prior", "path"]
-
+_Answer = TypeVar("_Answer")
 
 # A class of a script from standard input, for instance. Its record keeps this note.
 UNKNOWN_SOURCE = (
     "the source of its class is not available (python -, exec), so no later run takes its trials for done: each runs "
     "them again; put the class into a file"
 )
+# An import that takes longer than this does not end, or the user does not want to wait for it.
+_SECONDS = 60.0
+_MEMORY_MIB = 16 * 1024.0
+_MOST_KEPT = 2000
 # Records and tables show them.
 _LONGEST_TRAIT = 300
-
-
-def _require_short(traits: Traits) -> None:
-    """Raise a ValueError if a text of traits is longer than anybody reads."""
-    for name in ("family", "paper", "leaky", "extra"):
-        if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
-            raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
-    if fault := corpora_fault(traits.pretrained_on):
-        raise ValueError(f"traits.pretrained_on: {fault}")
+# What a question may raise on purpose. Anything else is the fault of the plugin.
+_REFUSALS: dict[str, type[TsadbenchError]] = {
+    name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedParameter:
-    """One constructor parameter.
-
-    Parameters
-    ----------
-    name, meaning
-        Its name; what the class's docstring says about it.
-    default, default_text
-        Its default as JSON knows it, and as one writes it.
-    names
-        What its text names.
-    """
+    """A constructor parameter: its default as JSON and as text, and what its text names."""
 
     name: str
     meaning: str
@@ -84,27 +95,17 @@ class DescribedParameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSpace:
-    """The search space of one parameter; one of its kinds is given."""
-
-    name: str
-    choice: Choice | None = None
-    integers: IntegerRange | None = None
-    reals: RealRange | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A detector's class.
+    """A detector's class; if a construction was described, also the detector with these parameters.
 
     Parameters
     ----------
     class_name, doc
-        Its name, and its docstring.
+        The class's name and docstring.
     parameters
         Its constructor's.
     traits
-        The class's own; parameters may change them (`Configured`).
+        The class's own.
     offers_contributions, offers_held_out_loss, offers_sensor_graph
         What it offers.
     scores_training_itself
@@ -119,12 +120,18 @@ class Description:
         That of an `AdaptedDetector`, and whether the source of the class is missing.
     floor_variants
         Texts of parameters by name, for each variant that runs add.
-    spaces
-        What ``tsadbench tune`` may try.
+    search_space
+        What ``tsadbench tune`` may try, by parameter.
     files
         On which all this depends, besides the versions of libraries.
     modules
         Modules of other packages that it imports, or that its bases are in.
+    changed
+        The arguments that differ from their defaults, as texts, without the seed; empty for a class.
+    values
+        The values of all parameters but the seed; empty for a class.
+    declared
+        The traits with these parameters; the class's own for a class.
     """
 
     class_name: str
@@ -140,61 +147,226 @@ class Description:
     libraries: tuple[str, ...]
     note: str
     floor_variants: tuple[dict[str, str], ...]
-    spaces: tuple[DescribedSpace, ...]
+    search_space: dict[str, Choice | IntegerRange | RealRange]
     files: tuple[str, ...]
     modules: tuple[str, ...]
+    changed: dict[str, str]
+    values: dict[str, JsonValue]
+    declared: Traits
 
     def __post_init__(self) -> None:
-        _require_short(self.traits)
+        for traits in (self.traits, self.declared):
+            for name in ("family", "paper", "leaky", "extra"):
+                if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
+                    raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
+            if fault := corpora_fault(traits.pretrained_on):
+                raise ValueError(f"traits.pretrained_on: {fault}")
 
     @property
     def defaults(self) -> dict[str, JsonValue]:
         """The defaults of the parameters, by name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
-    @property
-    def search_space(self) -> dict[str, Space]:
-        """What ``tsadbench tune`` may try, by parameter."""
-        spaces = {one.name: one.choice or one.integers or one.reals for one in self.spaces}
-        return {name: space for name, space in spaces.items() if space is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
-    """A detector with certain parameters.
-
-    Parameters
-    ----------
-    changed
-        Those of its arguments that differ from their defaults, as one writes them; no seed.
-    parameters
-        The values of all of its parameters but the seed.
-    traits
-        What it promises with these.
-    """
-
-    changed: dict[str, str]
-    parameters: dict[str, JsonValue]
-    traits: Traits
-
-    def __post_init__(self) -> None:
-        _require_short(self.traits)
-
 
 @dataclass(frozen=True, slots=True)
 class DerivedGraph:
     """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
 
-    adjacency: list[list[float]]
-    node_weights: list[float]
-
-    def __post_init__(self) -> None:
-        if not all(map(math.isfinite, [*itertools.chain(*self.adjacency), *self.node_weights])):
-            raise ValueError("expected finite numbers")
+    adjacency: list[list[FiniteFloat]]
+    node_weights: list[FiniteFloat]
 
 
-def described(source: Source) -> Description:
-    """Return the facts about a detector's class; errors as for `load_detector`."""
+def describe(
+    detector: str | Source | Construction,
+    *,
+    sensors: Sequence[str] | None = None,
+    prior: Prior | None = None,
+    elsewhere: bool = False,
+) -> Description:
+    """Return the description of a detector's class, and of the detector if it is given with its parameters.
+
+    Parameters
+    ----------
+    detector
+        Its name or reference, where it is, or how to construct it.
+    sensors
+        The data's; None: parameters are not checked against sensors and this machine.
+    prior
+        Used if the detector needs a prior and was given none.
+    elsewhere
+        As for `Detector.check`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such detector or parameter, or a value is wrong or does not fit the sensors or this machine.
+    MissingExtraError, PluginError
+        If it cannot be loaded or constructed.
+    """
+    what = locate(detector) if isinstance(detector, str) else detector
+    source = what.source if isinstance(what, Construction) else what
+    gpu = isinstance(what, Construction) and what.on_gpu
+    asked = what, None if sensors is None else tuple(sensors), prior, elsewhere
+    if source.imported:
+        return described(*asked)
+    key: Path | None = None
+    if not gpu:  # what a machine has may change from one hour to the next
+        with contextlib.suppress(ValueError):  # an argument that JSON does not know
+            key = _key(source, asked)
+    found = None if key is None else _remembered(key)
+    if found is None:
+        found = ask(source, described, Description, *asked, gpu=gpu)
+        if key is not None:
+            _remember(found, key)
+    default_launcher().preload(found.modules)
+    return found
+
+
+def with_files_read(construction: Construction) -> Construction:
+    """Return a construction with the priors that its texts name, which a box cannot read; errors as `parse_value`'s."""
+    parameters = describe(construction.source).parameters
+    names = {one.name for one in parameters if one.names == "prior"} & construction.texts.keys()
+    annotation = Prior | None
+    priors: dict[str, object] = {}
+    for name in names:
+        value = parse_value(Parameter(name, annotation, None, ""), construction.texts[name], construction.source.target)
+        priors[name] = replace(value, origin=without_folders(value.origin)) if isinstance(value, Prior) else value
+    texts = {name: text for name, text in construction.texts.items() if name not in names}
+    return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
+
+
+# The boxes of this thread's `asking`: one for each owner of code, so that no code changes the answers about another's.
+_scope = threading.local()
+
+
+@contextlib.contextmanager
+def asking() -> Iterator[None]:
+    """Keep boxes until the end of the block, so that what one has imported serves all questions about its owner."""
+    if getattr(_scope, "boxes", None) is not None:
+        yield
+        return
+    boxes: dict[object, _Asked] = {}
+    _scope.boxes = boxes
+    try:
+        yield
+    finally:
+        _scope.boxes = None
+        for box in boxes.values():
+            box.close()
+        boxes.clear()
+
+
+def ask(
+    source: Source,
+    question: Callable[..., object],
+    returns: type[_Answer],
+    *arguments: object,
+    seconds: float = _SECONDS,
+    gpu: bool = False,
+) -> _Answer:
+    """Return what a function of tsadbench returns beside a detector's code, in a box.
+
+    Parameters
+    ----------
+    source
+        Where the code is.
+    question
+        The function.
+    returns
+        The type of its answer: JSON, and dataclasses of it.
+    arguments
+        Its arguments; they are pickled.
+    seconds
+        How long it may take.
+    gpu
+        Whether it may use GPUs.
+
+    Raises
+    ------
+    TsadbenchError
+        What the function raises on purpose.
+    PluginError
+        If it fails otherwise, ends or blocks its process, or its answer is not of that type.
+    """
+    with asking():
+        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), gpu
+        if who not in _scope.boxes:
+            _scope.boxes[who] = _Asked(source, gpu=gpu)
+        try:
+            answer = _scope.boxes[who].answer(question, arguments, seconds)
+        except (BoxFailure, TsadbenchError) as error:
+            if not isinstance(error, TsadbenchError) or isinstance(error, PluginError):
+                _scope.boxes.pop(who).close()  # the process may be dead or half-initialised
+            if isinstance(error, BoxFailure):
+                raise PluginError(f"{source.target} cannot be used: {one_line(error.reason)}") from error
+            raise
+    try:
+        clean = json.dumps(printable_values(from_json(answer)))  # its docstrings are printed, for instance
+        return TypeAdapter(returns).validate_json(clean, strict=True)
+    except ValueError as error:
+        fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
+        raise PluginError(f"{source.target} cannot be used: it gave no valid answer ({fault})") from error
+
+
+class _Asked(BoxedProcess):
+    """A box that answers questions."""
+
+    def __init__(self, source: Source, *, gpu: bool) -> None:
+        super().__init__(source.target, modules=source.modules, gpu=gpu)
+        self._opening = {"kind": "question", **self._surroundings}
+
+    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> str:
+        """Return the JSON of an answer; a BoxFailure, or what the question raises on purpose."""
+        self._watch = Limits(seconds, _MEMORY_MIB).watch(self._process.pid, self._log)
+        content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
+        try:
+            reply, _ = self._exchange(self._opening, [content], Answered, ())
+        except BoxFailure as failure:
+            if failure.status == "timeout":
+                raise BoxFailure("timeout", f"it gave no answer within {seconds:g} s") from failure
+            raise
+        self._opening = {"kind": "question"}
+        if reply.refused is not None:
+            raise _refusal(reply.refused, reply.text)
+        return reply.answer
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return one_line(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", 200)
+
+
+def _refusal(name: str, text: str) -> TsadbenchError:
+    refusal = _REFUSALS.get(name, PluginError)
+    error: TsadbenchError = refusal.__new__(refusal)
+    super(refusal, error).__init__(printable(text, lines=True))  # not its own constructor, which may write a text
+    return error
+
+
+# --- What runs beside the detector's code
+
+
+def described(
+    what: Source | Construction, sensors: tuple[str, ...] | None, prior: Prior | None, elsewhere: bool
+) -> Description:
+    """Return what `describe` does."""
+    if isinstance(what, Source):
+        return _of_class(what)
+    cls = what.source.load()
+    values = what.values(cls)
+    changed = changed_texts(cls, {name: value for name, value in values.items() if name != "seed"})
+    if prior is not None and values.get("prior") is None:
+        values = {**values, "prior": prior}
+    detector = cls(**values)
+    if sensors is not None:
+        detector.check(sensors, elsewhere=elsewhere)
+    parameters = {one.name: as_json(values.get(one.name, one.default)) for one in parameters_of(cls)}
+    parameters.pop("seed", None)
+    return replace(_of_class(what.source), changed=changed, values=parameters, declared=detector.declared_traits())
+
+
+@lru_cache(64)
+def _of_class(source: Source) -> Description:
     cls = source.load()
     if not isinstance(cls.traits, Traits):
         found = type(cls.traits).__name__
@@ -222,58 +394,13 @@ def described(source: Source) -> Description:
         libraries=_libraries(source.target, cls),
         note=" ".join(_notes(cls)),
         floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
-        spaces=tuple(
-            DescribedSpace(
-                name=name,
-                choice=space if isinstance(space, Choice) else None,
-                integers=space if isinstance(space, IntegerRange) else None,
-                reals=space if isinstance(space, RealRange) else None,
-            )
-            for name, space in cls.search_space().items()
-        ),
+        search_space=dict(cls.search_space()),
         files=_files(cls),
         modules=tuple(sorted(imported_modules(cls) | {base.__module__ for base in cls.__mro__})),
+        changed={},
+        values={},
+        declared=cls.traits,
     )
-
-
-def configured(
-    construction: Construction, prior: Prior | None, sensors: tuple[str, ...] | None, elsewhere: bool
-) -> Configured:
-    """Construct a detector and check it; return what it is.
-
-    Parameters
-    ----------
-    construction
-        How to construct it.
-    prior
-        To be filled in if it needs one and was given none.
-    sensors
-        Of the data; None: they are not known, and nothing is checked.
-    elsewhere
-        As for `Detector.check`.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is wrong, or does not fit the sensors or this machine.
-    """
-    cls = construction.source.load()
-    values = construction.values(cls)
-    changed = changed_texts(cls, {name: value for name, value in values.items() if name != "seed"})
-    if prior is not None and values.get("prior") is None:
-        values = {**values, "prior": prior}
-    detector = cls(**values)
-    if sensors is not None:
-        detector.check(sensors, elsewhere=elsewhere)
-    parameters = {one.name: as_json(values.get(one.name, one.default)) for one in parameters_of(cls)}
-    parameters.pop("seed", None)
-    return Configured(changed=changed, parameters=parameters, traits=detector.declared_traits())
-
-
-def parsed(construction: Construction) -> dict[str, JsonValue]:
-    """Return a detector's arguments, as far as JSON knows them; errors as for `parse_arguments`."""
-    values = construction.values(construction.source.load())
-    return {name: as_json(value) for name, value in values.items()}
 
 
 def plugin_text(kind: Kind, source: Source) -> str:
@@ -304,13 +431,7 @@ def _library(source: Source) -> DetectorLibrary:
 
 
 def derived_graph(construction: Construction, training: Sequence[Recording]) -> DerivedGraph:
-    """Return the graph that a detector derives from its training recordings before it learns.
-
-    Raises
-    ------
-    UsageError
-        If it offers none, or the detector cannot be constructed.
-    """
+    """Return the graph that a detector derives from its training recordings before it learns; UsageError if none."""
     detector = construction.construct()
     if not hasattr(detector, "sensor_graph"):
         raise UsageError(f"{construction.source.target} derives no graph")
@@ -351,3 +472,41 @@ def _files(cls: type[Detector]) -> tuple[str, ...]:
     modules = (sys.modules.get(base.__module__) for base in cls.__mro__) if files else ()
     bases = {str(file) for module in modules if (file := getattr(module, "__file__", None)) is not None}
     return tuple(sorted(files | bases))
+
+
+# --- The cache on disk
+
+
+def _key(source: Source, asked: object) -> Path:
+    """Return the file of an answer; ValueError if JSON does not know what was asked."""
+    top = source.modules[0].partition(".")[0] if source.modules else ""
+    package = find_package(top) if top else None
+    place = package and [package.origin, list(package.submodule_search_locations or ())]
+    about = [source, place, asked, __version__, platform.python_version()]
+    digest = hashlib.sha256(to_json(about, bytes_mode="base64", inf_nan_mode="constants")).hexdigest()
+    return Path(pooch.os_cache("tsadbench")) / "detectors" / f"{digest[:32]}.json"
+
+
+def _remembered(file: Path) -> Description | None:
+    """Return a kept description if the files that it depends on have not changed; None for a damaged one."""
+    with contextlib.suppress(OSError, ValidationError):
+        files, answer = TypeAdapter(tuple[dict[str, tuple[int, int]], str]).validate_json(file.read_bytes())
+        if files and all(_state(name) == state for name, state in files.items()):
+            return TypeAdapter(Description).validate_json(answer, strict=True)
+    return None
+
+
+def _remember(answer: Description, file: Path) -> None:
+    # A cache that cannot be written to is none; a source that is not known may be another one next time.
+    with contextlib.suppress(OSError, TsadbenchError):
+        if answer.files:
+            write_file(file, to_json([{name: _state(name) for name in answer.files}, to_json(answer).decode()]))
+            kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
+            for old in kept[:-_MOST_KEPT]:
+                old.unlink(missing_ok=True)
+
+
+def _state(file: str) -> tuple[int, int]:
+    """Return the size of a file and when it was changed."""
+    state = os.stat(file)
+    return state.st_size, state.st_mtime_ns

@@ -30,7 +30,7 @@ _LATE = {"torch": "torch._dynamo"}
 # By which each trial takes over what a detector has learned, for the replay audit.
 _OF_EVERY_TRIAL = ("safetensors.numpy",)
 _START_SECONDS = 120.0
-# What a box that answers questions needs.
+# What a box that describes a detector needs.
 _QUESTIONS = "tsadbench.sandbox.description"
 # Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector.
 _PASSED_ON = frozenset(

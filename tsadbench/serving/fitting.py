@@ -17,8 +17,7 @@ from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import SEEDS_BELOW, DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import defaults
-from tsadbench.sandbox import Box, Limits
-from tsadbench.sandbox.describing import configure
+from tsadbench.sandbox import Box, Limits, describe
 from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
@@ -108,7 +107,7 @@ def fit_model(
     )
     plan = make_plan(request, judged=False)
     trial = Trial(plan.trials[0].contender, seed, threads)
-    configure(trial.contender.seeded(seed), trial.contender.description, sensors=plan.data.dataset.sensors)
+    describe(trial.contender.seeded(seed), sensors=plan.data.dataset.sensors)
     episode = plan.one_episode(entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tsadbench.sandbox.describing import describe
+from tsadbench.sandbox import describe
 from tsadbench.testing.check import Group, Warned
 from tsadbench.testing.detector_under_test import BoxedSubject
 from tsadbench.utils.distributions import OWN, distributions_of, normalised, required_by_core, requirements

@@ -13,9 +13,8 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import locate
-from tsadbench.sandbox import Construction, Interview, default_launcher
-from tsadbench.sandbox.describing import describe, with_files_read
-from tsadbench.sandbox.description import Description
+from tsadbench.sandbox import Construction, Description, ask, asking, default_launcher, describe
+from tsadbench.sandbox.description import with_files_read
 from tsadbench.testing import (
     contract,
     leakage,
@@ -130,18 +129,18 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
     label = parse_label(detector)
     named = Construction(locate(label.target), label.arguments)
     source = named.source
-    with Interview() as interview:
-        description = describe(source, interview)
-        own = with_files_read(named, description)
+    with asking():
+        description = describe(source)
+        own = with_files_read(named)
         cheap = own if full else replace(own, cheap=True)
         try:
-            cheap, probed = _probed_boxed(cheap, description, interview, full=full)
+            cheap, probed = _probed_boxed(cheap, description, full=full)
         except PluginError as error:  # it ends its process, for instance
             failed = replace(_not_run(_PROBE), status="fail", reason=str(error))
             return _nothing_else_run(failed, checks)
         if not probed.good:
             return _nothing_else_run(replace(probed, group=_PROBE.group, sentence=_PROBE.sentence), checks)
-        inside = interview.ask(source, checked_inside, Inside, cheap, own, full, tuple(only), seconds=_SECONDS)
+        inside = ask(source, checked_inside, Inside, cheap, own, full, tuple(only), seconds=_SECONDS)
     expected = _excused(inside.declared, description.traits)
     found = {result.id: result for result in inside.results}
     boxed: BoxedSubject | None = None
@@ -165,20 +164,18 @@ def check_named(detector: str, *, full: bool = False, only: Sequence[str] = ()) 
     return results
 
 
-def _probed_boxed(
-    cheap: Construction, description: Description, interview: Interview, *, full: bool
-) -> tuple[Construction, CheckResult]:
+def _probed_boxed(cheap: Construction, description: Description, *, full: bool) -> tuple[Construction, CheckResult]:
     """Have a detector probed in a box; return how it was constructed, and the result.
 
     `test_params` are made for the defaults. One that does not go with a parameter of the label is left out: the default
     stands in its place.
     """
 
-    def ask(construction: Construction) -> CheckResult:
-        return interview.ask(construction.source, probed_inside, CheckResult, construction, full, seconds=_SECONDS)
+    def probe_of(construction: Construction) -> CheckResult:
+        return ask(construction.source, probed_inside, CheckResult, construction, full, seconds=_SECONDS)
 
     try:
-        return cheap, ask(cheap)
+        return cheap, probe_of(cheap)
     except UsageError:
         if not (cheap.cheap and cheap.texts):
             raise
@@ -186,7 +183,7 @@ def _probed_boxed(
             if parameter.name not in cheap.given:
                 other = replace(cheap, texts={**cheap.texts, parameter.name: parameter.default_text})
                 with contextlib.suppress(UsageError):
-                    return other, ask(other)
+                    return other, probe_of(other)
         raise
 
 

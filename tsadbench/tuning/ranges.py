@@ -10,8 +10,7 @@ from typing import cast
 from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space, Value
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender
-from tsadbench.sandbox import Interview
-from tsadbench.sandbox.describing import configure
+from tsadbench.sandbox import asking, describe
 from tsadbench.utils.parameters import JsonValue, nearest
 
 # The user decides these, for a run; they are not part of a detector's design.
@@ -43,13 +42,13 @@ def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str,
     space: dict[str, Space] = {}
     if not ranges:
         return space
-    with Interview() as interview:
+    with asking():
         for text in ranges:
             try:
                 parameter, values = _taken_apart(text, contender)
                 if parameter in space:
                     raise UsageError(f"another range names {parameter!r} as well: leave one out")
-                space[parameter] = _space(parameter, values, contender, sensors, interview)
+                space[parameter] = _space(parameter, values, contender, sensors)
             except UsageError as error:
                 raise UsageError(f"--range {text}: {error}") from error
     return space
@@ -73,15 +72,14 @@ def _taken_apart(text: str, contender: Contender) -> tuple[str, str]:
     return parameter, values.strip()
 
 
-def _space(parameter: str, values: str, contender: Contender, sensors: tuple[str, ...], interview: Interview) -> Space:
+def _space(parameter: str, values: str, contender: Contender, sensors: tuple[str, ...]) -> Space:
     """Return the space that a text stands for; what held-out losses compare is the class's own word."""
     declared = contender.description.search_space.get(parameter)
     alters_loss = declared is None or declared.alters_loss
 
     def read(text: str) -> JsonValue:
         at = replace(contender.construction, texts={**contender.construction.texts, parameter: text.strip()})
-        configured = configure(at, contender.description, sensors=sensors, interview=interview)
-        return configured.parameters[parameter]
+        return describe(at, sensors=sensors).values[parameter]
 
     if "|" in values:
         choices = [read(text) for text in values.split("|")]

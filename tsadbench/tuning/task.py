@@ -16,9 +16,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
-from tsadbench.sandbox import Construction, Interview
-from tsadbench.sandbox.describing import configure
-from tsadbench.sandbox.description import Description
+from tsadbench.sandbox import Construction, Description, asking, describe
 from tsadbench.tuning import faults, folds, objective
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
@@ -254,10 +252,10 @@ def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[st
     """
     before, after = 1, 0
     construction = contender.construction
-    with Interview() as interview:
+    with asking():
         for point in _extremes(space):
             at = replace(construction, arguments={**construction.arguments, **point})
-            traits = configure(at, contender.description, sensors=sensors, interview=interview).traits
+            traits = describe(at, sensors=sensors).declared
             before = max(before, GAP_WITHOUT_END if traits.memory is None else traits.memory)
             after = max(after, traits.look_ahead)
     return Reach(before, after)

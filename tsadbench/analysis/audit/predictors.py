@@ -19,8 +19,7 @@ from tsadbench.base.detector import Traits
 from tsadbench.base.scores import worst_case
 from tsadbench.base.sessions import sessions_of
 from tsadbench.registry import floors, locate
-from tsadbench.sandbox import Box, BoxFailure, Construction
-from tsadbench.sandbox.describing import describe
+from tsadbench.sandbox import Box, BoxFailure, Construction, describe
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.means import mean_defined
 

@@ -18,8 +18,7 @@ from tsadbench.datasets.source import Source
 from tsadbench.datasets.suites import SIMULATED, SUITES
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import is_registered, load_protocol
-from tsadbench.sandbox import Interview
-from tsadbench.sandbox.describing import describe
+from tsadbench.sandbox import asking, describe
 from tsadbench.utils.docstrings import cited, method_notes, sections
 from tsadbench.utils.parameters import format_value, parameters_of
 from tsadbench.utils.progress import progress
@@ -69,17 +68,17 @@ class DetectorFacts:
 
 def detector_facts(names: Sequence[str]) -> Iterator[DetectorFacts]:
     """Yield what is known of detectors; their code runs in boxes, and that of unregistered ones not at all."""
-    with Interview() as interview:
+    with asking():
         for done, name in enumerate(names):
             progress(done, len(names), f"detector {name}")
-            yield _detector(name, interview)
+            yield _detector(name)
 
 
-def _detector(name: str, interview: Interview) -> DetectorFacts:
+def _detector(name: str) -> DetectorFacts:
     if not is_registered(name):
         return DetectorFacts(name, missing="This detector is no plugin that is installed where the pages were made.")
     try:
-        told = describe(name, interview)
+        told = describe(name)
     except TsadbenchError as error:
         return DetectorFacts(name, missing=f"Not installed where the pages were made: {one_line(str(error))}")
     parts = sections(told.doc)
