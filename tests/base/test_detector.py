@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -117,3 +120,11 @@ def test_scikit_learn_can_clone_it_and_change_its_parameters():
     assert detector.power == 3.0
     assert not hasattr(detector, "mean_")
     assert detector.set_params(power=1.0).get_params() == {"power": 1.0}
+    assert repr(detector) == "Distance(power=1.0)"
+    with pytest.raises(UsageError, match="pwer.*'power'"):
+        detector.set_params(pwer=1.0)
+
+
+def test_the_contracts_do_not_import_scikit_learn():
+    code = "import sys, tsadbench.base, tsadbench.registry; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, final
 
-from sklearn.base import BaseEstimator
-
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.search_space import Space
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.parameters import nearest, parameter_defaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ class Traits:
     pretrained_on: tuple[str, ...] = ()
 
 
-class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class Detector(ABC):
     """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
 
     A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
@@ -108,6 +107,26 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     traits: ClassVar[Traits] = Traits()
 
     sensors_: tuple[str, ...]
+
+    @final
+    def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: ARG002 - scikit-learn's clone passes it
+        """Return the parameters by name; with `set_params`, all that `sklearn.base.clone` needs."""
+        return {name: getattr(self, name) for name in parameter_defaults(type(self))}
+
+    @final
+    def set_params(self, **parameters: object) -> Self:
+        """Set parameters; a UsageError if there is no such parameter."""
+        known = parameter_defaults(type(self))
+        for name, value in parameters.items():
+            if name not in known:
+                raise UsageError(f"{type(self).__name__} has no parameter {name!r}{nearest(name, known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = parameter_defaults(type(self))
+        shown = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name]]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @final
     def check(self, sensors: tuple[str, ...], *, elsewhere: bool = False) -> None:
@@ -357,7 +376,7 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         A model file holds arrays, numbers, strings, scikit-learn estimators, and tuples, lists, dictionaries and
         dataclasses of these. A detector with other attributes overrides this method and `_restore`.
         """
-        parameters = set(self._get_param_names())
+        parameters = parameter_defaults(type(self))
         return {name: value for name, value in vars(self).items() if name not in parameters}
 
     def _restore(self, learned: Mapping[str, object]) -> None:
@@ -386,6 +405,6 @@ class Detector(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         return sensors
 
     def _forget(self) -> None:
-        parameters = set(self._get_param_names())
+        parameters = parameter_defaults(type(self))
         for name in [name for name in vars(self) if name not in parameters]:
             delattr(self, name)

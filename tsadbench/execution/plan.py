@@ -423,8 +423,7 @@ def _resolved(
     elif isinstance(detector, type):
         construction = Construction.of(detector)
     elif isinstance(detector, Detector):
-        instance = cast("Detector", detector)  # mypy loses the type, as Detector's base has none
-        construction = Construction.of(type(instance), dict(instance.get_params(deep=False)))
+        construction = Construction.of(type(detector), detector.get_params(deep=False))
     else:
         construction = construction_of(cast("Estimator", detector))
     name = construction.source.target

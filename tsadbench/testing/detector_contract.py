@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from tsadbench.base.detector import Detector
 from tsadbench.testing.check import CheckResult
@@ -26,10 +26,9 @@ def _under_test(detector: Detector | type[Detector], *, full: bool = False) -> D
     """Return the detector, or its class, with `test_params`, except for those that it sets itself; none if ``full``."""
     if isinstance(detector, type):
         return DetectorUnderTest(detector, {} if full else detector.test_params(), full=full, own={})
-    instance = cast("Detector", detector)  # mypy loses it: Detector's base has no types
-    cls = type(instance)
+    cls = type(detector)
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
-    own = {name: value for name, value in instance.get_params(deep=False).items() if value is not defaults[name]}
+    own = {name: value for name, value in detector.get_params(deep=False).items() if value is not defaults[name]}
     return DetectorUnderTest(cls, own if full else {**cls.test_params(), **own}, full=full, own=own)
 
 

@@ -105,15 +105,18 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         meanings |= _meanings(inspect.cleandoc(base.__doc__ or ""))
-    signature = inspect.signature(constructor)
     parameters = []
-    for name, parameter in list(signature.parameters.items())[1:]:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if parameter.default is parameter.empty:
+    for name, default in parameter_defaults(cls).items():
+        if default is inspect.Parameter.empty:
             raise UsageError(f"{cls.__name__}: parameter {name!r} has no default; every parameter needs one")
-        parameters.append(Parameter(name, hints.get(name, str), parameter.default, meanings.get(name, "")))
+        parameters.append(Parameter(name, hints.get(name, str), default, meanings.get(name, "")))
     return tuple(parameters)
+
+
+def parameter_defaults(cls: type) -> dict[str, object]:
+    """Return the constructor's parameters with their defaults, `inspect.Parameter.empty` for one without."""
+    given = list(inspect.signature(inspect.getattr_static(cls, "__init__")).parameters.values())[1:]
+    return {one.name: one.default for one in given if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
 
 
 def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str, object]:

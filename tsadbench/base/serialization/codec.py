@@ -15,9 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from tsadbench.base.serialization.estimators import dump_estimator, load_estimator
 from tsadbench.errors import MissingExtraError, ModelFileError
 from tsadbench.utils.parameters import JsonValue
 
@@ -122,7 +120,10 @@ class _Encoder:
             return self._array(cast("NDArray[np.generic]", value), path)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value, path)
-        if isinstance(value, BaseEstimator) and self._may_hold_estimators:
+        sklearn = sys.modules.get("sklearn.base")  # without it, there is no estimator
+        if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self._may_hold_estimators:
+            from tsadbench.base.serialization.estimators import dump_estimator
+
             self.estimators[path] = dump_estimator(value, f"{self._owner.__name__}: {path}")
             return {"estimator": path}
         raise self._cannot(path, f"a {kind.__module__}.{kind.__qualname__}")
@@ -188,6 +189,8 @@ class _Decoder:
         if kind == "number":
             return self._arrays.pop(content)[()]
         if kind == "estimator":
+            from tsadbench.base.serialization.estimators import load_estimator
+
             return load_estimator(self._estimators.pop(content))
         if kind == "dataclass":
             return self._dataclass(content, cast("Mapping[str, JsonValue]", tree["fields"]))
