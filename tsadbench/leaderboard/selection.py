@@ -14,7 +14,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
-from tsadbench.utils.parameters import nearest, stored_label
+from tsadbench.utils.parameters import nearest, normal_label
 
 # How many detectors a figure shows by default.
 SHOWN = 5
@@ -168,7 +168,7 @@ def select(
     trials = by_label(_of_newest_versions(every))
     older = {record.label: _version(record, every) for record in every if record.label not in trials}
     known = {record.label for record in every}
-    labels = tuple(dict.fromkeys(stored_label(one, known) for one in detectors))
+    labels = tuple(dict.fromkeys(normal_label(one, known) for one in detectors))
     for label in labels:
         if label not in trials:
             raise UsageError(

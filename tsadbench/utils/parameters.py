@@ -1,13 +1,13 @@
-"""Constructor parameters of detectors and protocols: what there are, parsed from text, written as a label."""
+"""Constructor parameters of detectors and protocols: read from a class, parsed from text, written as a label."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import get_args, get_type_hints
+from typing import get_type_hints
 
 from typing_extensions import TypeAliasType
 
@@ -27,11 +27,6 @@ class Parameter:
     default: object
     meaning: str
 
-    @property
-    def accepts_none(self) -> bool:
-        """Whether None is among the annotated types."""
-        return self.annotation is None or type(None) in get_args(self.annotation)
-
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -46,18 +41,15 @@ class Label:
 
 
 def parse_label(text: str) -> Label:
-    """Return ``NAME[key=value,...]`` taken apart; a value may hold brackets and, inside brackets, commas.
+    """Return the parts of ``NAME[key=value,...]``; a value may contain brackets and, inside brackets, commas.
 
-    Raises
-    ------
-    UsageError
-        If the brackets or a ``key=value`` are malformed.
+    Raises a UsageError if the brackets or a ``key=value`` are malformed.
     """
     target, bracket, rest = text.partition("[")
     if not target.strip() or (bracket and not rest.endswith("]")):
         raise UsageError(f"expected NAME or NAME[key=value,...], found {text!r}")
     arguments = {}
-    for part in _split_at_commas(rest[:-1]) if bracket else ():
+    for part in _split_at_commas(rest[:-1]):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"expected key=value inside the brackets of {text!r}, found {part!r}")
@@ -65,46 +57,24 @@ def parse_label(text: str) -> Label:
     return Label(target.strip(), arguments)
 
 
-def normal_label(text: str) -> str:
-    """Return a label as tables show it: keys sorted, no spaces.
-
-    Raises
-    ------
-    UsageError
-        If it is no label.
-    """
+def normal_label(text: str, known: Collection[str] = ()) -> str:
+    """Return a known label (a stored row's need not be parsable) as it is, any other with sorted keys, no spaces."""
+    if text in known:
+        return text
     label = parse_label(text)
     return str(Label(label.target, dict(sorted(label.arguments.items()))))
 
 
-def stored_label(text: str, known: Collection[str]) -> str:
-    """Return the label that a text asks for: one of the known ones as it stands, else as `normal_label` does.
-
-    A stored row's label need not be a name that can be taken apart.
-
-    Raises
-    ------
-    UsageError
-        If it is neither known nor a label.
-    """
-    return text if text in known else normal_label(text)
-
-
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
-    """Return the constructor's parameters in order.
+    """Return the constructor's parameters in order; their meaning is from the docstrings of the class and its bases.
 
-    A parameter that the class's docstring does not mention has the meaning that a base class's docstring gives it.
-
-    Raises
-    ------
-    UsageError
-        If a parameter has no default: a name alone must be enough to construct it.
+    Raises a UsageError if a parameter has no default: a name alone must be enough to construct it.
     """
     constructor = inspect.getattr_static(cls, "__init__")
-    hints = get_type_hints(constructor)
+    hints = get_type_hints(constructor, include_extras=True)
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        meanings |= _meanings(inspect.cleandoc(base.__doc__ or ""))
+        meanings |= _meanings(base.__doc__ or "")
     parameters = []
     for name, default in parameter_defaults(cls).items():
         if default is inspect.Parameter.empty:
@@ -120,21 +90,9 @@ def parameter_defaults(cls: type) -> dict[str, object]:
 
 
 def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str, object]:
-    """Return the texts as values of the constructor's annotated types.
+    """Return the texts as values of the constructor's annotated types; messages call the class ``owner``.
 
-    Parameters
-    ----------
-    cls
-        The class to be constructed.
-    texts
-        Value as text for each parameter named.
-    owner
-        What messages call the class.
-
-    Raises
-    ------
-    UsageError
-        If there is no such parameter (the nearest names are offered) or the text is not of its type.
+    Raises a UsageError if there is no such parameter (it names the nearest ones) or the text is not of its type.
     """
     known = {parameter.name: parameter for parameter in parameters_of(cls)}
     for name in texts:
@@ -144,19 +102,17 @@ def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str
 
 
 def parse_value(parameter: Parameter, text: str, owner: str) -> object:
-    """Return a text as a value of a parameter's annotated type; parameters and errors as for `parse_arguments`."""
-    if text.lower() == "none" and parameter.accepts_none:
-        return None
+    """Return a text as a value of a parameter's annotated type; ``owner`` and errors as in `parse_arguments`."""
     from pydantic import TypeAdapter, ValidationError
 
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
     # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
     with contextlib.suppress(ValidationError):
-        return adapter.validate_json(text, strict=True)
+        return adapter.validate_json("null" if text.lower() == "none" else text, strict=True)
     try:
         return adapter.validate_strings(text)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"].replace("Input should be", "expected").partition(", unable to ")[0]
+        reason = error.errors()[0]["msg"]
         raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
 
 
@@ -178,25 +134,24 @@ def format_value(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):
-        return f"[{','.join(format_value(one) for one in value)}]"
+        return f"[{','.join(map(format_value, value))}]"
     return str(value)
 
 
 def as_json(value: object) -> JsonValue:
-    """Return a parameter's value as JSON knows it; what JSON does not know becomes text."""
+    """Return a parameter's value as JSON; other objects become text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    return str(value)
+    return [as_json(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
-def nearest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: the nearest known names, or all of them."""
-    close = get_close_matches(name, list(known), n=3, cutoff=0.5)
+    known = sorted(known)
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
-        return f"; did you mean {' or '.join(repr(one) for one in close)}?"
-    return f"; there are: {', '.join(sorted(known)) or 'none'}"
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    return f"; there are: {', '.join(known) or 'none'}"
 
 
 def _split_at_commas(text: str) -> list[str]:
@@ -214,7 +169,7 @@ def _split_at_commas(text: str) -> list[str]:
 def _meanings(docstring: str) -> dict[str, str]:
     """Return each parameter's text from a numpydoc "Parameters" section."""
     return {
-        name.strip(): " ".join(line.strip() for line in meaning.splitlines() if line.strip())
+        name.strip(): " ".join(meaning.split())
         for names, meaning in definitions(sections(docstring).get("Parameters", "")).items()
         for name in names.split(":")[0].split(",")
     }

@@ -13,7 +13,7 @@ from tsadbench.execution.run_store import Store
 from tsadbench.leaderboard.ranking import by_label, ranked_rows
 from tsadbench.leaderboard.selection import Selection, records_of_one, select
 from tsadbench.results.shipped import stored_records
-from tsadbench.utils.parameters import nearest, stored_label
+from tsadbench.utils.parameters import nearest, normal_label
 
 
 def beside_shipped(
@@ -45,7 +45,7 @@ def beside_shipped(
     own = records_of_one(store, dataset=name, protocol=against)
     shipped = by_label(stored_records(own[0].dataset, against))
     stored = {record.label for record in own}
-    labels = tuple(dict.fromkeys(stored_label(one, {*stored, *shipped}) for one in detectors))
+    labels = tuple(dict.fromkeys(normal_label(one, {*stored, *shipped}) for one in detectors))
     in_store = [label for label in labels if label in stored]
     for label in labels:
         if label not in in_store and label not in shipped:

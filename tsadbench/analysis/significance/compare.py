@@ -21,7 +21,7 @@ from tsadbench.leaderboard.selection import select
 from tsadbench.results.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, stored_label
+from tsadbench.utils.parameters import nearest, normal_label
 
 # What a split of all test recordings is called.
 OVERALL = "overall"
@@ -160,7 +160,7 @@ def compare(
 
 
 def _check_distinct(detectors: Sequence[str], found: Collection[str]) -> None:
-    labels = [stored_label(one, found) for one in detectors]
+    labels = [normal_label(one, found) for one in detectors]
     twice = [label for label in labels if labels.count(label) > 1]
     if twice:
         raise UsageError(f"expected different detectors, found {twice[0]!r} twice")

@@ -19,7 +19,7 @@ from tsadbench.reporting.html.extent import Extent
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, nearest, stored_label
+from tsadbench.utils.parameters import JsonValue, nearest, normal_label
 
 SCHEMA = 1
 # Of how many trials that cannot be read the page says why.
@@ -173,7 +173,7 @@ def _board(
 
 def _labels(asked: Sequence[str], records: Sequence[Record]) -> list[str]:
     known = dict.fromkeys(record.label for record in records)
-    labels = [stored_label(one, known) for one in asked]
+    labels = [normal_label(one, known) for one in asked]
     for label in labels:
         if label not in known:
             raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
