@@ -157,7 +157,7 @@ def run(
     Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
     data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
     """
-    from tsadbench.execution.config import requested
+    from tsadbench.execution.request import requested
     from tsadbench.leaderboard.columns import groups_of
 
     options = {
