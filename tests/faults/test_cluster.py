@@ -74,7 +74,7 @@ class Cluster:
         scheduler = self.start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
         )
-        wait_until(file.is_file)
+        wait_until(lambda: file.is_file() and bool(file.read_text()))
         self.address = json.loads(file.read_text())["address"]
         return scheduler
 

@@ -114,7 +114,9 @@ def run(
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, or local:N."),
+        typer.Option(
+            metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, tls://... or local:N."
+        ),
     ] = None,
     settings: SettingsOption = None,
     floors: Annotated[
