@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.errors import TsadbenchError
-from tsadbench.execution.check_reports import FILE, read_reports, write_reports
-from tsadbench.execution.checking import filled, subject_of
+from tsadbench.execution.checks import FILE, empty_report, read_reports, write_reports
 from tsadbench.execution.records_file import RECORDS
-from tsadbench.testing import all_checks, check_named
+from tsadbench.testing import all_checks, check_detector
 
 HERE = Path(__file__).parent
 
@@ -36,13 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 0
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
-            report = subject_of(label)
+            report = empty_report(label)
             report = next((one for one in read_reports(file) if one.identity == report.identity), report)
             lacking = [check.id for check in all_checks() if check.id not in report.results]
             if not lacking:
                 continue
             start = time.monotonic()
-            report = filled(report, check_named(label, only=lacking))
+            report = report.filled(check_detector(label, only=lacking, on_fail=None))
         except TsadbenchError as error:
             print(f"{label}: {error}", flush=True)
             code = 1

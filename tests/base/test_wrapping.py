@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tsadbench import ContractError, DataError, Detector, Recording, Traits, UsageError
 from tsadbench.base import Windows, WrappedDetector, seeded
-from tsadbench.testing import DetectorUnderTest, run_checks
+from tsadbench.testing import check_detector
 
 
 def rows(n: int, *, seed: int = 0) -> np.ndarray:
@@ -341,5 +341,5 @@ class Leak(WrappedDetector):
 
 def test_a_library_that_standardises_by_the_scored_series_fails_the_checks():
     named = ("scaling", "prefix", "memory", "position")
-    results = run_checks(DetectorUnderTest(Leak, {}), only=named)
+    results = check_detector(Leak, only=named, on_fail=None)
     assert {result.id: result.status for result in results} == dict.fromkeys(named, "fail")

@@ -9,8 +9,9 @@ import pytest
 
 from tests.helpers.cards import CARD, frame
 from tsadbench.errors import UsageError
+from tsadbench.execution.config import requested
 from tsadbench.execution.plan import make_plans
-from tsadbench.execution.request import RunRequest, requested
+from tsadbench.execution.request import RunRequest
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 

@@ -14,7 +14,7 @@ from tsadbench.cli.options import RequireSealOption, detector_argument, format_o
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.execution.check_reports import CheckReport
+    from tsadbench.execution.checks import CheckReport
     from tsadbench.testing import CheckResult
 
 _STATUSES = ("pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run")
@@ -36,25 +36,24 @@ def check(
     form: Annotated[Literal["table", "json"], format_option] = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
-    from tsadbench.execution.check_reports import keep
-    from tsadbench.execution.checking import filled, subject_of
+    from tsadbench.execution.checks import empty_report, keep
     from tsadbench.execution.plan import refuse_unsealed
     from tsadbench.execution.run_store import Store
-    from tsadbench.testing import check_named
+    from tsadbench.testing import check_detector
 
     if require_seal:
         refuse_unsealed()
     if out is not None and only:
         raise UsageError("--out keeps the report of all checks: leave --only out")
     store = None if out is None else Store.create(out)
-    results = check_named(detector, full=full, only=only or ())
+    results = check_detector(detector, full=full, only=only or (), on_fail=None)
     if form == "json":
         content = {"schema": 1, "detector": detector, "checks": _to_json(results)}
         typer.echo(json.dumps(content, indent=1))
     else:
         _show(detector, results)
     if store is not None:
-        report = filled(subject_of(detector, full=full), results)
+        report = empty_report(detector, full=full).filled(results)
         keep(report, store.path)
         show = f"tsadbench runs show {store.path} {report.identity[:8]}"
         typer.echo(f"the report is kept; show it:  {show}", err=True)

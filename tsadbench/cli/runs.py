@@ -69,7 +69,7 @@ def show(
 ) -> None:
     """Print a trial's record as JSON, and its log on standard error; or a report of `tsadbench check --out`."""
     from tsadbench.cli.check import report_lines
-    from tsadbench.execution.check_reports import kept
+    from tsadbench.execution.checks import kept
     from tsadbench.execution.run_store import Store
 
     store = Store.open(runs)
@@ -80,7 +80,7 @@ def show(
         return
     if named := [one for one in reports if trial and one.identity.startswith(trial)]:
         for report in named:
-            typer.echo(_UNPRINTABLE.sub(_escaped, report.to_json(indent=2)), nl=False)
+            typer.echo(_UNPRINTABLE.sub(_escaped, report.model_dump_json(indent=2) + "\n"), nl=False)
         return
     (one,) = _chosen(store, [trial], None, None, only_one=True)
     record = store.record(one.trial)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tsadbench.errors import UsageError
-from tsadbench.execution.check_reports import (
+from tsadbench.execution.checks import (
     FILE,
     CheckReport,
     CheckReports,

@@ -12,7 +12,7 @@ from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
-from tsadbench.execution.check_reports import UNKNOWN, CheckReports, Verdict
+from tsadbench.execution.checks import CheckReports, Verdict
 from tsadbench.execution.record import Record
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.markdown import number
@@ -78,7 +78,7 @@ class Row:
     metrics: Mapping[str, Summary]
     below_floor: tuple[str, ...] | None = None
     stored: bool = False
-    verdict: Verdict = UNKNOWN
+    verdict: Verdict = field(default_factory=Verdict)
     diagnostics: Mapping[str, Summary] = field(default_factory=dict)
     # Whether no trial failed, whether those that did not have a score for every evaluated row, and what the replay
     # audits of all trials found at worst. As properties they would look at all trials whenever a large table is sorted

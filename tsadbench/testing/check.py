@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from tsadbench.base.agreement import difference
 from tsadbench.base.status import CheckStatus
-from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue
 
-Compared: TypeAlias = Literal["nothing", "scores", "fits"]
 Evidence: TypeAlias = dict[str, JsonValue]
+Compared: TypeAlias = Literal["nothing", "scores", "fits"]
+_Run = TypeVar("_Run", bound=Callable[..., None])
+
+_GROUPS = ("contract", "reproducibility", "robustness", "learning", "position", "leakage", "replay")
 
 
 class Failed(Exception):  # noqa: N818 - a verdict
-    """The detector breaks a promise.
-
-    Parameters
-    ----------
-    reason
-        What was expected and what was found.
-    evidence
-        Numbers: the first offending row, the largest difference.
-    """
+    """The detector breaks a promise; the evidence is numbers, such as the first offending row."""
 
     def __init__(self, reason: str, **evidence: JsonValue) -> None:
         super().__init__(reason)
@@ -41,49 +36,17 @@ class Skipped(Exception):  # noqa: N818 - a verdict
     """A check does not apply; the message says why."""
 
 
-def require_equal(found: FloatArray, expected: FloatArray, reason: str, *, exact: bool = True) -> None:
-    """Raise `Failed` if two arrays of scores differ; by more than rounding, unless ``exact``."""
+def require_equal(
+    found: FloatArray, expected: FloatArray, reason: str, *, exact: bool = True, first: int = 0, **evidence: JsonValue
+) -> None:
+    """Raise `Failed` if two arrays of scores differ, by more than rounding unless ``exact``.
+
+    ``first`` is the recording's row with which the arrays begin. The row that differs replaces ``{row}`` in the reason.
+    """
     row, largest = difference(found, expected, exact=exact)
     if row is not None:
-        raise Failed(reason, first_row=row, largest_difference=largest)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check.
-
-    Parameters
-    ----------
-    id
-        Stable: scripts and expected failures name it.
-    group
-        The kind of promise that it verifies.
-    sentence
-        What passing shows.
-    run
-        Raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. None if it is run by ``boxed``.
-    compares
-        What it compares: scores, or fits as well. If those do not even repeat, it is skipped.
-    boxed
-        The same as ``run`` for a check that needs the boxes of trials, and runs where no code of the detector does.
-    declinable
-        Whether it tries data that a detector may decline: a declared failure means that it does not apply.
-    """
-
-    id: str
-    group: str
-    sentence: str
-    run: Callable[[DetectorUnderTest], None] | None
-    compares: Compared = "nothing"
-    boxed: Callable[[BoxedSubject], None] | None = None
-    declinable: bool = False
-
-    def require_repetition(self, subject: DetectorUnderTest | BoxedSubject) -> None:
-        """Raise `Skipped` if what it compares does not even repeat."""
-        if self.compares != "nothing" and not subject.repeats_scores:
-            raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
-        if self.compares == "fits" and not subject.repeats_fits:
-            raise Skipped("two fits with one seed differ: the check `repeat` says so")
+        row += first
+        raise Failed(reason.replace("{row}", str(row)), first_row=row, **evidence, largest_difference=largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,49 +76,49 @@ class CheckResult:
 
     @property
     def good(self) -> bool:
-        """Whether it is not a failure, and ran at all."""
+        """Whether it ran, and is not a failure."""
         return self.status not in ("fail", "not-run")
 
 
-class Group:
-    """Collects the checks of one kind, in the order of their definition.
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: its id, which scripts and expected failures name, its group, and the sentence that a pass shows.
 
-    Parameters
-    ----------
-    name
-        The kind.
+    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. If what it ``compares`` does
+    not even repeat, it is skipped. A check ``of_trials`` examines the boxes of trials from outside, all others the
+    detector beside them. One on data that a detector may decline is ``declinable``: a declared failure means that it
+    does not apply.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.checks: list[Check] = []
+    id: str
+    group: str
+    sentence: str
+    run: Callable[[Any], None]
+    compares: Compared
+    of_trials: bool
+    declinable: bool
 
-    def check(
-        self,
-        id: str,  # noqa: A002 - the check's field
-        sentence: str,
-        compares: Compared = "nothing",
-        *,
-        declinable: bool = False,
-    ) -> Callable[[Callable[[DetectorUnderTest], None]], Callable[[DetectorUnderTest], None]]:
-        """Make a function a check of this group."""
+    def result(self, status: CheckStatus, reason: str = "", evidence: Evidence | None = None) -> CheckResult:
+        """Return a result of this check."""
+        return CheckResult(self.id, self.group, self.sentence, status, reason, evidence or {})
 
-        def register(run: Callable[[DetectorUnderTest], None]) -> Callable[[DetectorUnderTest], None]:
-            self.checks.append(Check(id, self.name, sentence, run, compares, declinable=declinable))
-            return run
 
-        return register
+_checks: list[Check] = []
 
-    def boxed_check(
-        self,
-        id: str,  # noqa: A002 - the check's field
-        sentence: str,
-        compares: Compared = "nothing",
-    ) -> Callable[[Callable[[BoxedSubject], None]], Callable[[BoxedSubject], None]]:
-        """Make a function a check of this group that needs the boxes of trials."""
 
-        def register(run: Callable[[BoxedSubject], None]) -> Callable[[BoxedSubject], None]:
-            self.checks.append(Check(id, self.name, sentence, None, compares, run))
-            return run
+def check(
+    group: str, compares: Compared = "nothing", *, of_trials: bool = False, declinable: bool = False
+) -> Callable[[_Run], _Run]:
+    """Make a function a check: its name becomes the id, its docstring the sentence."""
 
-        return register
+    def register(run: _Run) -> _Run:
+        sentence = inspect.getdoc(run) or ""
+        _checks.append(Check(run.__name__.replace("_", "-"), group, sentence, run, compares, of_trials, declinable))
+        return run
+
+    return register
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Return every check, group by group."""
+    return tuple(sorted(_checks, key=lambda one: _GROUPS.index(one.group)))

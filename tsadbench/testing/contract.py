@@ -1,52 +1,127 @@
-"""Checks of the detector's contract."""
+"""Checks of the detector's contract; the first is whether it works at all, and if not, where and on what it fails."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
+from tsadbench.errors import ContractError, UsageError
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Failed, Group, Skipped, Warned, require_equal
-from tsadbench.testing.detector_under_test import DetectorUnderTest
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
+from tsadbench.testing.subject import Subject
+from tsadbench.utils.error_place import own_place, place_of, place_of_class
 from tsadbench.utils.parameters import parameters_of
+from tsadbench.utils.text import one_line
 
-group = Group("contract")
+contract = partial(check, "contract")
 
-# SKAB's.
-_PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")
-_SEALED = (
-    "fit",
-    "score",
-    "training_scores",
-    "contributions",
-    "held_out_loss",
-    "training_facts",
-    "check",
-    "_ready",
-    "_forget",
-    "_require",
+_LONGEST = 500  # characters of a message
+_TAKEN = {"_fit": "recordings", "_score": "recording"}
+# What newcomers expect and do not find, by what is raised then.
+_HINTS = (
+    (
+        r"'Recording' object has no attribute 'label",
+        "no detector is given labels: training recordings are normal, and test recordings come without",
+    ),
+    (
+        r"'Recording' object|^(?:TypeError: )?'Recording'",
+        "a Recording is no data frame: it has id, values [n_rows, n_sensors], sensors and time",
+    ),
+    (r"'numpy.ndarray' object has no attribute", "recording.values is a NumPy array [n_rows, n_sensors]"),
+    (r"read-only", "recordings are read-only: work on recording.values.copy()"),
 )
+_SEALED = (
+    *("fit", "score", "training_scores", "contributions", "held_out_loss", "training_facts", "check"),
+    *("_ready", "_forget", "_require"),
+)
+_PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")  # SKAB's
+_Made = TypeVar("_Made")
 
 
-@group.check("sealed", "The methods that check and sequence the calls are the base class's own.")
-def sealed(subject: DetectorUnderTest) -> None:
-    """Compare the class's methods with the base's."""
+@contract()
+def works(subject: Subject) -> None:
+    """It can be constructed, fitted on a small data set, and score a recording."""
+    train, test = subject.train(), subject.test()
+    shapes = {"training": _shapes(*train), "test": _shapes(test)}
+    detector = _tried("construct", subject.cls, lambda: _constructed(subject))
+    _tried("fit", subject.cls, lambda: detector.fit(train), **shapes)
+    _tried("score", subject.cls, lambda: detector.score(test), **shapes)
+
+
+def _constructed(subject: Subject) -> Detector:
+    cls = subject.cls
+    # Without a constructor of its own, a class seems to take anything.
+    written = cls.__init__ is not object.__init__
+    taken = inspect.signature(cls.__init__).parameters.values() if written else ()
+    if stars := [str(one) for one in taken if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]:
+        raise ContractError(
+            f"its constructor takes {' and '.join(stars)}; expected named parameters, each with a default: "
+            f"def __init__(self, *, window: int = 30)"
+        )
+    if missing := sorted(cls.__abstractmethods__):
+        wanted = " and ".join(f"def {name}(self, {_TAKEN[name]})" for name in missing)
+        named = [name.removeprefix("_") for name in missing if name.removeprefix("_") in vars(cls)]
+        also = f"; its {' and '.join(named)} {'is' if len(named) == 1 else 'are'} never called" if named else ""
+        raise ContractError(f"it does not define {' and '.join(missing)}; expected {wanted}{also}")
+    detector = subject.make()
+    if lost := [one.name for one in parameters_of(cls) if not hasattr(detector, one.name)]:
+        raise ContractError(
+            f"its constructor does not store its parameter {lost[0]!r}; expected self.{lost[0]} = {lost[0]}, or a call "
+            f"of super().__init__ that does so"
+        )
+    return detector
+
+
+def _tried(
+    phase: Literal["construct", "fit", "score"], cls: type[Detector], work: Callable[[], _Made], **shapes: str
+) -> _Made:
+    """Return what the work returns; `Failed` with the phase, the place and the shapes if it raises anything."""
+    try:
+        return work()
+    except UsageError:  # a parameter that is wrong, or does not fit: that is wrong usage
+        raise
+    except (Exception, SystemExit) as error:
+        where = {"construct": place_of_class(cls), "fit": place_of(cls._fit), "score": place_of(cls._score)}[phase]
+        text = one_line(str(error), _LONGEST)
+        said = text if isinstance(error, ContractError) else f"{type(error).__name__}: {text}".removesuffix(": ")
+        place = own_place(error, cls.__module__) or where
+        hint = _replaced(cls) or next((hint for pattern, hint in _HINTS if re.search(pattern, said)), "")
+        raise Failed(f"{phase}: {said}{hint and f'; {hint}'}", phase=phase, raised_in=place, **shapes) from error
+
+
+def _replaced(cls: type[Detector]) -> str:
+    """Return what to write instead of `fit` and `score`, if the class has its own; its hooks may then never run."""
+    own = [name for name in ("fit", "score") if getattr(cls, name) is not getattr(Detector, name)]
+    return f"it overrides {' and '.join(own)}: write {' and '.join(f'_{name}' for name in own)} instead" if own else ""
+
+
+def _shapes(*recordings: Recording) -> str:
+    return ", ".join(f"{one.n_rows} rows x {one.n_sensors} sensors" for one in recordings)
+
+
+@contract()
+def sealed(subject: Subject) -> None:
+    """The methods that check and sequence the calls are the base class's own."""
     overridden = [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]
     if overridden:
         raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
 
 
-@group.check("constructor", "The constructor only stores its arguments, and neither fit nor score changes them.")
-def constructor(subject: DetectorUnderTest) -> None:
-    """Compare the attributes before and after a fit."""
+@contract()
+def constructor(subject: Subject) -> None:
+    """The constructor only stores its arguments, and neither fit nor score changes them."""
     detector = subject.make()
-    arguments = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
+    arguments = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | {**subject.parameters}
     extra = sorted(set(vars(detector)) - set(arguments))
     if extra:
         raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
@@ -56,18 +131,18 @@ def constructor(subject: DetectorUnderTest) -> None:
         raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
 
 
-@group.check("learned-names", "What it learns lies in attributes whose names end in an underscore.")
-def learned_names(subject: DetectorUnderTest) -> None:
-    """Inspect the attributes that a fit adds."""
+@contract()
+def learned_names(subject: Subject) -> None:
+    """What it learns lies in attributes whose names end in an underscore."""
     detector = subject.fitted
     odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
     if odd:
         raise Failed(f"learned attributes must end in _, these do not: {odd}")
 
 
-@group.check("scores", "Every recording gets one finite score a row, NaN only as one leading and one trailing run.")
-def scores(subject: DetectorUnderTest) -> None:
-    """Let the base class check the scores of recordings of several lengths, and of the training recordings."""
+@contract()
+def scores(subject: Subject) -> None:
+    """Every recording gets one finite score a row, NaN only as one leading and one trailing run."""
     detector = subject.fitted
     for n_rows in (240, 101, subject.reach + 1):
         detector.score(subject.test(n_rows=n_rows))
@@ -76,9 +151,9 @@ def scores(subject: DetectorUnderTest) -> None:
         raise Failed("no row of a recording of 240 rows has a score")
 
 
-@group.check("every-row", "Every row has a score: one without counts as the worst.")
-def every_row(subject: DetectorUnderTest) -> None:
-    """Count the rows without a score at a recording's beginning and end."""
+@contract()
+def every_row(subject: Subject) -> None:
+    """Every row has a score: one without counts as the worst."""
     missing = np.isnan(subject.score(subject.test()))
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
@@ -91,12 +166,9 @@ def every_row(subject: DetectorUnderTest) -> None:
         )
 
 
-@group.check(
-    "contributions",
-    "Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score.",
-)
-def contributions(subject: DetectorUnderTest) -> None:
-    """Compare their NaN with the scores'; move one sensor at a time."""
+@contract()
+def contributions(subject: Subject) -> None:
+    """Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score."""
     if not subject.cls.offers_contributions():
         raise Skipped("it does not offer contributions")
     detector = subject.fitted
@@ -112,31 +184,28 @@ def contributions(subject: DetectorUnderTest) -> None:
         raise Failed(f"of {list(synthetic.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
 
 
-def _blamed(subject: DetectorUnderTest, sensor: int) -> int:
-    def move(values: FloatArray) -> None:
-        values[140:150, sensor] += 100.0 * synthetic.SCALE[sensor]
-
-    moved = subject.fitted.contributions(synthetic.changed(subject.test(), move))[140:150]
-    return int(np.nanargmax(np.nansum(np.abs(moved), axis=0)))
+def _blamed(subject: Subject, sensor: int) -> int:
+    moved = subject.test(synthetic.raised(140, 150, 100.0, slice(sensor, sensor + 1)))
+    contributions = subject.fitted.contributions(moved)[140:150]
+    return int(np.nanargmax(np.nansum(np.abs(contributions), axis=0)))
 
 
-@group.check("copies", "A copied or pickled detector gives the same scores, to the bit.", "scores")
-def copies(subject: DetectorUnderTest) -> None:
-    """Copy, pickle and score."""
-    detector = subject.make().fit(subject.train())
-    copies = (("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector))))
+@contract("scores")
+def copies(subject: Subject) -> None:
+    """A copied or pickled detector gives the same scores, to the bit."""
+    detector = subject.fit()
+    copies = {"copied": copy.deepcopy(detector), "pickled": pickle.loads(pickle.dumps(detector))}
     expected = detector.score(subject.test())
-    for way, copied in copies:
+    for way, copied in copies.items():
         require_equal(copied.score(subject.test()), expected, f"the {way} detector gives other scores")
 
 
-@group.check("sensor-names", "Scores do not depend on what the sensors are called.", "fits")
-def sensor_names(subject: DetectorUnderTest) -> None:
-    """Fit and score with the sensors' names of a published data set; the box hides them, too."""
+@contract("fits")
+def sensor_names(subject: Subject) -> None:
+    """Scores do not depend on what the sensors are called."""
     if any(isinstance(value, Prior) or "sensor" in name for name, value in subject.parameters.items()):
         raise Skipped("its parameters name sensors")
-    train, test = ([_renamed(one) for one in part] for part in (subject.train(), [subject.test()]))
-    found = subject.make().fit(train).score(test[0])
+    found = subject.make().fit([_renamed(one) for one in subject.train()]).score(_renamed(subject.test()))
     require_equal(found, subject.score(subject.test()), "the same rows of sensors with other names get other scores")
 
 
@@ -144,9 +213,9 @@ def _renamed(recording: Recording) -> Recording:
     return Recording(recording.id, recording.values.copy(), _PUBLISHED[: recording.n_sensors], recording.time)
 
 
-@group.check("anonymous", "Scores do not depend on a recording's name nor on when it began.", "scores")
-def anonymous(subject: DetectorUnderTest) -> None:
-    """Score the same rows under another name, some days and hours later."""
+@contract("scores")
+def anonymous(subject: Subject) -> None:
+    """Scores do not depend on a recording's name nor on when it began."""
     original = subject.test()
     time = None if original.time is None else original.time + 1_000_003.0
     renamed = Recording("another name", original.values.copy(), original.sensors, time)

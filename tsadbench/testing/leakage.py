@@ -1,4 +1,4 @@
-"""Checks for leaks: test statistics, later rows, other recordings, labels."""
+"""Checks for leaks: test statistics, later rows, other recordings, labels, and rows' positions."""
 
 from __future__ import annotations
 
@@ -8,45 +8,77 @@ import pickle
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from tsadbench.base.agreement import difference
 from tsadbench.base.dataset import Labels
 from tsadbench.base.recording import Recording
-from tsadbench.sandbox import BoxFailure
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Failed, Group, Skipped, require_equal
-from tsadbench.testing.detector_under_test import BoxedSubject, DetectorUnderTest
+from tsadbench.testing.check import Failed, Skipped, check, require_equal
+from tsadbench.testing.subject import Subject
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-group = Group("leakage")
+leak = partial(check, "leakage")
+by_position = partial(check, "position")
 
 _HUGE = 100.0
-# Part of the failure of a detector that reached for the data in the box.
-_REACHED = "the data's folder"
+_N_PERIODS = 25
+# Means of random periods correlate less than this with their number; a counter of rows does so perfectly.
+_MOST_CORRELATION = 0.9
+_ROUNDING = 1e-9
+# In units of the scores' spread: a mean over all rows so far drifts a little until it settles.
+_LEAST_CHANGE = 0.5
 
 
-@group.check(
-    "scaling", "Scores change when all test rows are rescaled: they are measured against training rows.", "scores"
-)
-def scaling(subject: DetectorUnderTest) -> None:
-    """Score 3 x + 5: scaling by the scored series' own statistics would hide the change."""
-    if subject.constant:
-        raise Skipped("its scores are constant anyway")
+@by_position("scores")
+def position(subject: Subject) -> None:
+    """Rows get the same scores at any position in a recording, beyond the declared memory."""
+    memory = subject.traits.memory
+    if memory is None:
+        raise Skipped("memory=None promises nothing; the check `no-trend` binds it")
+    whole, start = subject.test(), 60
+    first = start + memory
+    found = subject.score(whole.rows(start, whole.n_rows))[memory:]
+    reason = f"row {{row}} is scored differently if the first {start} rows are left out; declared memory: {memory}"
+    require_equal(found, subject.score(whole)[first:], reason, exact=False, first=first)
+
+
+@by_position()
+def no_trend(subject: Subject) -> None:
+    """Rows that repeat over and over get scores without a trend over the row number."""
+    period = synthetic.normal(20, 5).values
+    scores = subject.score(synthetic.recording(np.tile(period, (_N_PERIODS, 1))))
+    if not np.isfinite(scores).any():
+        raise Skipped("it scores no row of this recording")
+    settled = scores[5 * len(period) :].reshape(-1, len(period))[:-1]  # the last period may lack rows to look ahead to
+    means = settled.mean(axis=1)
+    if np.ptp(means) <= _ROUNDING * (1.0 + np.abs(means).max()):
+        return
+    correlation = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1]))
+    change = abs(float(means[-1] - means[0]))
+    if correlation > _MOST_CORRELATION and change > _LEAST_CHANGE * float(np.nanstd(settled)):
+        reason = "identical periods get scores that rise or fall with the row number: it seems to count rows"
+        raise Failed(reason, correlation=correlation, change=change)
+
+
+@leak("scores")
+def scaling(subject: Subject) -> None:
+    """Scores change when all test rows are rescaled: they are measured against training rows."""
+    subject.skip_constant()
     if subject.traits.window_normalised:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
-    rescaled = synthetic.changed(subject.test(), lambda values: 3.0 * values + 5.0)
-    row, largest = difference(subject.score(rescaled), subject.score(subject.test()))
+    rescaled = subject.score(subject.test(lambda values: 3.0 * values + 5.0))
+    row, largest = difference(rescaled, subject.score(subject.test()))
     if row is None:
-        raise Failed(
-            "3 x + 5 gets the scores of x: the scored series' own statistics scale it", largest_difference=largest
-        )
+        reason = "3 x + 5 gets the scores of x: the scored series' own statistics scale it"
+        raise Failed(reason, largest_difference=largest)
 
 
-@group.check("prefix", "A score depends on no row later than the declared look_ahead.", "scores")
-def prefix(subject: DetectorUnderTest) -> None:
-    """Cut the recording off, or poison it, from several rows on: scores of the rows before must stay."""
+@leak("scores")
+def prefix(subject: Subject) -> None:
+    """A score depends on no row later than the declared look_ahead."""
     look_ahead, whole = subject.traits.look_ahead, subject.test()
     expected = subject.score(whole)
     for cut in (subject.warm_up + look_ahead + 2, 97, 128, 200, whole.n_rows - 1):
@@ -55,46 +87,30 @@ def prefix(subject: DetectorUnderTest) -> None:
         def poison(values: FloatArray, cut: int = cut) -> None:
             values[cut:] = values[cut:] * -_HUGE + _HUGE
 
-        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", synthetic.changed(whole, poison))):
-            row, largest = difference(subject.score(other)[:stop], expected[:stop])
-            if row is not None:
-                raise Failed(
-                    f"row {row} is scored differently if the recording is {way} at row {cut}; "
-                    f"declared look_ahead: {look_ahead}",
-                    first_row=row,
-                    cut=cut,
-                    largest_difference=largest,
-                )
+        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", subject.test(poison))):
+            reason = f"row {{row}} is scored differently if the recording is {way} at row {cut}; declared look_ahead: "
+            require_equal(subject.score(other)[:stop], expected[:stop], f"{reason}{look_ahead}", exact=False, cut=cut)
 
 
-@group.check("memory", "A score depends on no row earlier than the declared memory.", "scores")
-def memory(subject: DetectorUnderTest) -> None:
-    """Change one row: scores of rows beyond the memory must stay."""
+@leak("scores")
+def memory(subject: Subject) -> None:
+    """A score depends on no row earlier than the declared memory."""
     reach = subject.traits.memory
     if reach is None:
         raise Skipped("memory=None promises nothing")
     at = 100
-
-    def impulse(values: FloatArray) -> None:
-        values[at] += 20.0 * synthetic.SCALE
-
     first = at + reach + 1
-    after = subject.score(synthetic.changed(subject.test(), impulse))[first:]
-    row, largest = difference(after, subject.score(subject.test())[first:])
-    if row is not None:
-        raise Failed(
-            f"row {first + row} is affected by a change of row {at}; declared memory: {reach}",
-            first_row=first + row,
-            largest_difference=largest,
-        )
+    reason = f"row {{row}} is affected by a change of row {at}; declared memory: {reach}"
+    after = subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[first:]
+    require_equal(after, subject.score(subject.test())[first:], reason, exact=False, first=first)
 
 
-@group.check("state", "Scoring changes nothing of what was learned, unless it is declared adaptive.")
-def state(subject: DetectorUnderTest) -> None:
-    """Pickle the attributes before and after scoring."""
+@leak()
+def state(subject: Subject) -> None:
+    """Scoring changes nothing of what was learned, unless it is declared adaptive."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
-    detector = subject.make().fit(subject.train())
+    detector = subject.fit()
     try:
         before = {name: pickle.dumps(value) for name, value in vars(detector).items()}
     except Exception as error:
@@ -106,39 +122,35 @@ def state(subject: DetectorUnderTest) -> None:
         raise Failed(f"score changes {changed}; make _score pure, or declare adaptive")
 
 
-@group.check("pure", "A recording's scores depend on it alone: not on what was scored before, nor on chance.")
-def pure(subject: DetectorUnderTest) -> None:
-    """Score a, b, a again, and b with a detector that has seen nothing else."""
+@leak()
+def pure(subject: Subject) -> None:
+    """A recording's scores depend on it alone: not on what was scored before, nor on chance."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
+
+    def other() -> Recording:
+        return subject.test(seed=3, n_rows=150)
+
     detector = subject.fitted
-    first = detector.score(subject.test(seed=2))
-    other = detector.score(subject.test(seed=3, n_rows=150))
-    again = detector.score(subject.test(seed=2))
-    alone = subject.fitted.score(subject.test(seed=3, n_rows=150))
-    for what, found, expected in (("scored again", again, first), ("scored alone", alone, other)):
-        require_equal(found, expected, f"a recording gets other scores when {what}")
+    first_a, first_b, again = (detector.score(one) for one in (subject.test(), other(), subject.test()))
+    require_equal(again, first_a, "a recording gets other scores when scored again")
+    require_equal(subject.fitted.score(other()), first_b, "a recording gets other scores when scored alone")
 
 
-@group.check("alignment", "A row's score depends on the row itself, not only on rows before or after it.")
-def alignment(subject: DetectorUnderTest) -> None:
-    """Change single rows: the score of at least one of them must change."""
-    if subject.constant:
-        raise Skipped("its scores are constant anyway")
+@leak()
+def alignment(subject: Subject) -> None:
+    """A row's score depends on the row itself, not only on rows before or after it."""
+    subject.skip_constant()
     expected = subject.score(subject.test())
     for at in range(100, 180, 10):
-
-        def impulse(values: FloatArray, at: int = at) -> None:
-            values[at] += 20.0 * synthetic.SCALE
-
-        if abs(subject.score(synthetic.changed(subject.test(), impulse))[at] - expected[at]) > 0:
+        if abs(subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[at] - expected[at]) > 0:
             return
     raise Failed("no row's own score changes with the row: scores stand in other rows than they belong to")
 
 
-@group.check("borders", "It does not learn from windows that run from one training recording into the next.", "fits")
-def borders(subject: DetectorUnderTest) -> None:
-    """Join the training recordings: a detector that uses the order of rows, yet learns the same, crosses borders."""
+@leak("fits")
+def borders(subject: Subject) -> None:
+    """It does not learn from windows that run from one training recording into the next."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
         raise Skipped("it declares that a score depends on its own row alone: it has no windows")
     first, second = subject.train()
@@ -170,48 +182,17 @@ def _typical(found: FloatArray, expected: FloatArray) -> float:
     return float(np.nanmedian(np.abs(found - expected)))
 
 
-@group.check("bystanders", "Labels in global variables, the environment or the caller do not matter.", "scores")
-def bystanders(subject: DetectorUnderTest) -> None:
-    """Score with true labels, opposite labels and no labels within reach."""
-    faulty, truth = synthetic.with_fault(subject.test(), 120, 160)
+@leak("scores")
+def bystanders(subject: Subject) -> None:
+    """Labels in global variables, the environment or the caller do not matter."""
+    faulty, truth = subject.faulty()
     expected = subject.score(faulty)
-    for labels in (truth, ~truth):
-        require_equal(_score_beside(labels, subject, faulty), expected, "scores follow labels that are within reach")
-
-
-def _score_beside(labels: BoolArray, subject: DetectorUnderTest, faulty: Recording) -> FloatArray:
-    """Score while labels are in global variables, in this frame's ``labels`` and in a live `Labels` object."""
-    alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
-    try:
+    for labels in (truth, ~truth):  # this frame's ``labels`` lie about, too
+        alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
         with _lying_about(labels):
-            return subject.score(faulty)
-    finally:
+            found = subject.score(faulty)
         del alive
-
-
-@group.boxed_check(
-    "same-in-box", "In the box, where trials run, it gives the same scores as outside, to the bit.", "fits"
-)
-def same_in_box(subject: BoxedSubject) -> None:
-    """Fit and score in a real box; compare with a fit elsewhere."""
-    try:
-        boxed = subject.boxed_scores
-    except BoxFailure as failure:
-        if _REACHED in failure.reason:
-            raise Skipped("the check `files` reports why it fails in the box") from failure
-        raise
-    require_equal(boxed, np.asarray(subject.outside.scores), "scores in the box differ from those outside")
-
-
-@group.boxed_check("files", "It opens nothing in the folders that hold data sets, labels among them.")
-def files(subject: BoxedSubject) -> None:
-    """Fit and score in a real box, which ends at the first such attempt."""
-    try:
-        _ = subject.boxed_scores
-    except BoxFailure as failure:
-        if _REACHED in failure.reason:
-            raise Failed(failure.reason) from failure
-        raise Skipped(f"it fails in the box for another reason ({failure.reason})") from failure
+        require_equal(found, expected, "scores follow labels that are within reach")
 
 
 @contextmanager

@@ -1,71 +1,79 @@
-"""Checks that it survives what real data contain."""
+"""Checks that it survives what real data contain, has learned something, and that higher means more anomalous."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from tsadbench.base.agreement import difference
 from tsadbench.base.recording import Recording
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Failed, Group, Skipped
-from tsadbench.testing.detector_under_test import DetectorUnderTest
+from tsadbench.testing.check import Failed, Skipped, check
+from tsadbench.testing.subject import Subject
 from tsadbench.utils.arrays import FloatArray
 
-group = Group("robustness")
+robust = partial(check, "robustness")
+learning = partial(check, "learning")
+
+# The fault is six standard deviations in every sensor: any model of normal rows is far above this.
+_LEAST_AUROC = 0.7
 
 
-@group.check("large-numbers", "Sensors with large offsets and tiny or huge spreads get finite scores.")
-def large_numbers(subject: DetectorUnderTest) -> None:
-    """Fit and score rows with offsets of a million and spreads from 1e-3 to 1e4."""
-    factors, offsets = np.array([1e-3, 1.0, 1e4, 1e3]), np.array([1e6, -1e6, 0.0, 1e5])
-    _fit_and_score(subject, lambda values: values * factors + offsets)
+@robust()
+def large_numbers(subject: Subject) -> None:
+    """Sensors with large offsets and tiny or huge spreads get finite scores."""
+
+    def enlarged(values: FloatArray) -> FloatArray:
+        return np.asarray(values * [1e-3, 1.0, 1e4, 1e3] + [1e6, -1e6, 0.0, 1e5])
+
+    _require_scored(subject, subject.train(enlarged), subject.test(enlarged))
 
 
-@group.check("constant-sensor", "A sensor that never moves in training, and moves in the test, does no harm.")
-def constant_sensor(subject: DetectorUnderTest) -> None:
-    """Hold one sensor still in the training rows."""
+@robust()
+def constant_sensor(subject: Subject) -> None:
+    """A sensor that never moves in training, and moves in the test, does no harm."""
 
-    def still(values: FloatArray) -> FloatArray:
+    def still(values: FloatArray) -> None:
         values[:, 1] = 7.0
-        return values
 
-    train = [synthetic.changed(recording, still) for recording in subject.train()]
-    _require_scored(subject, train, subject.test())
-    _require_scored(subject, train, synthetic.changed(subject.test(), still))
+    _require_scored(subject, subject.train(still), subject.test())
+    _require_scored(subject, subject.train(still), subject.test(still))
 
 
-@group.check("duplicate-sensor", "Two identical sensors do no harm.")
-def duplicate_sensor(subject: DetectorUnderTest) -> None:
-    """Make one sensor repeat another."""
+@robust()
+def duplicate_sensor(subject: Subject) -> None:
+    """Two identical sensors do no harm."""
 
-    def repeat(values: FloatArray) -> FloatArray:
-        values[:, 1] = values[:, 0]
-        return values
+    def repeated(values: FloatArray) -> FloatArray:
+        return values[:, [0, 0, 2, 3]]
 
-    _fit_and_score(subject, repeat)
+    _require_scored(subject, subject.train(repeated), subject.test(repeated))
 
 
-@group.check("single-sensor", "One sensor alone is enough.", declinable=True)
-def single_sensor(subject: DetectorUnderTest) -> None:
-    """Leave all sensors out but one."""
+@robust(declinable=True)
+def single_sensor(subject: Subject) -> None:
+    """One sensor alone is enough."""
     if subject.traits.needs_prior:
         raise Skipped("it needs a prior: couplings between sensors")
 
     def first(recording: Recording) -> Recording:
         return synthetic.recording(recording.values[:, :1], recording.id, recording.sensors[:1])
 
-    _require_scored(subject, [first(recording) for recording in subject.train()], first(subject.test()))
+    _require_scored(subject, tuple(map(first, subject.train())), first(subject.test()))
 
 
-@group.check("units", "A fault is found equally well if all sensors are given in units a million times larger.")
-def units(subject: DetectorUnderTest) -> None:
-    """Fit and score rows times 1e-6."""
-    if subject.constant:
-        raise Skipped("its scores are constant anyway")
-    faulty, labels = synthetic.with_fault(subject.test(), 120, 160)
+@robust()
+def units(subject: Subject) -> None:
+    """A fault is found equally well if all sensors are given in units a million times larger."""
+    subject.skip_constant()
+    faulty, labels = subject.faulty()
 
     def auroc(factor: float) -> float:
-        train = [synthetic.changed(recording, lambda values: values * factor) for recording in subject.train()]
-        scores = subject.make().fit(train).score(synthetic.changed(faulty, lambda values: values * factor))
+        def scaled(values: FloatArray) -> FloatArray:
+            return values * factor
+
+        scores = subject.make().fit(subject.train(scaled)).score(synthetic.changed(faulty, scaled))
         return synthetic.auroc(scores, labels)
 
     usual, small = auroc(1.0), auroc(1e-6)
@@ -73,31 +81,30 @@ def units(subject: DetectorUnderTest) -> None:
         raise Failed("the fault is lost in other units", auroc=usual, auroc_in_other_units=small)
 
 
-@group.check("rounding", "Values rounded to seven digits get nearly the same scores.", "scores")
-def rounding(subject: DetectorUnderTest) -> None:
-    """Score float32 values."""
-    if subject.constant:
-        raise Skipped("its scores are constant anyway")
+@robust("scores")
+def rounding(subject: Subject) -> None:
+    """Values rounded to seven digits get nearly the same scores."""
+    subject.skip_constant()
     expected = subject.score(subject.test())
-    rounded = synthetic.changed(subject.test(), lambda values: values.astype(np.float32).astype(np.float64))
-    moved = float(np.nanmedian(np.abs(subject.score(rounded) - expected)))
+    rounded = subject.score(subject.test(lambda values: values.astype(np.float32).astype(np.float64)))
+    moved = float(np.nanmedian(np.abs(rounded - expected)))
     if moved > 0.05 * float(np.nanstd(expected)):
         raise Failed("scores depend on the last bits of values", typical_difference=moved)
 
 
-@group.check("no-time", "Recordings without time are scored too: some protocols have none.")
-def no_time(subject: DetectorUnderTest) -> None:
-    """Fit and score without time."""
+@robust()
+def no_time(subject: Subject) -> None:
+    """Recordings without time are scored too: some protocols have none."""
 
     def timeless(recording: Recording) -> Recording:
         return Recording(recording.id, recording.values, recording.sensors)
 
-    _require_scored(subject, [timeless(recording) for recording in subject.train()], timeless(subject.test()))
+    _require_scored(subject, tuple(map(timeless, subject.train())), timeless(subject.test()))
 
 
-@group.check("short-recordings", "Recordings shorter than a window are accepted, even if all scores are NaN.")
-def short_recordings(subject: DetectorUnderTest) -> None:
-    """Score recordings of one row and of lengths around the warm-up."""
+@robust()
+def short_recordings(subject: Subject) -> None:
+    """Recordings shorter than a window are accepted, even if all scores are NaN."""
     detector = subject.fitted
     for n_rows in sorted({1, 2, max(1, subject.reach - 1), max(1, subject.reach), subject.reach + 1}):
         try:
@@ -106,12 +113,63 @@ def short_recordings(subject: DetectorUnderTest) -> None:
             raise Failed(f"a recording of {n_rows} rows: {type(error).__name__}: {error}", n_rows=n_rows) from error
 
 
-def _fit_and_score(subject: DetectorUnderTest, change: synthetic.Change) -> None:
-    train = [synthetic.changed(recording, change) for recording in subject.train()]
-    _require_scored(subject, train, synthetic.changed(subject.test(), change))
-
-
-def _require_scored(subject: DetectorUnderTest, train: list[Recording], test: Recording) -> None:
+def _require_scored(subject: Subject, train: tuple[Recording, ...], test: Recording) -> None:
     missing = np.isnan(subject.make().fit(train).score(test)) & ~np.isnan(subject.score(subject.test()))
     if missing.any():
         raise Failed("rows that normally have a score have none", first_row=int(missing.argmax()))
+
+
+@learning()
+def not_constant(subject: Subject) -> None:
+    """Scores differ from row to row."""
+    if subject.constant:
+        raise Failed("every row gets the same score")
+
+
+@learning()
+def fault(subject: Subject) -> None:
+    """Scores rise when all sensors leave their normal range."""
+    subject.skip_constant()
+    faulty, labels = subject.faulty()
+    auroc = synthetic.auroc(subject.score(faulty), labels)
+    if auroc < _LEAST_AUROC:
+        raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected {_LEAST_AUROC}", auroc=auroc)
+
+
+@learning()
+def spike(subject: Subject) -> None:
+    """A few extreme rows get, within their reach, a higher score than all rows before them."""
+    subject.skip_constant()
+    look_ahead, first, reach = subject.traits.look_ahead, 140, subject.reach
+    last = first + min(40, reach // 2 + 1)  # just enough rows for a median over the memory to change
+    scores = subject.score(subject.test(synthetic.raised(first, last + 1, 1e3)))
+    at_spike = float(np.nanmax(scores[max(0, first - look_ahead) : last + reach + 1]))
+    before = float(np.nanmax(scores[: max(1, first - look_ahead)]))
+    if not at_spike > before:
+        reason = "rows a thousand standard deviations out are not above all rows before them"
+        raise Failed(reason, at_spike=at_spike, before=before)
+
+
+@learning("fits")
+def other_data(subject: Subject) -> None:
+    """Fitted on other data, it gives other scores."""
+    subject.skip_constant()
+    elsewhere = subject.train(lambda values: 2.0 * values + 3.0 * synthetic.SCALE, seed=41)
+    row, _ = difference(subject.make().fit(elsewhere).score(subject.test()), subject.score(subject.test()))
+    if row is None:
+        raise Failed("it gives the same scores whatever it was fitted on: it has learned nothing")
+
+
+@learning()
+def training_scores(subject: Subject) -> None:
+    """Scores of the training rows are like those of fresh normal rows: thresholds hold."""
+    detector = subject.fit()
+    seen = np.concatenate(detector.training_scores(subject.train()))
+    fresh = detector.score(subject.test())
+    above = float(np.mean(fresh[np.isfinite(fresh)] > np.nanmax(seen)))
+    if above > 0.5:
+        raise Failed(
+            f"{above:.0%} of fresh normal rows score above every training row; override _training_scores so that "
+            f"training rows are scored as if they were new",
+            share_above=above,
+        )

@@ -53,21 +53,20 @@ def changed(original: Recording, change: Change) -> Recording:
     return Recording(original.id, values if result is None else result, original.sensors, original.time)
 
 
+def raised(start: int, stop: int, deviations: float, sensors: slice = slice(None)) -> Change:
+    """Return a change that raises sensors by standard deviations from row ``start`` to row ``stop - 1``."""
+
+    def change(values: FloatArray) -> None:
+        values[start:stop, sensors] += deviations * SCALE[: values.shape[1]][sensors]
+
+    return change
+
+
 def with_fault(original: Recording, start: int, stop: int) -> tuple[Recording, BoolArray]:
     """Return a copy with all sensors six standard deviations high from ``start`` to ``stop - 1``, and its labels."""
     labels = np.zeros(original.n_rows, dtype=np.bool_)
     labels[start:stop] = True
-
-    def shift(values: FloatArray) -> None:
-        values[start:stop] += 6.0 * SCALE[: values.shape[1]]
-
-    return changed(original, shift), labels
-
-
-def periodic(n_periods: int, seed: int) -> tuple[Recording, int]:
-    """Return a recording that repeats the same rows, and the number of rows of a period."""
-    block = normal(20, seed).values
-    return recording(np.tile(block, (n_periods, 1))), len(block)
+    return changed(original, raised(start, stop, 6.0)), labels
 
 
 def auroc(scores: FloatArray, labels: BoolArray) -> float:

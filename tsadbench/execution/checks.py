@@ -1,0 +1,207 @@
+"""Reports of ``tsadbench check``, kept by the identity of what was checked, and which rows of tables they vouch for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from tsadbench.base.status import CHECKS_VERSION, CheckStatus
+from tsadbench.errors import PluginError, StoreError
+from tsadbench.execution.provenance import determining_versions
+from tsadbench.execution.record import Record
+from tsadbench.execution.stored_files import CHECKS, open_regular
+from tsadbench.registry import locate
+from tsadbench.sandbox import Construction, asking, describe
+from tsadbench.sandbox.description import with_files_read
+from tsadbench.testing import CheckResult, all_checks
+from tsadbench.testing.synthetic import PRIOR
+from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.grouping import grouped
+from tsadbench.utils.names import label_fault, without_folders
+from tsadbench.utils.parameters import JsonValue, Label, parse_label
+from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.text import one_line
+
+# Beside committed tables, one report a line; in a store, one file a report.
+FILE = "checks.jsonl"
+# A report has some 3,000 bytes.
+_MOST_BYTES = 2**20
+
+
+def _clean(name: str) -> str:
+    if fault := label_fault(name):
+        raise ValueError(fault)
+    return name
+
+
+Name: TypeAlias = Annotated[str, AfterValidator(_clean)]
+
+
+class CheckReport(BaseModel):
+    """What all checks found on a detector: how each ended, and why, if it did not pass.
+
+    The identity consists of the label, the fingerprint of its code, the versions of the libraries that a trial's
+    identity names, the version of the checks, and whether they ran with the detector's own parameters (``--full``).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: Name
+    code_hash: str
+    versions: dict[str, str | None]
+    checks: int
+    full: bool
+    day: str
+    results: dict[Name, CheckStatus]
+    reasons: dict[Name, Annotated[str, AfterValidator(one_line)]]
+
+    @property
+    def identity(self) -> str:
+        """Hash of what determines the report, and the name of its file in a store."""
+        parts = [self.label, self.code_hash, self.versions, self.checks, self.full]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Ids of the checks that failed; those that did not run failed with the first, `works`."""
+        return tuple(check for check, status in self.results.items() if status == "fail")
+
+    def vouches_for(self, record: Record) -> bool:
+        """Whether it is about the detector of a trial: its label, its code, and the libraries that both name."""
+        if (self.label, self.code_hash) != (record.label, record.manifest.get("code_hash")):
+            return False
+        of_trial = _versions_of(record)
+        return all(of_trial[name] == version for name, version in self.versions.items() if name in of_trial)
+
+    def filled(self, results: Sequence[CheckResult]) -> CheckReport:
+        """Return the report with results of checks besides those that it has, in the order of all checks."""
+        statuses = {**self.results, **{result.id: result.status for result in results}}
+        reasons = {**self.reasons, **{result.id: one_line(result.reason, 500) for result in results if result.reason}}
+        order = [check.id for check in all_checks() if check.id in statuses]
+        of_each = {"results": {check: statuses[check] for check in order}}
+        return self.model_copy(update={**of_each, "reasons": {one: reasons[one] for one in order if one in reasons}})
+
+
+def empty_report(detector: str, *, full: bool = False) -> CheckReport:
+    """Return the report that checks of a detector would fill; errors as for `describe`."""
+    label = parse_label(detector)
+    with asking():
+        own = with_files_read(Construction(locate(label.target), label.arguments))
+        description = describe(own.source)
+        try:
+            prior = PRIOR if description.traits.needs_prior else None
+            changed = describe(own, prior=prior).changed
+        except PluginError:  # the check `works` says so
+            changed = {name: str(text) for name, text in sorted(own.given.items())}
+    return CheckReport(
+        label=str(Label(without_folders(label.target), changed)),
+        code_hash=description.code_hash,
+        versions=_texts(determining_versions(description)),
+        checks=CHECKS_VERSION,
+        full=full,
+        day=datetime.now(UTC).date().isoformat(),
+        results={},
+        reasons={},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What reports say of a row, and the reports.
+
+    "pass" if a report without failures vouches for each of its trials, "fail" if one has failures, else "no".
+    """
+
+    checked: Literal["pass", "fail", "no"] = "no"
+    failed: tuple[str, ...] = ()
+    reports: tuple[CheckReport, ...] = ()
+
+
+class CheckReports:
+    """Reports, to be looked up for rows; those of other versions of the checks than today's count for nothing."""
+
+    def __init__(self, reports: Iterable[CheckReport] = ()) -> None:
+        self._by_label = grouped((one for one in reports if one.checks == CHECKS_VERSION), lambda one: one.label)
+
+    @classmethod
+    def beside(cls, folder: Path | None, more: Iterable[CheckReport] = ()) -> CheckReports:
+        """Return the reports that ship, those of a run store or a folder of tables, if there is one, and more."""
+        of_folder = () if folder is None else (*kept(folder), *read_reports(folder / FILE))
+        return cls([*shipped_reports(), *of_folder, *more])
+
+    def verdict(self, records: Sequence[Record]) -> Verdict:
+        """Return what the reports say of the trials of one row."""
+        by_trial = {
+            (record.label, str(record.manifest.get("code_hash")), *sorted(_versions_of(record).items())): tuple(
+                one for one in self._by_label.get(record.label, ()) if one.vouches_for(record)
+            )
+            for record in records
+        }
+        reports = tuple(one for found in by_trial.values() for one in found)
+        failed = tuple(dict.fromkeys(check for one in reports for check in one.failed))
+        return Verdict("fail" if failed else "pass" if by_trial and all(by_trial.values()) else "no", failed, reports)
+
+
+def keep(report: CheckReport, store: Path) -> Path:
+    """Write a report into a store; one of the same identity is replaced. Errors as for `write_file`."""
+    return write_file(store / CHECKS / f"{report.identity}.json", report.model_dump_json() + "\n")
+
+
+def kept(store: Path) -> Iterator[CheckReport]:
+    """Yield the reports of a store; what cannot be read counts for nothing, as if the checks had not run."""
+    folder = store / CHECKS
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for file in sorted(folder.glob("*.json")):
+        try:
+            with open_regular(file, _MOST_BYTES) as content:
+                report = CheckReport.model_validate_json(content.read())
+        except (OSError, ValidationError):
+            continue
+        if file.stem == report.identity:
+            yield report
+
+
+def read_reports(file: Path) -> tuple[CheckReport, ...]:
+    """Return the reports of a file with one a line, if there is such a file; a StoreError if a line is no report."""
+    reports = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else (), start=1):
+        try:
+            reports.append(CheckReport.model_validate_json(line))
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = one_line(".".join(map(str, fault["loc"])), 100)
+            what = f"not a report of checks ({where}: {fault['msg']}); remove it"
+            raise StoreError(f"{file}, line {number}: {what}") from error
+    return tuple(reports)
+
+
+@cache
+def shipped_reports() -> tuple[CheckReport, ...]:
+    """Return the reports that ship with the package, of the detectors of its tables."""
+    return read_reports(LEADERBOARDS / FILE)
+
+
+def write_reports(reports: Iterable[CheckReport], file: Path) -> Path:
+    """Write reports in the order of their labels, one a line; of one identity the last counts."""
+    by_identity = {one.identity: one for one in reports}
+    ordered = sorted(by_identity.values(), key=lambda one: (one.label, one.code_hash, one.identity))
+    return write_file(file, "".join(f"{one.model_dump_json()}\n" for one in ordered))
+
+
+def _versions_of(record: Record) -> dict[str, str | None]:
+    parts = (record.manifest.get(name) for name in ("versions", "adapted", "imported"))
+    found = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
+    return {name: value for name, value in _texts(found).items() if name != "python"}
+
+
+def _texts(versions: Mapping[str, JsonValue]) -> dict[str, str | None]:
+    return {name: None if version is None else str(version) for name, version in versions.items()}

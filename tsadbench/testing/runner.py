@@ -1,0 +1,293 @@
+"""Runs the checks on a detector, for the command line, Python and pytest.
+
+None of the detector's code runs in the calling process. Most checks run beside it in one box that holds no data; those
+of trials (`testing.trials`) run in the calling process and look at the boxes of trials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+
+from tsadbench.base.detector import Detector
+from tsadbench.base.status import CheckStatus
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.registry import locate
+from tsadbench.sandbox import Construction, Description, ask, asking, describe
+from tsadbench.sandbox.description import with_files_read
+from tsadbench.testing import contract, leakage, reproducibility, robustness, synthetic  # noqa: F401 - their checks
+from tsadbench.testing.check import Check, CheckResult, Failed, Skipped, Warned, all_checks
+from tsadbench.testing.subject import Subject
+from tsadbench.testing.trials import Outside, Trials
+from tsadbench.utils.error_place import own_place
+from tsadbench.utils.parameters import nearest, parameters_of, parse_label
+
+if TYPE_CHECKING:
+    import pytest
+
+T = TypeVar("T")
+
+_WORKS = next(check for check in all_checks() if check.id == "works")
+# Networks at their real size take hours.
+_SECONDS = 24 * 3600.0
+
+
+class CheckFailedError(AssertionError):
+    """A detector failed checks; the message lists them."""
+
+
+def check_detector(
+    detector: str | Detector | type[Detector],
+    *,
+    full: bool = False,
+    only: Sequence[str] = (),
+    expected_failures: Mapping[str, str] | None = None,
+    on_fail: Literal["raise"] | None = "raise",
+) -> list[CheckResult]:
+    """Run the checks on a detector, as ``tsadbench check`` does: its code runs in boxes, with one thread.
+
+    Parameters
+    ----------
+    detector
+        A detector, its class, or its label: ``NAME[key=value,...]``, ``path/to/file.py:Class``.
+    full
+        Whether to use its own parameters and more rows instead of its `test_params`.
+    only
+        Ids of the checks to run; empty: all.
+    expected_failures
+        Reason by id, for known failures besides those that the detector declares itself
+        (`Detector.expected_check_failures`). Such a check must fail: one that passes is a failure.
+    on_fail
+        "raise", or None to return failures like any other result.
+
+    Raises
+    ------
+    CheckFailedError
+        If a check fails, or one that was expected to fail passes.
+    UsageError
+        If there is no such detector or check, or a parameter is out of range.
+    PluginError
+        If the detector cannot be loaded, or ends or blocks the process in which it is checked.
+
+    Examples
+    --------
+    >>> from tsadbench_detectors.max_z import MaxZ
+    >>> {result.status for result in check_detector(MaxZ, only=["prefix", "fault"])}
+    {'pass'}
+    """
+    expected = dict(expected_failures or {})
+    checks = _named(only, expected)
+    with asking():
+        results = _results(_construction(detector), checks, expected, full=full)
+    failures = [_failure(result) for result in results if result.status == "fail"]
+    if failures and on_fail == "raise":
+        raise CheckFailedError(f"{_name(detector)} fails {len(failures)} checks:\n" + "\n".join(failures))
+    return results
+
+
+def _construction(detector: str | Detector | type[Detector]) -> Construction:
+    if isinstance(detector, str):
+        label = parse_label(detector)
+        return with_files_read(Construction(locate(label.target), label.arguments))
+    if isinstance(detector, type):
+        return Construction.of(detector)
+    defaults = {parameter.name: parameter.default for parameter in parameters_of(type(detector))}
+    given = detector.get_params(deep=False).items()
+    return Construction.of(type(detector), {name: value for name, value in given if value is not defaults[name]})
+
+
+def _named(only: Sequence[str], *others: Iterable[str]) -> list[Check]:
+    """Return the checks to be run; a UsageError if one that is named does not exist."""
+    checks = {check.id: check for check in all_checks()}
+    for name in (*only, *itertools.chain(*others)):
+        if name not in checks:
+            raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
+    return [check for check in checks.values() if not only or check.id in only]
+
+
+def _results(own: Construction, checks: list[Check], expected: dict[str, str], *, full: bool) -> list[CheckResult]:
+    description = describe(own.source)
+    if description.traits.needs_prior and own.given.get("prior") is None:
+        own = replace(own, arguments={**own.arguments, "prior": synthetic.PRIOR})
+    try:
+        cheap, works = _tried(own if full else replace(own, cheap=True), description, full=full)
+    except PluginError as error:  # it ends its process, for instance
+        works = _WORKS.result("fail", str(error))
+    others = [check for check in checks if check.id != "works"]
+    if not works.good:
+        return [works, *(check.result("not-run") for check in others)]
+    ids = [check.id for check in others]
+    inside = ask(own.source, examined, Inside, cheap, own, full, ids, expected, seconds=_SECONDS)
+    found = {result.id: result for result in [works, *inside.results]}
+    if inside.outside is not None:
+        trials = Trials(cheap, own, description, inside.outside, full=full)
+        found |= {one.id: _examine(one, trials, inside.expected) for one in others if one.of_trials}
+    if lacking := [check.id for check in checks if check.id not in found]:
+        raise PluginError(f"{own.source.target} cannot be checked: its box gave no result of {lacking[0]!r}")
+    return [replace(found[check.id], group=check.group, sentence=check.sentence) for check in checks]
+
+
+def _tried(cheap: Construction, description: Description, *, full: bool) -> tuple[Construction, CheckResult]:
+    """Return how the detector was constructed, and whether it works.
+
+    `test_params` go with the defaults. One that does not go with a given parameter is replaced by its default.
+    """
+
+    def tried(construction: Construction) -> tuple[Construction, CheckResult]:
+        return construction, ask(construction.source, worked, CheckResult, construction, full, seconds=_SECONDS)
+
+    try:
+        return tried(cheap)
+    except UsageError:
+        for one in description.parameters if cheap.cheap else ():
+            if one.name not in cheap.given:
+                with contextlib.suppress(UsageError):
+                    return tried(replace(cheap, texts={**cheap.texts, one.name: one.default_text}))
+        raise
+
+
+def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
+    """Run one check; a UsageError of `works` is raised, for it is wrong usage."""
+    reason = expected.get(check.id, "")
+    declared: CheckStatus = "not-applicable" if check.declinable else "expected-failure"
+    try:
+        if check.compares != "nothing" and not subject.repeats_scores:
+            raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
+        if check.compares == "fits" and not subject.repeats_fits:
+            raise Skipped("two fits with one seed differ: the check `repeat` says so")
+        check.run(subject)
+    except Skipped as skipped:
+        return check.result("skip", str(skipped))
+    except Failed as failure:
+        failed: CheckStatus = "warn" if isinstance(failure, Warned) else "fail"
+        return check.result(declared if reason else failed, reason or failure.reason, failure.evidence)
+    except Exception as error:  # any error of the detector is a failure
+        if check.id == "works":
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        own = own_place(error, subject.cls.__module__) if isinstance(subject, Subject) else ""
+        place = own or f"{where.filename}:{where.lineno}"
+        said = f"{type(error).__name__}: {error}"
+        return check.result(declared if reason else "fail", reason or said, {"raised_in": place})
+    if reason:
+        return check.result("fail", f"expected to fail ({reason}), but it passes: expect it no longer")
+    return check.result("pass")
+
+
+# --- What runs beside the detector's code
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the box beside the detector answers: results, why further checks should fail, and what trials need."""
+
+    results: list[CheckResult]
+    expected: dict[str, str]
+    outside: Outside | None
+
+
+def worked(cheap: Construction, full: bool) -> CheckResult:
+    """Run the check `works`; a UsageError if a parameter is wrong."""
+    return _examine(_WORKS, _subject(cheap, full), {})
+
+
+def examined(cheap: Construction, own: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
+    """Run the checks that need the detector beside them."""
+    # A detector that looks where it runs finds another place than in a trial: the check `same-in-box` then differs.
+    os.chdir(os.path.expanduser("~"))
+    subject = _subject(cheap, full)
+    declared = subject.make().expected_check_failures()
+    checks = [check for check in _named(ids, declared) if check.id in ids]
+    # A leak is a leak, except in floors, which every table marks.
+    leaks = [] if subject.traits.floor else [one.id for one in all_checks() if one.group in ("leakage", "replay")]
+    expected = {**{id_: reason for id_, reason in declared.items() if id_ not in leaks}, **given}
+    return Inside(
+        results=[_examine(check, subject, expected) for check in checks if not check.of_trials],
+        expected=expected,
+        outside=Outside.of(subject, own.construct()) if any(check.of_trials for check in checks) else None,
+    )
+
+
+def _subject(cheap: Construction, full: bool) -> Subject:
+    cls = cheap.source.load()
+    return Subject(cls, cheap.values(cls), full=full)
+
+
+# --- pytest
+
+
+def parametrize_with_checks(
+    detectors: Sequence[Detector | type[Detector]],
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Return a pytest decorator for a test of ``detector`` and ``check_id``: one test per detector and check.
+
+    Parameters
+    ----------
+    detectors
+        Detectors, or their classes.
+    """
+    import pytest  # not a dependency: whoever calls this runs pytest
+
+    cases = [
+        pytest.param(detector, check.id, id=f"{_name(detector)}-{check.id}")
+        for detector in detectors
+        for check in all_checks()
+    ]
+    return pytest.mark.parametrize(("detector", "check_id"), cases)
+
+
+class DetectorContract:
+    """A test class to subclass: every check becomes a test of the detector.
+
+    ``detector`` is a detector or its class; ``expected_failures`` gives the reason for each check that is known to
+    fail. A check that does not apply is a skipped test; one that warns, a warning. The first test runs all checks.
+
+    Examples
+    --------
+    >>> from tsadbench_detectors.max_z import MaxZ
+    >>> class TestMaxZ(DetectorContract):
+    ...     detector = MaxZ()
+    """
+
+    detector: ClassVar[Detector | type[Detector]]
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+    _results: ClassVar[Mapping[str, CheckResult]]
+
+    def test_check(self, check_id: str) -> None:
+        """Fail if the check does, skip if it does not apply, and warn if it does."""
+        import pytest  # not a dependency: it runs this
+
+        case = type(self)
+        if "_results" not in vars(case):
+            found = check_detector(case.detector, expected_failures=case.expected_failures, on_fail=None)
+            case._results = {result.id: result for result in found}
+        results = case._results
+        result = results[check_id] if results["works"].good else results["works"]
+        if result.status == "fail":
+            raise CheckFailedError(_failure(result))
+        if result.status == "skip":
+            pytest.skip(result.reason)
+        if result.status == "expected-failure":
+            pytest.xfail(result.reason)
+        if result.status == "warn":
+            warnings.warn(f"{check_id}: {result.reason}", stacklevel=2)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make one test per check."""
+        metafunc.parametrize("check_id", [check.id for check in all_checks()])
+
+
+def _failure(result: CheckResult) -> str:
+    return f"{result.id}: {result.reason} {result.evidence}"
+
+
+def _name(detector: str | Detector | type[Detector]) -> str:
+    if isinstance(detector, str):
+        return detector
+    return (detector if isinstance(detector, type) else type(detector)).__name__

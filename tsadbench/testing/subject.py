@@ -1,0 +1,118 @@
+"""The detector that is checked, beside the checks: constructed and fitted as often as a check needs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from tsadbench.base.agreement import difference
+from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.recording import Recording
+from tsadbench.testing import synthetic
+from tsadbench.testing.check import Skipped
+from tsadbench.testing.synthetic import Change
+from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.parameters import parameters_of
+
+
+class Data:
+    """The recordings of the checks, new copies at each call; more rows if ``full``."""
+
+    def __init__(self, *, full: bool) -> None:
+        self._n_rows = 2000 if full else 300
+
+    def train(self, change: Change = np.copy, seed: int = 1) -> tuple[Recording, Recording]:
+        """Return two normal recordings."""
+        one, other = (synthetic.normal(self._n_rows, number) for number in (seed, seed + 100))
+        return synthetic.changed(one, change), synthetic.changed(other, change)
+
+    def test(self, change: Change = np.copy, *, seed: int = 2, n_rows: int = 240) -> Recording:
+        """Return a normal recording that no fit has seen."""
+        return synthetic.changed(synthetic.normal(n_rows, seed + 1000), change)
+
+    def faulty(self) -> tuple[Recording, BoolArray]:
+        """Return `test` with a fault of six standard deviations in every sensor, and its labels."""
+        return synthetic.with_fault(self.test(), 120, 160)
+
+
+class Subject(Data):
+    """A detector class with parameters."""
+
+    def __init__(self, cls: type[Detector], parameters: Mapping[str, object], *, full: bool) -> None:
+        super().__init__(full=full)
+        self.cls = cls
+        self.parameters = dict(parameters)
+
+    @property
+    def traits(self) -> Traits:
+        """The traits that the detector declares with these parameters."""
+        return self.make().declared_traits()
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether its constructor has a parameter ``seed``."""
+        return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
+
+    def make(self, **changes: object) -> Detector:
+        """Return a new detector."""
+        return self.cls(**{**self.parameters, **changes})
+
+    def fit(self, **changes: object) -> Detector:
+        """Return a new detector, fitted on `train`."""
+        return self.make(**changes).fit(self.train())
+
+    @cached_property
+    def _fitted(self) -> Detector:
+        return self.fit()
+
+    @property
+    def fitted(self) -> Detector:
+        """A detector fitted on `train`; a copy, so that a check cannot spoil another's."""
+        try:
+            return copy.deepcopy(self._fitted)
+        except Exception:  # the check `copies` reports it; the others go on
+            return self.fit()
+
+    def score(self, recording: Recording) -> FloatArray:
+        """Return the scores of a copy of the recording by a copy of the detector, so that no check spoils another."""
+        return self.fitted.score(synthetic.changed(recording, np.copy))
+
+    def refit(self, **changes: object) -> FloatArray:
+        """Return the scores of `test` by a new detector."""
+        return self.fit(**changes).score(self.test())
+
+    @cached_property
+    def repeats_scores(self) -> bool:
+        """Whether it gives the same scores twice; if not, comparing scores means nothing."""
+        return difference(self.score(self.test()), self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def repeats_fits(self) -> bool:
+        """Whether two fits give the same scores; if not, comparing fits means nothing."""
+        again = self.refit()
+        return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
+
+    @cached_property
+    def warm_up(self) -> int:
+        """Number of rows at a recording's start without a score."""
+        return int(np.isnan(self.score(self.test())).cumprod().sum())
+
+    @property
+    def reach(self) -> int:
+        """How many rows before its own a score needs: the declared memory; without one, those without a score."""
+        return max(self.warm_up, self.traits.memory or 0)
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether it gives every row the same score, even in a fault."""
+        scores = self.score(self.faulty()[0])
+        present = scores[np.isfinite(scores)]
+        return len(present) == 0 or bool(np.ptp(present) == 0.0)
+
+    def skip_constant(self) -> None:
+        """Raise `Skipped` if its scores are constant."""
+        if self.constant:
+            raise Skipped("its scores are constant: the check `not-constant` reports it")
