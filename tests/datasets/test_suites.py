@@ -7,8 +7,8 @@ import pytest
 from tests.helpers.packages import write_package
 from tsadbench import UsageError
 from tsadbench.datasets.suites import SUITES, Suite
-from tsadbench.execution.config import requested
 from tsadbench.execution.plan import make_plans
+from tsadbench.execution.request import requested
 from tsadbench.execution.run_store import Store
 from tsadbench.registry import entries
 

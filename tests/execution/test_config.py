@@ -9,9 +9,8 @@ import pytest
 
 from tests.helpers.cards import CARD, frame
 from tsadbench.errors import UsageError
-from tsadbench.execution.config import requested
 from tsadbench.execution.plan import make_plans
-from tsadbench.execution.request import RunRequest
+from tsadbench.execution.request import RunRequest, requested
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -21,7 +20,7 @@ import pytest
 from tests.helpers.plant import Plant, table, trials, wait_until
 from tsadbench.base.dataset import DataOptions
 from tsadbench.errors import ClusterError, DataError, UsageError
-from tsadbench.execution.dask_backend import _data, _require_same_versions
+from tsadbench.execution.cluster import read_data, require_same_versions
 
 pytestmark = pytest.mark.cluster
 
@@ -75,7 +74,7 @@ class Cluster:
         scheduler = self.start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
         )
-        wait_until(file.is_file)
+        wait_until(lambda: file.is_file() and bool(file.read_text()))
         self.address = json.loads(file.read_text())["address"]
         return scheduler
 
@@ -181,33 +180,6 @@ def test_a_trial_that_loses_every_worker_is_a_row_with_a_status(small: Plant):
 
 
 @pytest.mark.long
-def test_workers_that_dask_has_given_up_are_replaced(small: Plant):
-    """A worker takes longer to come back than Dask waits: it drops the worker's keeper and would start no other."""
-    file = small.folder / "detectors.py"
-    file.write_text(file.read_text() + WORKER_SUICIDE)
-    hurried = (
-        "import tsadbench.execution.dask_backend as c; c.RETURN_SECONDS = 0.05; from tsadbench.cli import main; main()"
-    )
-    python, _, _, *arguments = small.command("Murderer", "Steady", seeds=1, more=("--cluster", "local:1"))
-    done = run_without_mercy([python, "-c", hurried, *arguments])
-    rows = {row["detector"].rpartition(":")[2]: row["status"] for row in table(done.stdout)}
-    assert rows == {"Steady": "ok", "Murderer": "killed"}, done.stderr
-
-
-@pytest.mark.long
-def test_the_scheduler_knows_of_a_part_of_the_plan_at_a_time(small: Plant):
-    """With one trial in flight, two workers never work at the same time; all trials come back all the same."""
-    bounded = "import tsadbench.execution.dask_backend as c; c.IN_FLIGHT = 1; from tsadbench.cli import main; main()"
-    python, _, _, *arguments = small.command("Steady[seconds=1.1]", seeds=4, more=("--cluster", "local:2"))
-    done = subprocess.run([python, "-c", bounded, *arguments], capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(file.read_text()) for file in small.runs.glob("*/record.json")]
-    spans = sorted((record["manifest"]["started"], record["manifest"]["ended"]) for record in records)
-    assert len(spans) == 4
-    assert all(ended <= following for (_, ended), (following, _) in itertools.pairwise(spans)), spans
-
-
-@pytest.mark.long
 def test_a_trial_that_asks_for_a_gpu_does_not_wait_for_ever(small: Plant, tsadbench):
     file = small.folder / "detectors.py"
     file.write_text(file.read_text() + WORKER_SUICIDE)
@@ -245,7 +217,7 @@ def test_wrong_addresses(small: Plant, tsadbench):
 
 @pytest.mark.long
 def test_an_address_at_which_no_scheduler_answers(small: Plant, tsadbench, monkeypatch):
-    monkeypatch.setattr("tsadbench.execution.dask_backend._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("tsadbench.execution.cluster.CONNECT_SECONDS", 1)
     done = tsadbench(*small.arguments("Steady", seeds=1, more=("--cluster", "tcp://127.0.0.1:1")))
     assert done.code == 2
     assert "tcp://127.0.0.1:1" in done.err
@@ -261,12 +233,12 @@ def test_data_given_in_python_are_refused(small_data):
 
 def test_a_worker_with_other_data_says_so():
     with pytest.raises(DataError, match="pumploop"):
-        _data("pumploop", DataOptions(), "0" * 64, "0" * 64)
+        read_data("pumploop", DataOptions(), "0" * 64, "0" * 64)
 
 
 def test_a_worker_with_other_versions_says_so():
     with pytest.raises(ClusterError, match="numpy"):
-        _require_same_versions({"numpy": "1.0"})
+        require_same_versions({"numpy": "1.0"})
 
 
 @pytest.mark.long

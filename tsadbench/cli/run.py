@@ -114,7 +114,9 @@ def run(
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, or local:N."),
+        typer.Option(
+            metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, tls://... or local:N."
+        ),
     ] = None,
     settings: SettingsOption = None,
     floors: Annotated[
@@ -157,7 +159,7 @@ def run(
     Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
     data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
     """
-    from tsadbench.execution.config import requested
+    from tsadbench.execution.request import requested
     from tsadbench.leaderboard.columns import groups_of
 
     options = {

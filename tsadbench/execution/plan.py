@@ -28,6 +28,7 @@ from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
@@ -93,7 +94,7 @@ class Trial:
     threads: int
 
     @property
-    def fit_key(self) -> object:
+    def fit_key(self) -> tuple[object, ...]:
         """Equal for trials that one fit serves: they differ in parameters that training does not depend on."""
         fitted = self.contender.construction
         priors = tuple(value.content_hash for value in fitted.arguments.values() if isinstance(value, Prior))
@@ -181,13 +182,10 @@ class Plan:
         """Whether a kept record's seal suffices."""
         return not self.require_seal or record.seal == "sealed"
 
-    @staticmethod
-    def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
-        """Return the trials in groups that one fit serves, in the order of each group's first."""
-        groups: dict[object, list[Trial]] = {}
-        for trial in trials:
-            groups.setdefault(trial.fit_key, []).append(trial)
-        return [tuple(group) for group in groups.values()]
+
+def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
+    """Return the trials in groups that one fit serves, in the order of each group's first."""
+    return list(grouped(trials, lambda trial: trial.fit_key).values())
 
 
 def episodes_hash(episodes: Iterable[Episode]) -> str:

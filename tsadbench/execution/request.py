@@ -1,144 +1,158 @@
-"""What a run is asked to do: one object for `tsadbench.run`, the command line and configuration files."""
+"""What a run is asked to do: one model for `tsadbench.run`, the command line and configuration files (TOML)."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
-from sklearn.base import BaseEstimator
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.datasets.suites import suite_named
-from tsadbench.errors import UsageError, about_setting
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.estimators import Estimator
-from tsadbench.sandbox import Construction
+from tsadbench.registry import floors, load_protocol, locate
+from tsadbench.sandbox import Construction, describe
+from tsadbench.sandbox.description import with_files_read
+from tsadbench.utils.issues import Issue, listed
+from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
 from tsadbench.utils.threads import default_jobs
-from tsadbench.utils.toml import FOLDER, TABLE, fault_text
+from tsadbench.utils.toml import FOLDER, TABLE, dotted, fault_text, line_of, read_toml
 
 DEFAULT_PROTOCOL = "strict"
+# NumPy's, scikit-learn's and torch's generators all take seeds below this.
+SEEDS_BELOW, _MOST_SEEDS = 2**32, 100_000
 
 DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector | Estimator
 DatasetSpec: TypeAlias = str | Path | LabelledDataset
 
-_CLUSTER = re.compile(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*")
+
+def _expected(what: str) -> PydanticCustomError:
+    return PydanticCustomError("expected", "Expected {what}", {"what": what})
 
 
-def _checked_detector(value: object) -> object:
-    if isinstance(value, type) and not issubclass(value, Detector) and issubclass(value, BaseEstimator):
-        raise PydanticCustomError(
-            "detector", "Expected an estimator object, such as {name}()", {"name": value.__name__}
-        )
+def _detector(value: object, info: ValidationInfo) -> object:
     # A class has the methods of its objects, too.
-    if issubclass(value, Detector) if isinstance(value, type) else isinstance(value, str | Construction | Estimator):
+    if isinstance(value, type) and not issubclass(value, Detector) and issubclass(value, Estimator):
+        raise _expected(f"an estimator object, such as {value.__name__}()")
+    if not (
+        issubclass(value, Detector) if isinstance(value, type) else isinstance(value, str | Construction | Estimator)
+    ):
+        raise _expected("a name, a detector class, a detector or an estimator object, or a list of these")
+    if info.context is None or not isinstance(value, str):
         return value
-    raise PydanticCustomError(
-        "detector", "Input should be a name, a detector class, a detector or an estimator object, or a list of these"
-    )
+    label = parse_label(value)
+    target = _target(label.target, info.context[FOLDER])
+    return str(Label(target, _checked_arguments(target, label.arguments, info.context[FOLDER])))
 
 
-def _checked_dataset(value: object) -> object:
-    if isinstance(value, PurePath):
+def _dataset(value: object, info: ValidationInfo) -> object:
+    if not isinstance(value, str | PurePath | LabelledDataset):
+        raise _expected("a name, the path of a card, or what dataset_from_frames or a loader returns")
+    if isinstance(value, LabelledDataset):
+        return value
+    if info.context is None:
         return str(value)
-    if isinstance(value, str | LabelledDataset):
+    if not str(value).endswith(CARD_ENDING):
+        load_dataset(str(value))
         return value
-    raise PydanticCustomError(
-        "dataset", "Expected a name, the path of a card, or what dataset_from_frames or a loader returns"
-    )
+    card = _beside(str(value), info.context[FOLDER])
+    if not Path(card).is_file():
+        raise UsageError(f"there is no card {card}; paths are relative to the configuration's folder")
+    return card
 
 
-# NumPy's, scikit-learn's and torch's generators all take seeds below the first; nobody runs as many as the second.
-SEEDS_BELOW, MOST_SEEDS = 2**32, 100_000
-
-
-def _checked_seeds(value: object) -> int | list[int]:
-    """Return a number of seeds, or a list of different seeds."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        number = _plain_integer(value)
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise PydanticCustomError("seeds", "Input should be a valid integer, or a list of integers")
-        if number < 1:
-            raise PydanticCustomError("seeds", "Input should be greater than or equal to 1")
-        if number > MOST_SEEDS:
-            raise PydanticCustomError("seeds", f"Input should be less than or equal to {MOST_SEEDS}")
-        return number
-    numbers = map(_plain_integer, value)
-    seeds = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
-    if not seeds or len(seeds) < len(value):
-        raise PydanticCustomError("seeds", "Expected a list of at least one integer")
-    if min(seeds) < 0:
-        raise PydanticCustomError("seeds", "Expected a list of integers of at least 0")
-    if max(seeds) >= SEEDS_BELOW:
-        raise PydanticCustomError("seeds", f"Expected a list of integers below {SEEDS_BELOW}")
-    if len(set(seeds)) < len(seeds):
-        raise PydanticCustomError("seeds", "Expected a list of different seeds")
-    return seeds
-
-
-def _checked_cluster(value: str) -> str:
-    if not _CLUSTER.fullmatch(value):
-        raise PydanticCustomError("cluster", "Expected tcp://host:port or local:N")
+def _protocol(value: str, info: ValidationInfo) -> str:
+    if info.context is not None:
+        load_protocol(value)
     return value
 
 
-def _checked_path(value: object) -> object:
-    """Return a path with the home folder in place of its ~; shells leave it as it is in ``--out=~/runs``."""
+def _seeds(value: object) -> int | list[int]:
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+    given = list(value) if isinstance(value, Sequence | np.ndarray) and several else [value]
+    seeds = [int(one) for one in given if isinstance(one, Integral) and not isinstance(one, bool)]
+    below = SEEDS_BELOW if several else _MOST_SEEDS + 1
+    if not seeds or len(set(seeds)) < len(given) or min(seeds) < (not several) or max(seeds) >= below:
+        raise _expected(f"a number from 1 to {_MOST_SEEDS}, or a list of different seeds from 0 to {SEEDS_BELOW - 1}")
+    return seeds if several else seeds[0]
+
+
+def _cluster(value: str) -> str:
+    if not re.fullmatch(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*", value):
+        raise _expected("tcp://host:port, tls://host:port or local:N")
+    return value
+
+
+def _path(value: object, info: ValidationInfo) -> object:
+    """Return a path without ~, as seen from the working directory: a file's are relative to its folder."""
     if not isinstance(value, str | PurePath) or str(value) == "" or "\0" in str(value):
-        raise PydanticCustomError("path", "Expected a path")
+        raise _expected("a path")
     try:
-        return Path(value).expanduser()
+        return Path(value).expanduser() if info.context is None else Path(_beside(str(value), info.context[FOLDER]))
     except RuntimeError:
-        raise PydanticCustomError("path", "Expected a path below a home folder that exists") from None
+        raise _expected("a path below a home folder that exists") from None
 
 
-def _in_place(value: Path, info: ValidationInfo) -> Path:
-    """Return a path as seen from the working directory: those of a configuration are relative to its folder."""
-    return value if info.context is None else info.context[FOLDER] / value.expanduser()
-
-
-def _no_file(value: Path, info: ValidationInfo) -> Path:
-    seen = _in_place(value, info)
-    if seen.exists() and not seen.is_dir():
+def _no_file(value: Path) -> Path:
+    if value.exists() and not value.is_dir():
         raise PydanticCustomError("folder", "Expected a folder, which may be new, not a file")
     return value
 
 
-def _existing(value: Path, info: ValidationInfo) -> Path:
-    if not _in_place(value, info).is_dir():
+def _existing(value: Path) -> Path:
+    if not value.is_dir():
         raise PydanticCustomError("folder", "Expected a folder that exists")
     return value
 
 
-def _plain_integer(value: object) -> object:
-    """Return NumPy's integers as Python's; types are strict otherwise."""
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
-
-
-def _plain_number(value: object) -> object:
+def _plain(value: object) -> object:
     """Return NumPy's numbers as Python's; types are strict otherwise."""
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _of_file(check: Callable[[Any, ValidationInfo], Any]) -> Callable[[Any, ValidationInfo], Any]:
+    """Let a name of a configuration file that cannot be loaded be one of its faults."""
+
+    def checked(value: object, info: ValidationInfo) -> object:
+        try:
+            return check(value, info)
+        except TsadbenchError as error:
+            raise UsageError(str(error)) from error
+
+    return checked
 
 
 # Not strict: Python callers pass tuples as well as lists.
 _Several = Field(min_length=1, strict=False)
-_Detector: TypeAlias = Annotated[DetectorSpec, PlainValidator(_checked_detector)]
-_Datasets: TypeAlias = Annotated[list[Annotated[DatasetSpec, PlainValidator(_checked_dataset)]], _Several]
-_Protocols: TypeAlias = Annotated[list[str], _Several]
+_Detectors: TypeAlias = list[Annotated[DetectorSpec, PlainValidator(_of_file(_detector))]]
+_Datasets: TypeAlias = list[Annotated[DatasetSpec, PlainValidator(_of_file(_dataset))]]
+_Protocols: TypeAlias = list[Annotated[str, AfterValidator(_of_file(_protocol))]]
 _Texts: TypeAlias = Annotated[list[str], Field(strict=False)]
-_Count: TypeAlias = Annotated[int, BeforeValidator(_plain_integer), Field(ge=1)]
-_Seeds: TypeAlias = Annotated[int | list[int], PlainValidator(_checked_seeds)]
-_Limit: TypeAlias = Annotated[float, BeforeValidator(_plain_number), Field(gt=0, allow_inf_nan=False)]
-_Path: TypeAlias = Annotated[Path, BeforeValidator(_checked_path), Field(strict=False)]
+_Count: TypeAlias = Annotated[int, BeforeValidator(_plain), Field(ge=1)]
+_Limit: TypeAlias = Annotated[float, BeforeValidator(_plain), Field(gt=0, allow_inf_nan=False)]
+_Path: TypeAlias = Annotated[Path, BeforeValidator(_path), Field(strict=False)]
 _Folder: TypeAlias = Annotated[_Path, AfterValidator(_no_file)]
-_Cluster: TypeAlias = Annotated[str, AfterValidator(_checked_cluster)]
 
 
 class RunSettings(BaseModel):
@@ -150,16 +164,16 @@ class RunSettings(BaseModel):
     ----------
     detectors
         Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes,
-        detectors or estimator objects of scikit-learn (`tsadbench.execution.estimators`).
+        detectors or estimator objects of scikit-learn. None: the floors alone.
     datasets
         Names, paths of cards, or the data themselves.
     suite
-        Name of a suite, to be used instead of ``datasets``: these are then its data sets.
+        Name of a suite, used instead of ``datasets``.
     protocols
         Names.
     against
-        Protocol whose leaderboard ships with the package, to be used instead of ``protocols``: its rows are shown
-        beside, marked as stored, and none of them (floors included) is run again.
+        Protocol whose leaderboard ships with the package, used instead of ``protocols``: its rows are shown beside,
+        marked as stored, and none of them (floors included) is run again.
     splits
         Splits that tables show; each data set shows those of them that it has. None given: all.
     seeds
@@ -171,8 +185,8 @@ class RunSettings(BaseModel):
         Trials at a time. Each has a process of its own, so the results do not depend on it. By default as many as this
         process may use cores, or one for each 2 GiB of available memory if these are fewer.
     cluster
-        A Dask cluster to be used instead of this machine: ``tcp://host:port`` or ``local:N``. Its workers read the data
-        themselves, so the data sets must be named.
+        A Dask cluster that runs the trials: ``tcp://host:port``, ``tls://host:port`` or ``local:N``. Its workers read
+        the data themselves, so the data sets must be named.
     floors
         Whether every registered floor takes part.
     contributions
@@ -196,16 +210,16 @@ class RunSettings(BaseModel):
 
     model_config = TABLE
 
-    detectors: Annotated[list[_Detector], _Several] = []
-    datasets: _Datasets = ["skab"]
+    detectors: Annotated[_Detectors, Field(strict=False)] = []
+    datasets: Annotated[_Datasets, _Several] = ["skab"]
     suite: str | None = None
-    protocols: _Protocols = [DEFAULT_PROTOCOL]
+    protocols: Annotated[_Protocols, _Several] = [DEFAULT_PROTOCOL]
     against: str | None = None
     splits: _Texts = []
-    seeds: _Seeds = 5
+    seeds: Annotated[int | list[int], PlainValidator(_seeds)] = 5
     threads: _Count = 1
     jobs: _Count = Field(default_factory=default_jobs)
-    cluster: _Cluster | None = None
+    cluster: Annotated[str, AfterValidator(_cluster)] | None = None
     floors: bool = True
     contributions: bool = True
     timeout: _Limit | None = None
@@ -216,6 +230,15 @@ class RunSettings(BaseModel):
     out: _Folder = Path("runs")
     write: _Folder | None = None
     tuned: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_suite(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(values.get("suite"), str):
+            return values
+        if values.get("datasets"):
+            raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
+        return {**values, "datasets": suite_named(values["suite"]).datasets}
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
@@ -253,27 +276,134 @@ class RunRequest(RunSettings):
     # What messages call a setting, if not by its own name: Python's arguments have names of their own.
     called: ClassVar[Mapping[str, str]] = {}
 
-    # No detector: the floors alone, which Python callers may ask for.
-    detectors: Annotated[list[_Detector], Field(strict=False)] = []
     settings: _Texts = []
     config_hash: str | None = None
 
     if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
 
         def __init__(self, **settings: Any) -> None:
-            if isinstance(settings.get("suite"), str):
-                if settings.get("datasets"):
-                    raise UsageError(
-                        "a suite says which data sets are run: give either --suite or --dataset", setting="suite"
-                    )
-                with about_setting("suite"):
-                    settings["datasets"] = suite_named(settings["suite"]).datasets
             try:
                 super().__init__(**settings)
             except ValidationError as error:
-                faults = [(str(fault["loc"][0]), fault_text(fault)) for fault in error.errors()]
+                # Without a place it is a suite's.
+                faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
                 texts = dict.fromkeys(f"{self.called.get(name, name)}: {text}" for name, text in faults)
                 wrong = UsageError("; ".join(texts), setting=faults[0][0])
             else:
                 return
             raise wrong  # out of the handler: pydantic's own traceback would say nothing more
+
+
+class _RunFile(RunSettings):
+    """The keys of a configuration file: settings are nested tables, and detectors must be named."""
+
+    overridden: ClassVar[frozenset[str]] = frozenset()
+
+    detectors: Annotated[_Detectors, _Several] = []
+    settings: Annotated[dict[str, Any], Field(alias="set", default_factory=dict)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_overridden(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if key not in cls.overridden}
+
+
+def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
+    """Return what a configuration file, if any, and the options that override it ask for.
+
+    Paths in the file (cards, Python files, priors, folders) are relative to its folder.
+
+    Parameters
+    ----------
+    file
+        The configuration file.
+    options
+        Values of `RunRequest`'s settings, which override the file's; ``settings`` are added to the file's, and win. The
+        file's settings of detectors and protocols that the options leave out are left out, too.
+
+    Raises
+    ------
+    UsageError
+        If anything is wrong with the file (the message lists all of it, with lines), or an option is out of range.
+    """
+    given = RunRequest(**options)
+    if file is None:
+        return given
+    asked = frozenset(options)
+    if asked & {"datasets", "suite"}:
+        asked |= {"datasets", "suite"}
+
+    class RunFile(_RunFile):
+        overridden = asked
+
+    found, text, issues = read_toml(file, RunFile, "the configuration", "docs/configuration.md shows one")
+    settings: list[str] = []
+    if found is not None:
+        values = {name: getattr(found, name) for name in found.model_fields_set - {"settings"}}
+        if found.suite:
+            del values["datasets"]
+        # Options that change which detectors and protocols run leave settings of others without use.
+        whole = not issues and not options.keys() & {"detectors", "protocols", "against", "floors"}
+        run = {**dict(found), **options}
+        for keys, value in _leaves(found.settings):
+            try:
+                settings += _setting(keys, value, run, file.parent, whole=whole)
+            except TsadbenchError as error:
+                place = ("set", *keys)
+                issues.append(Issue(file.name, f"{dotted(place)}: {error}", line_of(text, place)))
+    if issues or found is None:
+        raise UsageError(listed(f"configuration {file}", issues))
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    settings += options.get("settings", ())
+    return RunRequest(**{**values, **options, "settings": settings, "config_hash": sha256})
+
+
+def _setting(keys: tuple[str, ...], value: object, run: Mapping[str, Any], folder: Path, *, whole: bool) -> list[str]:
+    """Return a file's setting as ``NAME.key=value``; nothing if the run has no such detector or protocol."""
+    name, dot, key = dotted(keys).rpartition(".")
+    target = _target(name, folder)
+    if not dot:
+        raise UsageError('expected NAME.key, as in "t2.smoothing" = 5')
+    if not isinstance(value, bool | int | float | str):
+        raise UsageError(f"expected a number, a text, true or false, found {value!r}")
+    detectors = {parse_label(label).target for label in run["detectors"]} | set(floors() if run["floors"] else ())
+    protocols = {run["against"]} if run["against"] else set(run["protocols"])
+    text = format_value(value)
+    if target in detectors:
+        text = _checked_arguments(target, {key: text}, folder)[key]
+    elif target in protocols:
+        parse_arguments(load_protocol(target), {key: text}, target)
+    elif whole:
+        raise UsageError(f"this run has no {target!r}{nearest(target, tuple(detectors | protocols))}")
+    else:
+        return []
+    return [f"{target}.{key}={text}"]
+
+
+def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the values of nested tables, each with its keys."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _checked_arguments(detector: str, texts: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return a detector's checked arguments, with the paths of files as seen from the working directory."""
+    own = Construction(locate(detector), texts)
+    files = {parameter.name for parameter in describe(own.source).parameters if parameter.names != "value"}
+    arguments = {
+        key: _beside(text, folder) if key in files and text.lower() != "none" else text
+        for key, text in own.texts.items()
+    }
+    describe(with_files_read(replace(own, texts=arguments)))
+    return arguments
+
+
+def _target(name: str, folder: Path) -> str:
+    return _beside(name, folder) if ".py:" in name else name
+
+
+def _beside(path: str, folder: Path) -> str:
+    return str(folder / Path(path).expanduser())

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import cached_property
-from typing import get_args
+from functools import cached_property, partial
+from typing import Self, TypeAlias, get_args
 
 from tsadbench.base.status import Status
 from tsadbench.errors import BrokenTrialError, StoreError, UsageError
-from tsadbench.execution.dask_backend import run_on_cluster
+from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.observer import Observer, Silent
-from tsadbench.execution.plan import Plan, Trial
+from tsadbench.execution.plan import Plan, Trial, shared_fits
 from tsadbench.execution.provenance import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.run_store import Store
 from tsadbench.execution.score_arrays import contribution_shapes, score_shapes, scored_episodes
-from tsadbench.execution.trial import Keep, Outcome, run_variants
+from tsadbench.execution.trial import Outcome, run_trials
 from tsadbench.utils.grouping import grouped
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 # Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
 NO_CONTRIBUTIONS = "no-contributions"
+# How often a cluster is asked whether it is alive, and how many workers it has.
+_SECONDS = 2.0
+# Receives trials that have ended, with their outcomes.
+Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
 def run_plan(
@@ -93,11 +98,10 @@ def run_plan(
             records[outcome.record.trial] = outcome.record
             watching.finished(trial, outcome.record)
 
-    groups = plan.shared_fits(missing)
-    if cluster is None:
-        _run_here(groups, plan, jobs, watching, keep)
-    elif groups:
-        run_on_cluster(groups, plan, cluster, watching, keep)
+    groups = shared_fits(missing)
+    if groups:
+        with _Here(plan, jobs, watching) if cluster is None else connected(cluster, plan) as workers:
+            _run(groups, workers, keep)
     return tuple(records[names.trial] for names in identities)
 
 
@@ -107,33 +111,51 @@ def n_kept(plans: Iterable[Plan], store: Store) -> int:
     return sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
 
 
-def _run_here(
-    groups: Sequence[tuple[Trial, ...]],
-    plan: Plan,
-    jobs: int,
-    watching: Observer,
-    keep: Keep,
-) -> None:
-    stop = threading.Event()
+class _Here:
+    """Runs trials in boxes of this machine, each watched by a thread."""
 
-    def run_group(trials: tuple[Trial, ...]) -> None:
-        first, *_ = trials
+    def __init__(self, plan: Plan, jobs: int, observer: Observer) -> None:
+        self.n_at_a_time, self._plan, self._observer = jobs, plan, observer
+        self._stop = threading.Event()
+        self._executor = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown()
+
+    def submit(self, trials: Sequence[Trial]) -> Future[tuple[Outcome, ...]]:
+        return self._executor.submit(self._run, trials)
+
+    def outcomes(self, future: Future[tuple[Outcome, ...]], trials: Sequence[Trial]) -> Sequence[Outcome]:  # noqa: ARG002
+        return future.result()
+
+    def cancel(self) -> None:
+        self._stop.set()
+        self._executor.shutdown(cancel_futures=True)
+
+    def _run(self, trials: Sequence[Trial]) -> tuple[Outcome, ...]:
         for trial in trials:
-            watching.started(trial)
-        outcomes = run_variants(
-            trials, plan, lambda done, total, note: watching.progressed(first, done, total, note), stop
-        )
-        keep(trials, outcomes)
+            self._observer.started(trial)
+        return run_trials(trials, self._plan, partial(self._observer.progressed, trials[0]), self._stop)
 
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial") as workers:
-        futures: list[Future[None]] = [workers.submit(run_group, trials) for trials in groups]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            stop.set()
-            workers.shutdown(wait=True, cancel_futures=True)
-            raise
+
+def _run(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster, keep: Keep) -> None:
+    """Run groups of trials, and keep each as soon as it has ended."""
+    waiting, running = deque(groups), dict[Future[tuple[Outcome, ...]], Sequence[Trial]]()
+    try:
+        while waiting or running:
+            for _ in range(min(len(waiting), workers.n_at_a_time - len(running))):
+                trials = waiting.popleft()
+                running[workers.submit(trials)] = trials
+            ended, _ = wait(running, _SECONDS, FIRST_COMPLETED)
+            for future in ended:
+                trials = running.pop(future)
+                keep(trials, workers.outcomes(future, trials))
+    except BaseException:
+        workers.cancel()
+        raise
 
 
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:

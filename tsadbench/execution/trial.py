@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeAlias
 
 import numpy as np
 
@@ -24,25 +23,12 @@ from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.names import without_folders
-from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The result of a trial: its record and its arrays.
-
-    Parameters
-    ----------
-    record
-        The result.
-    scores
-        As `score_arrays` names them: [n_rows] each; empty unless ok.
-    contributions
-        ``<episode>/<recording>``: [n_rows, n_sensors] for each test recording, if they were offered and asked for.
-    log
-        What the detector printed, and its traceback if it failed.
-    """
+    """The result of a trial: its record, its arrays (empty unless ok), and what the detector printed."""
 
     record: Record
     scores: Mapping[str, FloatArray]
@@ -52,40 +38,25 @@ class Outcome:
 
 # Why a trial is guarded although the kernel could have sealed its boxes.
 IMPORTED = "its code was imported by the calling program"
-# Receives trials that have ended, with their outcomes.
-Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
-
-
-# Each needs a process of its own to score again: a protocol with many small episodes would take twice as long.
+# Episodes whose scores are replayed, each in another process: a protocol with many would take twice as long.
 _MOST_AUDITED = 3
 
 
-class _TrialProgress:
-    """Partial results of a trial, kept even if it fails."""
+@dataclass(slots=True, eq=False)
+class _Partial:
+    """What a trial has so far; kept even if it fails."""
 
-    def __init__(self, trial: Trial) -> None:
-        self.trial = trial
-        self.costs = Costs()
-        self.scored: list[Scored] = []
-        self.contributions: dict[str, Float32Array] = {}
-        self.log = ""
-        self.training: list[EpisodeTraining] = []
-        self.replays: list[Replay] = []
-        self.seals: list[tuple[Seal, str]] = []
-
-    @property
-    def seal(self) -> tuple[Seal, str]:
-        """How well the boxes of all episodes were closed: as the worst of them."""
-        return min(self.seals, default=("guarded", "no box was opened"))  # "guarded" < "sealed"
+    trial: Trial
+    costs: Costs = field(default_factory=Costs)
+    scored: list[Scored] = field(default_factory=list)
+    contributions: dict[str, Float32Array] = field(default_factory=dict)
+    log: str = ""
+    training: list[EpisodeTraining] = field(default_factory=list)
+    replays: list[Replay] = field(default_factory=list)
+    seals: list[tuple[Seal, str]] = field(default_factory=list)
 
     def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> float:
-        """Gather the scores of one episode from a box whose detector is fitted; test recordings cross in this order.
-
-        Returns
-        -------
-        float
-            How many seconds the scores of the test recordings took.
-        """
+        """Score an episode with a fitted detector, test recordings in this order; return the seconds of these."""
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
         before = box.costs.score_seconds
@@ -97,15 +68,75 @@ class _TrialProgress:
                 contributed[i] = box.contributions(episode.test[i]).astype(np.float32)
         for i, values in sorted(contributed.items()):
             self.contributions[contribution_name(episode, episode.test[i])] = values
-        fixed_threshold = self.trial.contender.traits.fixed_threshold
         scores = tuple(test[i] for i in range(len(episode.test)))
-        self.scored.append(Scored(episode, train, scores, fixed_threshold, calibration))
+        self.scored.append(Scored(episode, train, scores, self.trial.contender.traits.fixed_threshold, calibration))
         return box.costs.score_seconds - before
 
     def settle(self, box: Box) -> None:
-        """Take over what an episode's box has used, and what its detector printed."""
+        """Add what an episode's box has used, and what its detector printed."""
         self.costs.add(box.costs)
         self.log += box.log()
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One episode of trials that share its fit."""
+
+    plan: Plan
+    episode: Episode
+    crossing: Crossing
+    limits: Limits
+    listener: Listener | None
+    audited: bool
+
+    def run(self, partials: Sequence[_Partial]) -> None:
+        """Fit once, then score for each trial with its scoring parameters."""
+        episode, first = self.episode, partials[0].trial
+        unsettled = list(partials)
+        with self._box(first, self.listener) as box:
+            for partial in partials:
+                partial.seals.append((box.seal, box.seal_reason))
+            try:
+                training = EpisodeTraining(episode.id, box.fit(episode.train))
+                with self._copies(box, first, len(partials)) as copies:
+                    for partial in partials:
+                        partial.training.append(training)
+                        of, traits = partial.trial.contender.construction, partial.trial.contender.traits
+                        box.set_parameters(of, traits.scoring_parameters)
+                        order = self.crossing.order(len(episode.test))
+                        seconds = partial.score(box, episode, order, contributions=self.plan.contributions)
+                        partial.settle(box)
+                        unsettled.remove(partial)
+                        # A published leak is marked and has no place anyway: that its scores do not repeat is known.
+                        if self.audited and not traits.leaky:
+                            with copies.take(of, traits.scoring_parameters) as copy:
+                                audit = Audit(copy, copies.how, traits, self.crossing, partial.scored[-1], seconds)
+                                partial.replays.append(audit.run())
+            finally:
+                for partial in unsettled:
+                    partial.settle(box)
+
+    def _box(self, trial: Trial, listener: Listener | None = None) -> Box:
+        hidden = (self.plan.data.dataset.folder, self.plan.store)
+        return Box(
+            trial.contender.seeded(trial.seed),
+            threads=trial.threads,
+            crossing=self.crossing,
+            limits=self.limits,
+            listener=listener,
+            forbidden=[folder for folder in hidden if folder is not None],
+        )
+
+    def _copies(self, box: Box, trial: Trial, n: int) -> Copies:
+        return Copies(
+            box,
+            lambda: self._box(trial),
+            self.episode.train,
+            n_copies=n,
+            may_fork=may_fork(trial.contender.construction, trial.threads),
+            adaptive=trial.contender.traits.adaptive,
+            audited=self.audited,
+        )
 
 
 def run_trial(
@@ -119,10 +150,8 @@ def run_trial(
 
     Parameters
     ----------
-    trial
-        What to run.
-    plan
-        The plan it belongs to: data, protocol, limits.
+    trial, plan
+        What to run, and the plan it belongs to: data, protocol, limits.
     listener
         Receives the detector's progress reports.
     stop
@@ -130,169 +159,67 @@ def run_trial(
     crossing
         An earlier trial's secret (``manifest["crossing"]``), to repeat it under the same disguise; None: a new one.
     """
-    (outcome,) = _run_together((trial,), plan, listener, stop, crossing)
+    (outcome,) = run_trials((trial,), plan, listener, stop, crossing)
     return outcome
 
 
-def run_variants(
+def run_trials(
     trials: Sequence[Trial],
     plan: Plan,
     listener: Listener | None = None,
     stop: threading.Event | None = None,
     crossing: str | None = None,
 ) -> tuple[Outcome, ...]:
-    """Run trials whose detectors differ in scoring parameters only: they are fitted once (`Plan.shared_fits`).
+    """Run trials whose detectors differ in scoring parameters only: they are fitted once (`shared_fits`).
 
     If one of them fails, each is run by itself, so that none fails because of another. Parameters as for `run_trial`.
     """
-    outcomes = _run_together(trials, plan, listener, stop, crossing)
-    if len(trials) == 1 or all(outcome.record.status == "ok" for outcome in outcomes):
-        return outcomes
-    return tuple(run_trial(trial, plan, listener, stop, crossing) for trial in trials)
+    secret, started = crossing or new_secret(), datetime.now(UTC)
+    partials = [_Partial(trial) for trial in trials]
+    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
+    drawn = Crossing(None, secret).generator("audited").permutation(range(len(plan.episodes)))
+    failure: BoxFailure | None = None
+    try:
+        for number, episode in enumerate(plan.episodes):
+            disguise = Crossing(plan.data.dataset.sensors, secret, number)
+            _Work(plan, episode, disguise, limits, listener, number in drawn[:_MOST_AUDITED]).run(partials)
+    except BoxFailure as broken:
+        failure = broken
+    outcomes = tuple(_outcome(partial, plan, failure, started, trials, secret) for partial in partials)
+    if len(trials) > 1 and any(outcome.record.status != "ok" for outcome in outcomes):
+        return tuple(run_trial(trial, plan, listener, stop, crossing) for trial in trials)
+    return outcomes
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
     """Return the outcome of a trial that never reached a box of this machine, or never came back."""
-    return _outcome(_TrialProgress(trial), plan, failure, datetime.now(UTC), (trial,), None)
-
-
-def _run_together(
-    trials: Sequence[Trial],
-    plan: Plan,
-    listener: Listener | None,
-    stop: threading.Event | None,
-    crossing: str | None,
-) -> tuple[Outcome, ...]:
-    secret = new_secret() if crossing is None else crossing
-    started = datetime.now(UTC)
-    all_progress = [_TrialProgress(trial) for trial in trials]
-    limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
-    failure: BoxFailure | None = None
-    try:
-        audited = _audited(plan, secret)
-        for number, episode in enumerate(plan.episodes):
-            disguise = Crossing(plan.data.dataset.sensors, secret, number)
-            work = _Work(episode, plan, disguise, limits, audited=number in audited)
-            _score_episode(work, all_progress, listener)
-    except BoxFailure as broken:
-        failure = broken
-    return tuple(_outcome(progress, plan, failure, started, trials, secret) for progress in all_progress)
-
-
-def _audited(plan: Plan, secret: str) -> frozenset[int]:
-    """Return the numbers of the episodes whose scores are replayed: a few, which no detector can guess."""
-    everything = range(len(plan.episodes))
-    drawn = Crossing(None, secret).generator("audited").permutation(everything)
-    return frozenset(int(number) for number in drawn[:_MOST_AUDITED])
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """An episode of a trial, and how it is to be done."""
-
-    episode: Episode
-    plan: Plan
-    crossing: Crossing
-    limits: Limits
-    audited: bool
-
-    def box(self, trial: Trial, listener: Listener | None = None) -> Box:
-        """Return a new box for a trial."""
-        hidden = (self.plan.data.dataset.folder, self.plan.store)
-        return Box(
-            trial.contender.seeded(trial.seed),
-            threads=trial.threads,
-            crossing=self.crossing,
-            limits=self.limits,
-            listener=listener,
-            forbidden=[folder for folder in hidden if folder is not None],
-        )
-
-    def copies(self, box: Box, trials: Sequence[Trial]) -> Copies:
-        """Return copies of a box's detector, one for each of the trials that it serves."""
-        first = trials[0]
-        return Copies(
-            box,
-            lambda: self.box(first),
-            self.episode.train,
-            n_copies=len(trials),
-            may_fork=may_fork(first.contender.construction, first.threads),
-            adaptive=first.contender.traits.adaptive,
-            audited=self.audited,
-        )
-
-    def replay(self, copies: Copies, progress: _TrialProgress, seconds: float) -> None:
-        """Have a copy score rows of the episode again that took so many seconds."""
-        contender = progress.trial.contender
-        with copies.take(contender.construction, contender.traits.scoring_parameters) as copy:
-            audit = Audit(copy, copies.how, contender.traits, self.crossing, progress.scored[-1], seconds)
-            progress.replays.append(audit.run())
-
-
-def _score_episode(work: _Work, all_progress: Sequence[_TrialProgress], listener: Listener | None) -> None:
-    episode = work.episode
-    trials = [progress.trial for progress in all_progress]
-    order = work.crossing.order(len(episode.test))
-    unsettled = list(all_progress)
-    with work.box(trials[0], listener) as box:
-        for progress in all_progress:
-            progress.seals.append((box.seal, box.seal_reason))
-        try:
-            training = EpisodeTraining(episode.id, box.fit(episode.train))
-            with work.copies(box, trials) as copies:
-                for progress in all_progress:
-                    progress.training.append(training)
-                    contender = progress.trial.contender
-                    box.set_parameters(contender.construction, contender.traits.scoring_parameters)
-                    seconds = progress.score(box, episode, order, contributions=work.plan.contributions)
-                    progress.settle(box)
-                    unsettled.remove(progress)
-                    # A published leak is kept for comparison, marked and without a place: that its scores do not repeat
-                    # is known.
-                    if work.audited and not contender.traits.leaky:
-                        work.replay(copies, progress, seconds)
-        finally:
-            for progress in unsettled:
-                progress.settle(box)
+    return _outcome(_Partial(trial), plan, failure, datetime.now(UTC), (trial,), None)
 
 
 def _outcome(
-    progress: _TrialProgress,
+    partial: _Partial,
     plan: Plan,
     failure: BoxFailure | None,
     started: datetime,
     trials: Sequence[Trial],
     secret: str | None,
 ) -> Outcome:
-    judgement: Judgement | None = None
+    trial, judgement = partial.trial, Judgement((), {})
     if failure is None:
         try:
-            judgement = plan.protocol.judge(progress.scored, plan.data.labels)
+            judgement = plan.protocol.judge(partial.scored, plan.data.labels)
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
-    shared_with = [trial.contender.label for trial in trials if trial is not progress.trial]
-    made = manifest(progress.trial, plan, started, shared_with, secret)
-    if failure is not None:
-        record = _record(progress, plan, judgement, failure, made)
-        return Outcome(record, {}, log=progress.log + failure.traceback)
-    scores = named_scores(progress.scored)
-    hashes = {"scores_hash": arrays_hash(scores)}
-    if progress.contributions:
-        hashes["contributions_hash"] = arrays_hash(progress.contributions)
-    record = _record(progress, plan, judgement, failure, {**made, **hashes})
-    return Outcome(record, scores, progress.contributions, progress.log)
-
-
-def _record(
-    progress: _TrialProgress,
-    plan: Plan,
-    judgement: Judgement | None,
-    failure: BoxFailure | None,
-    manifest: Mapping[str, JsonValue],
-) -> Record:
-    trial = progress.trial
+    scores = {} if failure else named_scores(partial.scored)
+    contributions = {} if failure else partial.contributions
+    shared_with = [other.contender.label for other in trials if other is not trial]
+    made = manifest(trial, plan, started, shared_with, secret)
+    if failure is None:
+        made["scores_hash"] = arrays_hash(scores)
+        made |= {"contributions_hash": arrays_hash(contributions)} if contributions else {}
     contender = trial.contender
-    seal, seal_reason = progress.seal
+    # The weakest seal of any episode's box: "guarded" < "sealed".
+    seal, seal_reason = min(partial.seals, default=("guarded", "no box was opened"))
     if contender.imported:
         seal, seal_reason = "guarded", IMPORTED
     record = Record(
@@ -311,19 +238,20 @@ def _record(
         threads=trial.threads,
         status=failure.status if failure else "ok",
         reason=without_folders(failure.reason) if failure else None,
-        splits=judgement.splits if judgement else {},
-        thresholds=judgement.thresholds if judgement else (),
-        **asdict(progress.costs),
-        manifest=manifest,
-        protocol_notes=judgement.notes if judgement else (),
+        splits=judgement.splits,
+        thresholds=judgement.thresholds,
+        **asdict(partial.costs),
+        manifest=made,
+        protocol_notes=judgement.notes,
         leaky=contender.traits.leaky,
         pretrained_on=contender.traits.pretrained_on,
         note=contender.description.note,
-        training=tuple(one for one in progress.training if one.facts),
+        training=tuple(one for one in partial.training if one.facts),
         protocol_version=plan.protocol.version,
-        replay=combined(progress.replays) if failure is None else None,
+        replay=combined(partial.replays) if failure is None else None,
         seal=seal,
         seal_reason=seal_reason,
         dataset_version=plan.data.dataset.version,
     )
-    return replace(record, manifest={**manifest, CHECKSUM: record.checksum})
+    record = replace(record, manifest={**made, CHECKSUM: record.checksum})
+    return Outcome(record, scores, contributions, partial.log + (failure.traceback if failure else ""))
