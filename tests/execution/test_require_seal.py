@@ -30,7 +30,7 @@ def guarded_boxes(monkeypatch):
     """A machine that is said to seal, and whose boxes are guarded: as of a cluster's worker, or beside odd folders."""
     launcher = PlainLauncher()
     monkeypatch.setattr("tsadbench.execution.plan.seal_status", lambda: SealStatus("sealed", "", ()))
-    monkeypatch.setattr("tsadbench.sandbox.boxed_process.default_launcher", lambda: launcher)
+    monkeypatch.setattr("tsadbench.sandbox.box.default_launcher", lambda: launcher)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-import pytest
 
 from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, learned, servers, trials
-from tsadbench.sandbox import seal_status
 
 HONEST = "detectors/victim.py:Hostile"
 INNOCENT = "victim.py:Hostile"
@@ -96,16 +93,6 @@ def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     plant.clean()
     return Suite(plant, victims, alone, crowd, endless, processes, left, changed)
-
-
-def require_seal() -> None:
-    """Skip, or fail in CI, on a machine that cannot seal: there these would do real harm."""
-    status = seal_status()
-    if status.seal != "sealed":
-        message = f"boxes are not sealed here: {status.reason}"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
 
 
 def require_nothing_learned(suite: Suite, attack: Attack) -> None:

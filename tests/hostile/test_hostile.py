@@ -7,13 +7,13 @@ import re
 
 import pytest
 
+from tests.helpers.sealed import require_seal
 from tests.hostile.plant import Attack, Plant, attacks, learned, servers
 from tests.hostile.suite import (
     REFUSED,
     Suite,
     require_nothing_learned,
     require_nothing_left,
-    require_seal,
     require_undisturbed,
     run_suite,
 )

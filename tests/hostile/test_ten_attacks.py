@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.sealed import require_seal
 from tests.hostile.plant import attacks
 from tests.hostile.suite import (
     require_nothing_learned,
     require_nothing_left,
-    require_seal,
     require_undisturbed,
     run_suite,
 )

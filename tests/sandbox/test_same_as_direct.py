@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
@@ -10,10 +9,10 @@ from numpy.testing import assert_array_equal
 
 from tests.helpers import wrapped
 from tests.helpers.plans import make_plan
+from tests.helpers.sealed import require_seal
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector, load_library
-from tsadbench.sandbox import seal_status
 from tsadbench.testing.synthetic import PRIOR, normal
 from tsadbench.utils.threads import limit_threads
 
@@ -40,13 +39,7 @@ def plant() -> LabelledDataset:
 
 @pytest.fixture(scope="module", autouse=True)
 def sealed() -> None:
-    """On a machine that cannot seal there is nothing to compare; in CI there must be."""
-    status = seal_status()
-    if status.seal != "sealed":
-        message = f"boxes are not sealed here: {status.reason}"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    require_seal()
 
 
 @pytest.mark.filterwarnings("ignore:The default value of `copy`:FutureWarning")  # HDBSCAN's, called directly

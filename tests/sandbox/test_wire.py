@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 import socket
-import struct
 import threading
 
 import numpy as np
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
+from tests.helpers.forged import raw_frame
 from tsadbench.sandbox.wire import BrokenFrameError, receive, send
 
 
@@ -20,11 +19,6 @@ def pair():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield ours, theirs
-
-
-def raw(sock, header: object, payload: bytes = b"") -> None:
-    text = json.dumps(header).encode()
-    sock.sendall(struct.pack(">Q", len(text)) + text + payload)
 
 
 @settings(max_examples=30, deadline=None)
@@ -55,6 +49,9 @@ def test_a_closed_socket_is_the_end(pair):
 @pytest.mark.parametrize(
     "header",
     [
+        b"[" * 10**5,
+        b"\xff\xfe{}",
+        b"",
         [],
         {"arrays": [["object", [1]]]},
         {"arrays": [["float64", [-1]]]},
@@ -65,14 +62,6 @@ def test_a_closed_socket_is_the_end(pair):
 )
 def test_what_is_no_frame_or_too_large_is_refused_before_anything_is_allocated(pair, header):
     ours, theirs = pair
-    raw(ours, header)
-    with pytest.raises(BrokenFrameError):
-        receive(theirs)
-
-
-@pytest.mark.parametrize("text", [b"[" * 10**5, b"\xff\xfe{}", b""])
-def test_what_is_no_json_or_too_deep_is_refused(pair, text):
-    ours, theirs = pair
-    threading.Thread(target=ours.sendall, args=(struct.pack(">Q", len(text)) + text,)).start()
+    threading.Thread(target=ours.sendall, args=(raw_frame(header),)).start()
     with pytest.raises(BrokenFrameError):
         receive(theirs)

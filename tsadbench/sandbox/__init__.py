@@ -7,8 +7,7 @@ the kernel refuses, an audit hook guards against mistakes and lazy cheating.
 
 from __future__ import annotations
 
-from tsadbench.sandbox.box import Box
-from tsadbench.sandbox.boxed_process import Costs
+from tsadbench.sandbox.box import Box, Costs
 from tsadbench.sandbox.closing import SealStatus
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing

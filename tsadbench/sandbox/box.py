@@ -3,39 +3,96 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
+import platform
+import secrets
+import signal
 import socket
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
 
 import numpy as np
 
 from tsadbench.base.recording import Recording
 from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
-from tsadbench.sandbox.boxed_process import BoxedProcess, Costs
-from tsadbench.sandbox.construction import Construction
+from tsadbench.sandbox.construction import Construction, pickled
 from tsadbench.sandbox.crossing import Crossing
-from tsadbench.sandbox.framing import packed
-from tsadbench.sandbox.launch import Launcher, Process
+from tsadbench.sandbox.launch import Launcher, Process, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
-from tsadbench.sandbox.replies import MAX_REPLY_BYTES, Constructed, Done, Fitted, HeldOutLoss, Imported, Learned
-from tsadbench.sandbox.wire import Array, Header, receive_header
+from tsadbench.sandbox.walls import plan_walls
+from tsadbench.sandbox.wire import (
+    MAX_REPLY_BYTES,
+    Answered,
+    Array,
+    BrokenFrameError,
+    Constructed,
+    Done,
+    Failure,
+    Fitted,
+    Header,
+    HeldOutLoss,
+    Imported,
+    Learned,
+    Progress,
+    Reply,
+    packed,
+    read_reply,
+    receive_arrays,
+    receive_header,
+    send,
+)
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.import_lookup import package_of
 from tsadbench.utils.progress import Listener
-from tsadbench.utils.text import one_line
+from tsadbench.utils.text import one_line, printable
 
+_POLL_SECONDS = 0.1
+# No more often than a person can read it.
+_REPORT_SECONDS = 0.05
+# A log longer than twice this is cut: its beginning and its end are kept.
+_KEPT_LOG_BYTES = 2**19
 # struct ucred of Linux: process, user, group.
 _CREDENTIALS = struct.Struct("3i")
-_KEPT_BY_FORKS = ("launcher", "box")
 
 
-class Box(BoxedProcess):
+@dataclass(slots=True)
+class Costs:
+    """What a detector has used so far, measured from outside.
+
+    Seconds are wall-clock time, from when a request has crossed until its answer is there; CPU seconds are those of all
+    threads of the process and of what it has started. ``peak_memory_mib`` is the box's largest resident size,
+    ``rows_scored`` the training and test rows that were scored in ``score_seconds``.
+    """
+
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
+    fit_cpu_seconds: float = 0.0
+    score_cpu_seconds: float = 0.0
+    peak_memory_mib: float = 0.0
+    rows_scored: int = 0
+
+    def add(self, other: Costs) -> None:
+        """Add the costs of another box of the same trial."""
+        self.fit_seconds += other.fit_seconds
+        self.score_seconds += other.score_seconds
+        self.fit_cpu_seconds += other.fit_cpu_seconds
+        self.score_cpu_seconds += other.score_cpu_seconds
+        self.peak_memory_mib = max(self.peak_memory_mib, other.peak_memory_mib)
+        self.rows_scored += other.rows_scored
+
+
+class Box:
     """A detector in a process of its own: construct, fit, training scores, then one unlabelled recording at a time.
 
     Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` if the detector breaks its
@@ -57,39 +114,100 @@ class Box(BoxedProcess):
         Folders in which it may open nothing.
     launcher
         Starts the process; None: this system's default.
+    construct
+        Whether to construct the detector. A box without one answers questions (`answer`) and nothing else.
     """
 
     def __init__(
         self,
         construction: Construction,
         *,
-        threads: int,
+        threads: int = 1,
         crossing: Crossing | None = None,
         limits: Limits | None = None,
         listener: Listener | None = None,
         forbidden: Sequence[Path] = (),
         launcher: Launcher | None = None,
+        construct: bool = True,
     ) -> None:
-        super().__init__(
-            construction.source.class_name,
-            threads=threads,
-            limits=limits,
-            listener=listener,
+        self.costs = Costs()
+        self._name = construction.source.class_name
+        self._crossing = crossing or Crossing(None)
+        self._listener = listener
+        self._next_report = 0.0
+        self._train: tuple[Recording, ...] = ()
+        # What the last request took.
+        self._seconds = self._cpu_seconds = 0.0
+        self._limits = limits or Limits()
+        self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
+        walls = plan_walls(
+            import_path(),
             forbidden=forbidden,
             modules=construction.source.modules,
             gpu=construction.on_gpu,
-            launcher=launcher,
+            memory_mib=self._limits.memory_mib,
         )
-        self._crossing = crossing or Crossing(None)
-        self._train: tuple[Recording, ...] = ()
+        # Sent with the first request.
+        self._surroundings: Header = {
+            "threads": threads,
+            "path": import_path(),
+            "forbidden": list(walls.hidden),
+            "allowed": walls.needed_below_hidden(),
+        }
+        self._forked = False
+        self._process: Process = (launcher or default_launcher()).start(self._log.fileno(), walls)
+        self._process.sock.settimeout(_POLL_SECONDS)
         try:
-            header: Header = {"kind": "construct", **self._surroundings}
-            reply, _ = self._ask(header, [self._disguised(construction)], expected=Constructed)
-            self.offers_contributions = reply.offers_contributions
-            self.scores_training_itself = reply.scores_training_itself
+            if self._limits.sealed_only and self.seal != "sealed":
+                where = f"its box on {platform.node()} would be guarded, not sealed (--require-seal)"
+                raise BoxFailure("error", f"{where}: {self.seal_reason}")
+            self._watch = self._limits.watch(self._process.pid, self._log, self._process.keeper)
+            self._meter = Meter(self._process.pid, self._process.keeper)
+            if construct:
+                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)], expected=Constructed)
+                self.offers_contributions = reply.offers_contributions
+                self.scores_training_itself = reply.scores_training_itself
         except BaseException:
             self.close()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process and all its descendants, and remove its working directory."""
+        if self._process.sock.fileno() >= 0:
+            self._process.kill()
+            self._end()
+        self._log.close()
+
+    @property
+    def seal(self) -> Seal:
+        """Whether the kernel closes the process off ("sealed") or an audit hook guards it ("guarded")."""
+        return self._process.box.seal
+
+    @property
+    def seal_reason(self) -> str:
+        """Why it is guarded only, or how it is sealed without namespaces; empty otherwise."""
+        return self._process.box.reason
+
+    def log(self) -> str:
+        """Return what the detector wrote to standard output and error, without the middle if it is long."""
+        size = self._log.seek(0, 2)
+        self._log.seek(0)
+        content = self._log.read(_KEPT_LOG_BYTES)
+        if size > 2 * _KEPT_LOG_BYTES:
+            self._log.seek(-_KEPT_LOG_BYTES, 2)
+            content += f"\n... {size - 2 * _KEPT_LOG_BYTES} bytes left out ...\n".encode()
+        text = (content + self._log.read(_KEPT_LOG_BYTES)).decode(errors="replace")
+        return printable(self._crossing.restored(text), lines=True)
+
+    # --- Requests
 
     def fit(self, recordings: tuple[Recording, ...]) -> dict[str, Fact]:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
@@ -98,19 +216,11 @@ class Box(BoxedProcess):
         reply, _ = self._ask(*packed("fit", opaque), expected=Fitted)
         self.costs.fit_seconds += self._seconds
         self.costs.fit_cpu_seconds += self._cpu_seconds
-        with self._contract():
+        with _contract():
             return checked_facts(reply.training_facts, f"{self._name}.training_facts")
 
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
-        """Change parameters of the fitted detector that its fit does not depend on; scoring costs start anew.
-
-        Parameters
-        ----------
-        construction
-            How to construct the detector as it should be.
-        names
-            The parameters that may change.
-        """
+        """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
         header: Header = {"kind": "set_parameters", "parameters": list(names)}
         self._ask(header, [self._disguised(construction)], expected=Done)
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
@@ -120,36 +230,30 @@ class Box(BoxedProcess):
         shapes = [(recording.n_rows,) for recording in self._train]
         _, scores = self._ask({"kind": "training_scores"}, expected=Done, shapes=shapes)
         self._count_scoring(sum(recording.n_rows for recording in self._train))
-        pairs = zip(scores, self._train, strict=True)
-        return tuple(self._checked(array, (recording.n_rows,), "training_scores") for array, recording in pairs)
+        return tuple(self._checked(one, shape, "training_scores") for one, shape in zip(scores, shapes, strict=True))
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
-        opaque = self._crossing.recording(recording, "score")
-        scores = self._scored(opaque)
+        scores = self.score_again(recording, "score")
         self._count_scoring(recording.n_rows)
         return scores
 
     def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
-        """Return the scores of some rows of a recording, under an id and a clock for this purpose; they cost nothing.
-
-        Parameters
-        ----------
-        recording, purpose, start, stop
-            As for `Crossing.recording`.
-        """
-        return self._scored(self._crossing.recording(recording, purpose, start, stop))
+        """Return the scores of some rows, under an id and a clock for this purpose; they count as no costs."""
+        opaque = self._crossing.recording(recording, purpose, start, stop)
+        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(opaque.n_rows,)])
+        return self._checked(scores[0], (opaque.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
         opaque = self._crossing.recording(recording, "score")
-        _, arrays = self._ask(*packed("contributions", [opaque]), expected=Done, shapes=[recording.values.shape])
-        return self._checked(arrays[0], recording.values.shape, "contributions")
+        shape = recording.values.shape
+        _, arrays = self._ask(*packed("contributions", [opaque]), expected=Done, shapes=[shape])
+        return self._checked(arrays[0], shape, "contributions")
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
-        opaque = [self._crossing.recording(recording, "held out") for recording in recordings]
-        header, arrays = packed("held_out_loss", opaque)
+        header, arrays = packed("held_out_loss", [self._crossing.recording(one, "held out") for one in recordings])
         return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
 
     def imported(self) -> dict[str, frozenset[str]]:
@@ -158,22 +262,18 @@ class Box(BoxedProcess):
         What the server had loaded from which it was forked, and the standard library, are left out.
         """
         reply, _ = self._ask({"kind": "imported"}, expected=Imported)
-        return {package: frozenset(importers) for package, importers in reply.importers.items()}
+        found: dict[str, set[str]] = {}
+        for module, importers in reply.importers.items():
+            found.setdefault(package := package_of(module), set()).update(map(package_of, importers))
+            found[package].discard(package)
+        return {package: frozenset(importers) for package, importers in found.items()}
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
-        """Return the fitted detector as the parts of a model file, by name.
+        """Return the fitted detector as the parts of a model file, by name; a ModelFileError if that is not possible.
 
-        Parameters
-        ----------
-        estimators
-            Whether it may hold scikit-learn's estimators, which take seconds to write.
-
-        Raises
-        ------
-        ModelFileError
-            If it cannot be kept in a file.
+        ``estimators`` says whether it may hold scikit-learn's estimators, which take seconds to write.
         """
-        reply, contents = self._exchange({"kind": "learned", "estimators": estimators}, (), Learned, ())
+        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, expected=Learned)
         if reply.refused is not None:
             raise ModelFileError(one_line(reply.refused))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
@@ -183,6 +283,12 @@ class Box(BoxedProcess):
         contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
         self._ask({"kind": "restore", "parts": list(parts)}, contents, expected=Done)
 
+    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> Answered:
+        """Return the answer of a function that runs beside the detector's code, under limits of its own."""
+        self._watch = limits.watch(self._process.pid, self._log, self._process.keeper)
+        content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
+        return self._ask({"kind": "question"}, [content], expected=Answered)[0]
+
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's; only on Linux.
 
@@ -190,12 +296,101 @@ class Box(BoxedProcess):
         of this box is there. It ends with this box.
         """
         ours, theirs = socket.socketpair()
-        ours.settimeout(self._process.sock.gettimeout())
+        ours.settimeout(_POLL_SECONDS)
         # The kernel adds to what arrives which process sent it, by its id out here.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         with theirs:
             self._ask({"kind": "fork"}, expected=Done, passed=theirs.fileno())
-        return _Fork(self, ours, self._sender(ours))
+        forked = copy.copy(self)
+        forked.costs, forked._listener, forked._forked = Costs(), None, True
+        forked._process = replace(self._process, pid=self._sender(ours), sock=ours)
+        forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
+        forked._watch = self._limits.watch(forked._process.pid, forked._log)
+        forked._meter = Meter(forked._process.pid)
+        self._watch.forked.add(forked._process.pid)
+        try:
+            receive_header(ours, forked._watch, max_bytes=MAX_REPLY_BYTES)  # it answers the request for it too
+        except (OSError, EOFError) as error:
+            forked.close()
+            raise BoxFailure("error", f"{self._name}: a fork of its process does not answer") from error
+        return forked
+
+    # --- The channel
+
+    def _ask(
+        self,
+        header: Header,
+        arrays: Sequence[Array] = (),
+        *,
+        expected: type[Reply],
+        shapes: Sequence[tuple[int, ...]] = (),
+        passed: int | None = None,
+    ) -> tuple[Reply, list[Array]]:
+        """Send a request, and a file descriptor if one is to be passed; return the answer.
+
+        Whatever else the box does is a `BoxFailure`.
+        """
+        mark = secrets.token_hex(8)
+        header = {**header, **self._surroundings, "request": mark}
+        self._surroundings = {}
+        # Work can begin before the last byte has arrived: CPU time counts from the first.
+        cpu_start = self._meter.cpu_seconds()
+        try:
+            send(self._process.sock, header, arrays, self._watch)
+            if passed is not None:
+                socket.send_fds(self._process.sock, [b"f"], [passed])
+            start = time.perf_counter()
+            reply, results = self._reply(expected, mark, shapes)
+            # The whole answer counts: a header that is sent early saves nothing.
+            self._seconds = time.perf_counter() - start
+            self._cpu_seconds = self._meter.cpu_seconds() - cpu_start
+        except BrokenFrameError as error:
+            raise BoxFailure("error", f"{self._name} wrote into the box's channel: {error}") from error
+        except (OSError, EOFError) as error:
+            raise self._death() from error
+        finally:
+            peaks = (self.costs.peak_memory_mib, self._watch.peak_memory_mib, self._meter.peak_memory_mib())
+            self.costs.peak_memory_mib = max(peaks)
+        return reply, results
+
+    def _reply(self, expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]]) -> tuple[Reply, list[Array]]:
+        """Receive the answer to a request, and pass on the progress before it."""
+        sock, unseen = self._process.sock, None
+        while True:
+            header, kinds = receive_header(sock, self._watch, max_bytes=MAX_REPLY_BYTES)
+            reply = read_reply(expected, mark, shapes, header, kinds)
+            if isinstance(reply, Failure):
+                restored = self._crossing.restored
+                raise BoxFailure(reply.status, restored(reply.reason), restored(reply.traceback))
+            if not isinstance(reply, Progress):
+                self._report(unseen)
+                return reply, receive_arrays(sock, kinds, self._watch)
+            unseen = reply
+            if time.monotonic() >= self._next_report:
+                self._report(reply)
+                unseen = None
+
+    def _report(self, progress: Progress | None) -> None:
+        self._next_report = time.monotonic() + _REPORT_SECONDS
+        if progress is not None and self._listener is not None:
+            self._listener(progress.done, progress.total, one_line(self._crossing.restored(progress.note)))
+
+    def _end(self) -> int:
+        """Return the exit code, negative if a signal ended it; that of a fork is not known here."""
+        if not self._forked:
+            return self._process.end()
+        self._process.sock.close()
+        self._process.kill()
+        return 1
+
+    def _death(self) -> BoxFailure:
+        """Return the failure of a process that ended without being asked to."""
+        code = self._end()
+        if code < 0:
+            # Most of the real-time signals have no name.
+            names = {one.value: one.name for one in signal.Signals}
+            return BoxFailure("killed", f"its process was ended by {names.get(-code, f'signal {-code}')}")
+        return BoxFailure("error", f"its process ended itself with exit code {code}")
 
     def _sender(self, sock: socket.socket) -> int:
         """Return the id of the process that has written into a socket."""
@@ -208,62 +403,26 @@ class Box(BoxedProcess):
                 pid, _, _ = _CREDENTIALS.unpack(ancillary[0][2])
                 return int(pid)
 
-    def _scored(self, opaque: Recording) -> FloatArray:
-        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(opaque.n_rows,)])
-        return self._checked(scores[0], (opaque.n_rows,), "score")
-
     def _disguised(self, construction: Construction) -> Array:
         """Return a construction as bytes, its sensors renamed."""
         texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
         disguised = replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
         return np.frombuffer(disguised.dumps(), dtype=np.uint8)
 
-    def _restored(self, text: str) -> str:
-        """Return a text from inside with the recordings' and the sensors' own names."""
-        return self._crossing.restored(text)
-
     def _count_scoring(self, n_rows: int) -> None:
         self.costs.score_seconds += self._seconds
         self.costs.score_cpu_seconds += self._cpu_seconds
         self.costs.rows_scored += n_rows
 
-    def _checked(self, array: FloatArray, shape: tuple[int, ...], call: str) -> FloatArray:
-        with self._contract():
-            return checked_scores(array, shape, f"{self._name}.{call}")
-
-    @staticmethod
-    @contextmanager
-    def _contract() -> Iterator[None]:
-        """Make a broken contract the failure of the box."""
-        try:
-            yield
-        except ContractError as error:
-            raise BoxFailure("invalid", str(error)) from error
+    def _checked(self, array: Array, shape: tuple[int, ...], call: str) -> FloatArray:
+        with _contract():
+            return checked_scores(array.astype(np.float64, copy=False), shape, f"{self._name}.{call}")
 
 
-@dataclass(frozen=True, slots=True)
-class _ForkedProcess(Process):
-    """A fork of a box's process; its folder belongs to that."""
-
-    def end(self) -> int:
-        """Close the socket and kill it: who asks for its exit code has not made it end."""
-        self.sock.close()
-        self.kill()
-        return 1
-
-
-class _Fork(Box):
-    """A box whose process is a fork of another's."""
-
-    def __init__(self, origin: Box, sock: socket.socket, pid: int) -> None:
-        vars(self).update(vars(origin))
-        self.costs, self._listener = Costs(), None
-        self._process = _ForkedProcess(pid, sock, *(getattr(origin._process, name) for name in _KEPT_BY_FORKS))
-        self._log = os.fdopen(os.dup(origin._log.fileno()), "rb")
-        self._watch, self._meter = self._limits.watch(pid, self._log), Meter(pid)
-        origin._watch.forked.add(pid)
-        try:
-            receive_header(sock, self._watch, max_bytes=MAX_REPLY_BYTES)  # it answers the request for it too
-        except (OSError, EOFError) as error:
-            self.close()
-            raise BoxFailure("error", f"{self._name}: a fork of its process does not answer") from error
+@contextlib.contextmanager
+def _contract() -> Iterator[None]:
+    """Make a broken contract the failure of the box."""
+    try:
+        yield
+    except ContractError as error:
+        raise BoxFailure("invalid", str(error)) from error

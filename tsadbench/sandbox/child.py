@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TypeVar
 
@@ -28,11 +28,9 @@ from tsadbench.base.serialization.parts import from_parts, to_parts
 from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
-from tsadbench.sandbox.framing import unpacked
 from tsadbench.sandbox.guard import forbid
-from tsadbench.sandbox.import_log import ImportLog
 from tsadbench.sandbox.room import move_in
-from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
+from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send, unpacked
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.error_place import own_place, place_of, short
 from tsadbench.utils.parameters import parameters_of
@@ -50,99 +48,99 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 class _Inside:
-    """Answers the parent's requests until the socket closes."""
+    """Answers the parent's requests until the socket closes: each by the method that is called like its kind."""
+
+    _detector: Detector
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._lock = threading.Lock()
         self._threads = 1
         self._train: tuple[Recording, ...] = ()
-        self._detector: Detector | None = None
         self._last_report = 0.0
-        self._imports = ImportLog()
+        self._imports = _ImportLog()
 
-    def serve(self) -> None:
-        with contextlib.suppress(EOFError):
-            while True:
-                self._serve_one()
-
-    def _serve_one(self) -> None:
-        """Receive one request and answer it. Nothing of it is left when the next one arrives: recordings are large."""
+    def serve_one(self) -> None:
+        """Answer one request. Its arrays, which are large, are gone when the next one arrives."""
         header, arrays = receive(self._sock)
+        kind = header["kind"]
         try:
-            reply, results = self._answer(header, arrays)
+            if "path" in header:
+                sys.path[:] = header["path"]
+                self._threads = header["threads"]
+                os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+            reply, results = getattr(self, f"on_{kind}")(header, arrays)
         except BaseException as error:  # a detector may raise anything, even SystemExit
             _flush()
-            self.send(_failure(error, header["kind"], self._detector))
+            self._send(_failure(error, kind, getattr(self, "_detector", None)))
         else:
             _flush()
-            self.send({"kind": "done", "request": header["request"], **reply}, results)
+            self._send({"kind": "done", "request": header["request"], **reply}, results)
 
-    def send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
-        with self._lock:
-            send(self._sock, header, arrays)
+    def on_question(self, _: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        question, arguments = pickle.loads(arrays[0].tobytes())  # the parent wrote it
+        try:
+            answer = question(*arguments)
+        except TsadbenchError as error:
+            known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
+            return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}, []
+        return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
-    def _answer(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
-        kind = header["kind"]
-        if kind == "construct":
-            return self._construct(header, arrays), []
-        if kind == "question":
-            if "path" in header:
-                self._surround(header)
-            return _answered(arrays[0].tobytes()), []
-        detector = self._detector
-        if detector is None:
-            raise RuntimeError("nothing has been constructed yet")
-        if kind == "set_parameters":
-            values = Construction.loads(arrays[0].tobytes()).values(type(detector))
-            defaults = {parameter.name: parameter.default for parameter in parameters_of(type(detector))}
-            detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
-            return {}, []
-        if kind == "fit":
-            self._train = unpacked(header, arrays)
-            self._working(lambda: detector.fit(self._train))
-            return {"training_facts": detector.training_facts()}, []
-        if kind == "training_scores":
-            return {}, _contiguous(self._working(lambda: detector.training_scores(self._train)))
-        if kind == "held_out_loss":
-            limit_threads(self._threads)
-            return {"loss": detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
-        if kind == "imported":
-            return {"importers": self._imports.importers()}, []
-        if kind == "learned":
-            return _learned(detector, estimators=header["estimators"])
-        if kind == "restore":
-            self._detector = _restored(detector, dict(zip(header["parts"], arrays, strict=True)))
-            return {}, []
-        if kind == "fork":
-            self._fork()
-            return {}, []
-        (recording,) = unpacked(header, arrays)
-        work = detector.score if kind == "score" else detector.contributions
-        return {}, _contiguous([self._working(lambda: work(recording))])
-
-    def _construct(self, header: Header, arrays: list[Array]) -> Header:
-        self._surround(header)
+    def on_construct(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
         cls = construction.source.load()
         forbid(header["forbidden"], self._violated, header["allowed"])
         limit_threads(self._threads)
         self._detector = cls(**construction.values(cls))
-        return {
-            "offers_contributions": self._detector.offers_contributions(),
-            "scores_training_itself": cls._training_scores is not Detector._training_scores,
-        }
+        own_rule = cls._training_scores is not Detector._training_scores
+        return {"offers_contributions": cls.offers_contributions(), "scores_training_itself": own_rule}, []
 
-    def _surround(self, header: Header) -> None:
-        """Take over the parent's import path and a number of threads."""
-        sys.path[:] = header["path"]
-        self._threads = header["threads"]
-        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
+    def on_set_parameters(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        cls = type(self._detector)
+        values = Construction.loads(arrays[0].tobytes()).values(cls)
+        defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+        self._detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
+        return {}, []
 
-    def _fork(self) -> None:
+    def on_fit(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        self._train = unpacked(header, arrays)
+        self._working(lambda: self._detector.fit(self._train))
+        return {"training_facts": self._detector.training_facts()}, []
+
+    def on_training_scores(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
+        return {}, _contiguous(self._working(lambda: self._detector.training_scores(self._train)))
+
+    def on_score(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        (recording,) = unpacked(header, arrays)
+        return {}, _contiguous([self._working(lambda: self._detector.score(recording))])
+
+    def on_contributions(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        (recording,) = unpacked(header, arrays)
+        return {}, _contiguous([self._working(lambda: self._detector.contributions(recording))])
+
+    def on_held_out_loss(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        limit_threads(self._threads)
+        return {"loss": self._detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+
+    def on_imported(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
+        return {"importers": self._imports.importers()}, []
+
+    def on_learned(self, header: Header, _: list[Array]) -> tuple[Header, list[Array]]:
+        try:
+            parts = to_parts(self._detector, estimators=header["estimators"])
+        except TsadbenchError as error:
+            return {"refused": one_line(str(error))}, []
+        return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+
+    def on_restore(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+        parts = {name: content.tobytes() for name, content in zip(header["parts"], arrays, strict=True)}
+        self._detector = from_parts(type(self._detector), parts, {})
+        return {}, []
+
+    def on_fork(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
         """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""
-        _, (fd,), _, _ = socket.recv_fds(self._sock, 1, 1)
+        (fd,) = socket.recv_fds(self._sock, 1, 1)[1]
         box = os.getpid()
         with warnings.catch_warnings():
             # The only thread beside this one waits for the parent's end, if the detector keeps to its one thread.
@@ -150,10 +148,11 @@ class _Inside:
             forked = os.fork()
         if forked:
             os.close(fd)
-            return
-        self._sock.close()
-        self._sock, self._lock = socket.socket(fileno=fd), threading.Lock()
-        threading.Thread(target=_end_with, args=(box,), daemon=True).start()
+        else:
+            self._sock.close()
+            self._sock, self._lock = socket.socket(fileno=fd), threading.Lock()
+            threading.Thread(target=_end_with, args=(box,), daemon=True).start()
+        return {}, []
 
     def _working(self, work: Callable[[], T]) -> T:
         limit_threads(self._threads)
@@ -164,12 +163,54 @@ class _Inside:
         now = time.monotonic()
         if done >= total or now - self._last_report > _REPORT_SECONDS:
             self._last_report = now
-            self.send({"kind": "progress", "done": int(done), "total": int(total), "note": one_line(str(note), 200)})
+            self._send({"kind": "progress", "done": int(done), "total": int(total), "note": one_line(str(note), 200)})
 
     def _violated(self, what: str) -> None:
         """Report to the parent and end at once, so that no `except` of the detector can hide it."""
-        self.send({"kind": "failure", "status": "invalid", "reason": one_line(what), "traceback": ""})
+        self._send({"kind": "failure", "status": "invalid", "reason": one_line(what), "traceback": ""})
         os._exit(1)
+
+    def _send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
+        with self._lock:
+            send(self._sock, header, arrays)
+
+
+class _ImportLog:
+    """A finder of modules that finds none, and notes which module imports each package that is not loaded yet."""
+
+    def __init__(self) -> None:
+        self._importers: dict[str, set[str]] = {}
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        above = name.rpartition(".")[0]
+        if not above or _is_namespace(above):
+            frame = sys._getframe(1)
+            while frame.f_back is not None and _name(frame.f_globals).startswith(("importlib", "_frozen_importlib")):
+                frame = frame.f_back
+            self._importers.setdefault(name, set()).add(_name(frame.f_globals))
+
+    def importers(self) -> dict[str, list[str]]:
+        """Return the packages that were loaded since the start, outside the standard library, and their importers."""
+        return {
+            module: sorted(filter(_is_module, importers))
+            for module, importers in self._importers.items()
+            if module in sys.modules and not _is_namespace(module) and _is_module(module)
+        }
+
+
+def _is_namespace(package: str) -> bool:
+    loaded = sys.modules.get(package)
+    return hasattr(loaded, "__path__") and getattr(loaded, "__file__", None) is None
+
+
+def _is_module(name: str) -> bool:
+    """Whether a name is that of a module outside the standard library."""
+    return name.partition(".")[0] not in sys.stdlib_module_names and all(map(str.isidentifier, name.split(".")))
+
+
+def _name(variables: dict[str, object]) -> str:
+    return str(variables.get("__name__"))[:200]
 
 
 def main(fd: int, box: ClosedBox) -> None:
@@ -180,7 +221,10 @@ def main(fd: int, box: ClosedBox) -> None:
         move_in(box.room)
         sock = socket.socket(fileno=fd)
         send(sock, asdict(box))
-        _Inside(sock).serve()
+        inside = _Inside(sock)
+        with contextlib.suppress(EOFError):
+            while True:
+                inside.serve_one()
         code = 0
     except OSError:
         pass  # the parent is gone
@@ -194,28 +238,6 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the detector may have closed or replaced it
             stream.flush()
-
-
-def _answered(content: bytes) -> Header:
-    question, arguments = pickle.loads(content)  # the parent wrote it
-    try:
-        answer = question(*arguments)
-    except TsadbenchError as error:
-        known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
-        return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}
-    return {"answer": to_json(answer, inf_nan_mode="constants").decode()}
-
-
-def _learned(detector: Detector, *, estimators: bool) -> tuple[Header, list[Array]]:
-    try:
-        parts = to_parts(detector, estimators=estimators)
-    except TsadbenchError as error:
-        return {"refused": one_line(str(error))}, []
-    return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
-
-
-def _restored(detector: Detector, parts: Mapping[str, Array]) -> Detector:
-    return from_parts(type(detector), {name: content.tobytes() for name, content in parts.items()}, {})
 
 
 def _failure(error: BaseException, kind: str, detector: Detector | None) -> Header:

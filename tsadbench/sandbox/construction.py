@@ -1,8 +1,9 @@
-"""Takes the place of a detector's class, and its arguments, to the process that constructs it."""
+"""What is to be constructed in a box: where a detector's class is, and its arguments."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import pickle
 import sys
@@ -19,13 +20,12 @@ from tsadbench.errors import UsageError
 from tsadbench.registry import Source, registered_name, remember_pickled
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.import_text import imported_texts
-from tsadbench.utils.module_source import parsed
 from tsadbench.utils.parameters import parse_arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """How to construct a detector, as its user asked for it: nothing of its own code has a say in it.
+    """A detector as its user asked for it. Building one runs none of the detector's code.
 
     Parameters
     ----------
@@ -70,13 +70,7 @@ class Construction:
         return detector(**self.values(detector))
 
     def dumps(self) -> bytes:
-        """Return bytes that another process with the same import path can read.
-
-        Raises
-        ------
-        UsageError
-            If an argument cannot be sent to another process.
-        """
+        """Return bytes for another process with the same import path; a UsageError if an argument cannot be pickled."""
         parts = self.source, dict(self.texts), dict(self.arguments), self.cheap
         return pickled(parts, f"the arguments of {self.source.target}")
 
@@ -88,15 +82,10 @@ class Construction:
 
 
 def source_of(detector: type[Detector]) -> Source:
-    """Return where another process finds a class that this one has imported or made.
+    """Return where another process finds a class that this one has imported or made; a UsageError if it cannot.
 
     A class that such a process can import crosses by name, one from another file by the file's text, one from a
     notebook or a script by value.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be made again in another process.
     """
     name = registered_name(detector)
     reference = f"{detector.__module__}:{detector.__qualname__}"
@@ -127,13 +116,13 @@ class _WithAnnotations:
 
     def __reduce__(self) -> tuple[Callable[[type, Mapping[str, object]], type], tuple[type, dict[str, object]]]:
         constructor = inspect.getattr_static(self._cls, "__init__")
-        if not isinstance(constructor, types.FunctionType):
-            return with_annotations, (self._cls, {})
-        texts = [text for text in constructor.__annotations__.values() if isinstance(text, str)]
-        trees = [tree for text in texts if (tree := parsed(text)) is not None]
-        names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        named = {name: constructor.__globals__[name] for name in names & constructor.__globals__.keys()}
-        return with_annotations, (self._cls, named)
+        names: set[str] = set()
+        if isinstance(constructor, types.FunctionType):
+            for text in constructor.__annotations__.values():
+                with contextlib.suppress(SyntaxError):
+                    names |= {node.id for node in ast.walk(ast.parse(str(text))) if isinstance(node, ast.Name)}
+            names &= constructor.__globals__.keys()
+        return with_annotations, (self._cls, {name: constructor.__globals__[name] for name in names})
 
 
 def with_annotations(cls: type, named: Mapping[str, object]) -> type:
@@ -145,13 +134,7 @@ def with_annotations(cls: type, named: Mapping[str, object]) -> type:
 
 
 def pickled(value: object, what: str) -> bytes:
-    """Return a value for a box of this process, pickled.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be; ``what`` is the beginning of the message.
-    """
+    """Return a value for a box of this process, pickled; a UsageError that begins with ``what`` if it cannot be."""
     try:
         return cast("bytes", cloudpickle.dumps(value))
     except Exception as error:  # objects may raise anything here

@@ -33,20 +33,8 @@ def new_secret() -> str:
 class Crossing:
     """Disguises what enters a box, and translates what comes back.
 
-    Parameters
-    ----------
-    sensors
-        Names of the recordings' sensors; in the box they are ``sensor-1`` to ``sensor-n``. None: they keep their
-        names, as in a model that is fitted for use.
-    secret
-        32 hexadecimal digits; None: a new secret.
-    episode
-        Number of the episode: the episodes of a trial share a secret, and are disguised differently.
-
-    Raises
-    ------
-    UsageError
-        If the secret is no such text.
+    In the box, the named sensors are ``sensor-1`` to ``sensor-n``; None: they keep their names, as in a model that is
+    fitted for use. The secret has 32 hexadecimal digits. A trial's episodes share it, and are disguised differently.
     """
 
     def __init__(self, sensors: tuple[str, ...] | None, secret: str | None = None, episode: int = 0) -> None:
@@ -68,16 +56,9 @@ class Crossing:
         return [int(i) for i in self.generator("order").permutation(n_recordings)]
 
     def recording(self, original: Recording, purpose: str, start: int = 0, stop: int | None = None) -> Recording:
-        """Return a recording, or some of its rows, under an opaque id and another clock.
+        """Return a recording, or some of its rows, under an opaque id and a clock for this purpose.
 
-        Parameters
-        ----------
-        original
-            The recording.
-        purpose
-            What it is sent for: for each purpose it has an id and a clock of its own.
-        start, stop
-            The rows. The spacing of their times is that of the whole recording's, to the bit.
+        The spacing of the rows' times is that of the whole recording's, to the bit.
         """
         generator = self.generator(f"{purpose} {original.id}")
         id_ = f"recording-{generator.bytes(4).hex()}"
@@ -90,10 +71,7 @@ class Crossing:
         return Recording(id_, original.values[start:stop], sensors, time)
 
     def arguments(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return a constructor's arguments with sensors renamed: in priors, and in parameters for sensors.
-
-        A parameter is for sensors if its name says so: ``sensors``, ``target_sensor``.
-        """
+        """Return a constructor's arguments with sensors renamed: in priors and parameters called like ``*sensor*``."""
         if not self._inside:
             return dict(arguments)
         return {name: self._renamed(value, within="sensor" in name) for name, value in arguments.items()}

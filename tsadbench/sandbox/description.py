@@ -17,11 +17,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
-import numpy as np
 import pooch
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -36,11 +34,10 @@ from tsadbench.base.search_space import Choice, IntegerRange, RealRange
 from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, import_plugin, locate
-from tsadbench.sandbox.boxed_process import BoxedProcess
-from tsadbench.sandbox.construction import Construction, pickled
+from tsadbench.sandbox.box import Box
+from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.replies import Answered
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.code_fingerprint import (
     code_fingerprint,
@@ -205,17 +202,16 @@ def describe(
     """
     what = locate(detector) if isinstance(detector, str) else detector
     source = what.source if isinstance(what, Construction) else what
-    gpu = isinstance(what, Construction) and what.on_gpu
     asked = what, None if sensors is None else tuple(sensors), prior, elsewhere
     if source.imported:
         return described(*asked)
     key: Path | None = None
-    if not gpu:  # what a machine has may change from one hour to the next
+    if isinstance(what, Source) or not what.on_gpu:  # what a machine has may change from one hour to the next
         with contextlib.suppress(ValueError):  # an argument that JSON does not know
             key = _key(source, asked)
     found = None if key is None else _remembered(key)
     if found is None:
-        found = ask(source, described, Description, *asked, gpu=gpu)
+        found = ask(what, described, Description, *asked)
         if key is not None:
             _remember(found, key)
     default_launcher().preload(found.modules)
@@ -245,7 +241,7 @@ def asking() -> Iterator[None]:
     if getattr(_scope, "boxes", None) is not None:
         yield
         return
-    boxes: dict[object, _Asked] = {}
+    boxes: dict[object, Box] = {}
     _scope.boxes = boxes
     try:
         yield
@@ -257,19 +253,18 @@ def asking() -> Iterator[None]:
 
 
 def ask(
-    source: Source,
+    what: Source | Construction,
     question: Callable[..., object],
     returns: type[_Answer],
     *arguments: object,
     seconds: float = _SECONDS,
-    gpu: bool = False,
 ) -> _Answer:
     """Return what a function of tsadbench returns beside a detector's code, in a box.
 
     Parameters
     ----------
-    source
-        Where the code is.
+    what
+        Where the code is; a construction that asks for a GPU gets one.
     question
         The function.
     returns
@@ -278,8 +273,6 @@ def ask(
         Its arguments; they are pickled.
     seconds
         How long it may take.
-    gpu
-        Whether it may use GPUs.
 
     Raises
     ------
@@ -288,47 +281,30 @@ def ask(
     PluginError
         If it fails otherwise, ends or blocks its process, or its answer is not of that type.
     """
+    construction = what if isinstance(what, Construction) else Construction(what)
+    source = construction.source
     with asking():
-        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), gpu
-        if who not in _scope.boxes:
-            _scope.boxes[who] = _Asked(source, gpu=gpu)
+        boxes = _scope.boxes
+        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), construction.on_gpu
+        if who not in boxes:
+            boxes[who] = Box(construction, construct=False)
         try:
-            answer = _scope.boxes[who].answer(question, arguments, seconds)
-        except (BoxFailure, TsadbenchError) as error:
-            if not isinstance(error, TsadbenchError) or isinstance(error, PluginError):
-                _scope.boxes.pop(who).close()  # the process may be dead or half-initialised
-            if isinstance(error, BoxFailure):
-                raise PluginError(f"{source.target} cannot be used: {one_line(error.reason)}") from error
-            raise
+            answered = boxes[who].answer(question, arguments, Limits(seconds, _MEMORY_MIB))
+        except BoxFailure as failure:
+            boxes.pop(who).close()
+            reason = f"it gave no answer within {seconds:g} s" if failure.status == "timeout" else failure.reason
+            raise PluginError(f"{source.target} cannot be used: {one_line(reason)}") from failure
+        if answered.refused is not None:
+            error = _refusal(answered.refused, answered.text)
+            if isinstance(error, PluginError):
+                boxes.pop(who).close()  # what has failed halfway is not asked again
+            raise error
     try:
-        clean = json.dumps(printable_values(from_json(answer)))  # its docstrings are printed, for instance
+        clean = json.dumps(printable_values(from_json(answered.answer)))  # its docstrings are printed, for instance
         return TypeAdapter(returns).validate_json(clean, strict=True)
     except ValueError as error:
         fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
         raise PluginError(f"{source.target} cannot be used: it gave no valid answer ({fault})") from error
-
-
-class _Asked(BoxedProcess):
-    """A box that answers questions."""
-
-    def __init__(self, source: Source, *, gpu: bool) -> None:
-        super().__init__(source.target, modules=source.modules, gpu=gpu)
-        self._opening = {"kind": "question", **self._surroundings}
-
-    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> str:
-        """Return the JSON of an answer; a BoxFailure, or what the question raises on purpose."""
-        self._watch = Limits(seconds, _MEMORY_MIB).watch(self._process.pid, self._log)
-        content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
-        try:
-            reply, _ = self._exchange(self._opening, [content], Answered, ())
-        except BoxFailure as failure:
-            if failure.status == "timeout":
-                raise BoxFailure("timeout", f"it gave no answer within {seconds:g} s") from failure
-            raise
-        self._opening = {"kind": "question"}
-        if reply.refused is not None:
-            raise _refusal(reply.refused, reply.text)
-        return reply.answer
 
 
 def _first(error: ValidationError) -> str:
@@ -365,7 +341,6 @@ def described(
     return replace(_of_class(what.source), changed=changed, values=parameters, declared=detector.declared_traits())
 
 
-@lru_cache(64)
 def _of_class(source: Source) -> Description:
     cls = source.load()
     if not isinstance(cls.traits, Traits):

@@ -46,9 +46,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -65,11 +64,14 @@ from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.limits import BoxFailure
 from tsadbench.utils.arrays import FloatArray
 
-# At least so many rows, then on until this share of the time that scoring the test recordings took.
-MIN_ROWS = 200
+# A recording and its scores [n_rows].
+_Pair: TypeAlias = tuple[Recording, FloatArray]
+
+# At least so many rows, and four crops; then on until this share of the time that scoring the test recordings took.
+MIN_ROWS, _MIN_CROPS = 200, 4
 _SHARE_OF_TIME = 0.1
-# Lengths of crops, from a short and a long range by turns; on a logarithmic scale.
-_LENGTHS = ((20, 140), (140, 1000))
+# Lengths of crops, on a logarithmic scale.
+_SHORTEST, _LONGEST = 20, 1000
 # Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
 _REACHES_FAR = 0.5
 # Rows that a score is given to forget how its recording began; then at least so many whose ranks are compared.
@@ -84,24 +86,10 @@ _SAME_RANKS = 0.99
 
 
 class Copies:
-    """Copies of a fitted detector, made after its fit and before any test recording enters its box.
+    """At most ``n_copies`` copies of a fitted detector, made before any test recording enters its box.
 
-    Parameters
-    ----------
-    box
-        The box, just fitted.
-    fresh
-        Opens another box of the same construction.
-    training
-        The recordings that it was fitted on.
-    n_copies
-        How many are needed at most.
-    may_fork
-        Whether a process of this detector can be forked: on Linux, with one thread and no GPU.
-    adaptive
-        Whether scoring changes what it has learned: then nothing is scored to see whether a copy is one.
-    audited
-        Whether there will be an audit. If not, the detector is asked all the same, and cannot know.
+    ``fresh`` opens another box of the same construction. If the detector is ``adaptive``, nothing is scored to see
+    whether a copy is one. If there will be no audit, the detector is asked all the same, and cannot know.
     """
 
     def __init__(
@@ -116,15 +104,22 @@ class Copies:
         audited: bool,
     ) -> None:
         self.box = box
-        self._fresh = fresh
-        self._parts: dict[str, bytes] | None = None
-        self._made: list[Box] = []
-        self._waiting: list[Box] = []
         self.how: Copy = "same process"
+        self._fresh = fresh
+        self._parts: dict[str, bytes] = {}
+        self._waiting: list[Box] = []
+        self._made = contextlib.ExitStack()
         try:
-            self._make(training, n_copies, may_fork=may_fork, adaptive=adaptive, audited=audited)
+            if self._restores(training, estimators=not may_fork, adaptive=adaptive, audited=audited):
+                self.how = "restored"
+            elif may_fork:
+                # A system may forbid it: then it is the same process. If that has died, its next answer says so.
+                with contextlib.suppress(BoxFailure):
+                    for _ in range(n_copies):
+                        self._waiting.append(self._made.enter_context(box.fork()))
+                    self.how = "forked"
         except BaseException:
-            self.close()
+            self._made.close()
             raise
 
     def __enter__(self) -> Self:
@@ -133,12 +128,7 @@ class Copies:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all copies."""
-        for copy in self._made:
-            copy.close()
+        self._made.close()
 
     @contextlib.contextmanager
     def take(self, construction: Construction, names: Sequence[str]) -> Iterator[Box]:
@@ -146,76 +136,42 @@ class Copies:
         if self.how == "same process":
             yield self.box
             return
-        copy = self._waiting.pop() if self._waiting else self._restored()
-        with copy:
+        with self._waiting.pop() if self._waiting else self._restored() as copy:
             copy.set_parameters(construction, names)
             yield copy
 
-    def _make(
-        self,
-        training: Sequence[Recording],
-        n_copies: int,
-        *,
-        may_fork: bool,
-        adaptive: bool,
-        audited: bool,
-    ) -> None:
-        with contextlib.suppress(ModelFileError):
-            self._parts = self.box.learned(estimators=not may_fork)
-        if self._parts is not None:
-            expected = None if adaptive else _first_rows(self.box, training)
-            if not audited or self._is_restored(training, expected):
-                self.how = "restored"
-                return
-        if may_fork:
-            # A system may forbid it: then it is the same process. If that has died, its next answer says so.
-            with contextlib.suppress(BoxFailure):
-                for _ in range(n_copies):
-                    self._made.append(fork := self.box.fork())
-                    self._waiting.append(fork)
-                self.how = "forked"
-
-    def _is_restored(self, training: Sequence[Recording], expected: FloatArray | None) -> bool:
+    def _restores(self, training: Sequence[Recording], *, estimators: bool, adaptive: bool, audited: bool) -> bool:
         """Make a copy of what was learned; return whether it scores the same, and so whether that is all."""
+        first = training[0], "copied", 0, min(MIN_ROWS, training[0].n_rows)
+        try:
+            self._parts = self.box.learned(estimators=estimators)
+        except ModelFileError:
+            return False
+        expected = None if adaptive else self.box.score_again(*first)
+        if not audited:
+            return True
         try:
             copy = self._restored()
-            found = None if expected is None else _first_rows(copy, training)
+            if expected is not None and difference(copy.score_again(*first), expected)[0] is not None:
+                return False
         except BoxFailure as failure:
             if failure.status == "error":
                 return False
             raise
-        if found is None or expected is None or difference(found, expected)[0] is None:
-            self._waiting.append(copy)
-            return True
-        return False
+        self._waiting.append(copy)
+        return True
 
     def _restored(self) -> Box:
-        copy = self._fresh()
-        self._made.append(copy)
-        copy.restore(self._parts or {})
+        copy = self._made.enter_context(self._fresh())
+        copy.restore(self._parts)
         return copy
-
-
-def _first_rows(box: Box, training: Sequence[Recording]) -> FloatArray:
-    return box.score_again(training[0], "copied", 0, min(MIN_ROWS, training[0].n_rows))
 
 
 @dataclass(slots=True)
 class Audit:
     """Has a copy score some of the rows again that the detector has scored.
 
-    Parameters
-    ----------
-    copy, how
-        The copy's box, and how it was made.
-    traits
-        What the detector declares.
-    crossing
-        The episode's disguise, from which rows are drawn too.
-    scored
-        What the detector made of the episode.
-    seconds
-        How long it took to score the test recordings.
+    Rows are drawn from the episode's disguise; ``seconds`` is how long it took to score the test recordings.
     """
 
     copy: Box
@@ -225,173 +181,144 @@ class Audit:
     scored: Scored
     seconds: float
     _rng: np.random.Generator = field(init=False)
-    _cut: tuple[int, int] = (0, 0)
     _spent: float = 0.0
     _n_asked: int = 0
+    _n_rows: int = 0
 
     def run(self) -> Replay:
-        """Return what was found.
-
-        Raises
-        ------
-        BoxFailure
-            If a score is not what it was; or if the copy fails.
-        """
+        """Return what was found; a BoxFailure if a score is not what it was, or if the copy fails."""
         self._rng = self.crossing.generator("replay")
-        episode = self.scored.episode
-        test = _Series(tuple(zip(episode.test, self.scored.test, strict=True)))
-        train = _Series(tuple(zip(episode.train, self.scored.train, strict=True)))
-        again = self._training(train)
-        ratios = () if again is None else (_ratio(*again, 0.5), _ratio(*again, 0.99))
+        traits, episode = self.traits, self.scored.episode
+        test = tuple(zip(episode.test, self.scored.test, strict=True))
+        train = tuple(zip(episode.train, self.scored.train, strict=True))
+        own_rule = self.copy.scores_training_itself or traits.adaptive
+        fresh, of_training = self._crops(train, 0.0, "" if own_rule else "a training score")
+        median, tail = (_ratio(of_training, fresh, q) if own_rule else None for q in (0.5, 0.99))
         self._spent = 0.0
-        rows, correlation = 0, None
-        if not self.traits.adaptive:
-            share = 1.0 if self.traits.memory is not None else 0.5
-            found, expected = self._compared(test, share)
-            rows = len(found)
+        rows, correlations = 0, []
+        if not traits.adaptive:
+            found, expected = self._crops(test, 0.5 if traits.memory is None else 1.0, "a score")
+            rows = self._n_rows
             everything = np.concatenate(self.scored.test)
-            if self.traits.memory is not None and (ranks := _same_ranks(found, expected, everything)) < _SAME_RANKS:
-                correlation = ranks
-        if unbounded := self.traits.adaptive or self._reaches_far(episode.test):
-            ranked, behind = self._behind_other_beginnings(test, episode.train)
-            correlation = min((one for one in (correlation, behind) if one is not None), default=None)
-            rows += ranked
-        median, tail = ratios or (None, None)
+            if traits.memory is not None and (ranks := _same_ranks(found, expected, everything)) < _SAME_RANKS:
+                correlations.append(ranks)
+        longest = max(recording.n_rows for recording in episode.test)
+        unbounded = traits.memory is None or traits.memory + traits.look_ahead > _REACHES_FAR * longest
+        if unbounded or traits.adaptive:
+            correlations += self._behind_other_beginnings(test)
+            rows += self._n_rows
         return Replay(
             copy=self.how,
             rows=rows,
-            correlation=correlation,
+            correlation=min(correlations, default=None),
             median_ratio=median,
             tail_ratio=tail,
-            unbounded=unbounded,
+            unbounded=unbounded or traits.adaptive,
         )
 
-    def _reaches_far(self, recordings: Sequence[Recording]) -> bool:
-        """Whether a score depends, as declared, on so many rows that most crops are whole beginnings of recordings."""
-        if self.traits.memory is None:
-            return True
-        reach = self.traits.memory + self.traits.look_ahead
-        return reach > _REACHES_FAR * max(recording.n_rows for recording in recordings)
-
-    def _training(self, train: _Series) -> tuple[FloatArray, FloatArray] | None:
-        """Return training scores and fresh ones of the same rows, if they need not be equal."""
-        if not self.copy.scores_training_itself and not self.traits.adaptive:
-            self._compared(train, 0.0, "a training score")
-            return None
-        found, expected = self._compared(train, 0.0, None)
-        return expected, found
-
-    def _compared(self, series: _Series, share: float, what: str | None = "a score") -> tuple[FloatArray, FloatArray]:
-        """Return fresh scores of some rows and those from before, which must be equal; ``what`` None: need not."""
-        pairs: list[tuple[FloatArray, FloatArray]] = []
-        n_rows = 0
+    def _drawn(self, pairs: Sequence[_Pair], share: float, least: int) -> Iterator[tuple[int, Recording, FloatArray]]:
+        """Yield recordings, each row of them as likely, until enough rows are compared (`_n_rows`) or time is up."""
+        sizes = np.array([recording.n_rows for recording, _ in pairs], dtype=np.float64)
+        number = self._n_rows = 0
         while (
-            len(pairs) < 2 * len(_LENGTHS)
-            or n_rows < min(MIN_ROWS, series.n_rows)
-            or (self._time_left(share) and n_rows < series.n_rows)
+            number < least
+            or self._n_rows < min(MIN_ROWS, sizes.sum())
+            or (self._spent < share * _SHARE_OF_TIME * self.seconds and self._n_rows < sizes.sum())
         ):
-            recording, scores = series.drawn(self._rng)
-            holds = self._high_row(scores) if len(pairs) // len(_LENGTHS) % 2 else None
-            found, first = self._crop(recording, _LENGTHS[len(pairs) % len(_LENGTHS)], holds)
-            expected = scores[first : first + len(found)]
-            if what is not None:
-                self._require_equal(found, expected, scores, (recording, first), what)
-            pairs.append((found, expected))
-            n_rows += len(found)
-        return np.concatenate([one for one, _ in pairs]), np.concatenate([one for _, one in pairs])
+            yield number, *pairs[int(self._rng.choice(len(sizes), p=sizes / sizes.sum()))]
+            number += 1
+
+    def _crops(self, pairs: Sequence[_Pair], share: float, what: str) -> tuple[FloatArray, FloatArray]:
+        """Return fresh scores of some rows and those from before; they must be equal if ``what`` they are is said.
+
+        Of bounded memory a crop is at most half of the recording, so that its rows have other numbers than in the
+        whole; else it is its beginning.
+        """
+        bounded, memory = self.traits.memory is not None, self.traits.memory or 0
+        compared: list[tuple[FloatArray, FloatArray]] = []
+        for number, recording, scores in self._drawn(pairs, share, _MIN_CROPS):
+            holds = self._high_row(scores) if number // 2 % 2 else None
+            # From the short and the long half of the scale by turns.
+            length = int(_SHORTEST * (_LONGEST / _SHORTEST) ** ((number % 2 + self._rng.random()) / 2))
+            length, first = min(length, math.ceil(recording.n_rows / 2) if bounded else recording.n_rows), 0
+            if bounded:
+                low, high = 0, recording.n_rows - length
+                if holds is not None:
+                    low, high = max(low, holds - length + 1), min(high, holds)
+                first = int(self._rng.integers(low, high + 1))
+            elif holds is not None:
+                length = max(length, holds + 1)
+            last = first + length
+            start, stop = max(0, first - memory), min(recording.n_rows, last + self.traits.look_ahead)
+            found = self._ask(recording, start, stop)[first - start : last - start]
+            expected = scores[first:last]
+            row = difference(found, expected, whole=scores)[0] if what else None
+            if row is not None:
+                before = f"the {memory} rows before it" if bounded else "the rows before it"
+                raise BoxFailure(
+                    "invalid",
+                    f"replay: row {first + row} of recording {recording.id!r} has {what} of {expected[row]:.6g} in the "
+                    f"whole recording, and scores {found[row]:.6g} in its rows {start} to {stop - 1} by themselves, "
+                    f"under another id and clock: its score depends on something else than itself, {before} and the "
+                    f"{self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
+                )
+            compared.append((found, expected))
+            self._n_rows += length
+        return np.concatenate([one for one, _ in compared]), np.concatenate([one for _, one in compared])
 
     def _high_row(self, scores: FloatArray) -> int | None:
         """Return one of the rows with the highest scores, of those that any crop may hold."""
-        within = scores if self.traits.memory is not None else scores[: _LENGTHS[-1][1]]
+        within = scores if self.traits.memory is not None else scores[:_LONGEST]
         scored = np.flatnonzero(np.isfinite(within))
         if not len(scored):
             return None
         n_high = math.ceil(_HIGHEST * len(scored))
         return int(self._rng.choice(scored[np.argpartition(within[scored], -n_high)[-n_high:]]))
 
-    def _crop(self, recording: Recording, lengths: tuple[int, int], holds: int | None) -> tuple[FloatArray, int]:
-        """Return fresh scores of some rows, which depend on nothing that was cut off, and the number of the first.
-
-        Of bounded memory it is at most half of the recording, so that its rows have other numbers than in the whole.
-        """
-        bounded = self.traits.memory is not None
-        most = math.ceil(recording.n_rows / 2) if bounded else recording.n_rows
-        length, first = min(int(np.exp(self._rng.uniform(*np.log(lengths)))), most), 0
-        if bounded:
-            low, high = 0, recording.n_rows - length
-            if holds is not None:
-                low, high = max(low, holds - length + 1), min(high, holds)
-            first = int(self._rng.integers(low, high + 1))
-        elif holds is not None:
-            length = max(length, holds + 1)
-        last = first + length
-        start = max(0, first - (self.traits.memory or 0))
-        stop = min(recording.n_rows, last + self.traits.look_ahead)
-        self._cut = start, stop
-        found = self._ask(partial(self.copy.score_again, recording, start=start, stop=stop))
-        return found[first - start : last - start], first
-
-    def _behind_other_beginnings(self, test: _Series, training: Sequence[Recording]) -> tuple[int, float | None]:
-        """Return how many rows were ranked, and the smallest rank correlation."""
+    def _behind_other_beginnings(self, test: Sequence[_Pair]) -> list[float]:
+        """Return rank correlations of scores behind normal rows with those from before."""
         least = _SETTLING + _RANKED
-        long = _Series(tuple(pair for pair in test.pairs if pair[0].n_rows >= least))
-        if not long.pairs:
-            return 0, None
+        long = [pair for pair in test if pair[0].n_rows >= least]
         correlations: list[float] = []
-        n_rows = 0
-        while n_rows < MIN_ROWS or (self._time_left(1.0) and n_rows < long.n_rows):
-            recording, scores = long.drawn(self._rng)
+        self._n_rows = 0
+        for number, recording, scores in self._drawn(long, 1.0, 1) if long else ():
             # A recording's start, then parts from within: what begins at some row shows in the first.
             length, first = min(_LONGEST_PART, recording.n_rows), 0
-            if correlations:
+            if number:
                 length = int(self._rng.integers(least, length + 1))
                 first = int(self._rng.integers(recording.n_rows - length + 1))
-            part = recording.rows(first, first + length)
             expected = scores[first + _SETTLING : first + length]
-            again = [self._behind(training, int(self._rng.integers(*n_before)), part) for n_before in _BEGINNINGS]
+            again = []
+            for n_before in (int(self._rng.integers(*bounds)) for bounds in _BEGINNINGS):
+                joined = _joined(self._normal_rows(n_before), recording.rows(first, first + length))
+                again.append(self._ask(joined)[n_before + _SETTLING :])
             # What rises with every row has the same ranks behind each beginning by itself, but not behind both.
             both = _rank_correlation(np.concatenate(again), np.concatenate([expected] * len(again)))
             correlations += [*(_rank_correlation(found, expected) for found in again), both]
-            n_rows += len(expected)
-        return n_rows, min(correlations)
+            self._n_rows += len(expected)
+        return correlations
 
-    def _behind(self, training: Sequence[Recording], n_before: int, part: Recording) -> FloatArray:
-        """Return fresh scores of a part's rows after the first 500, behind so many normal rows."""
-        joined = _joined(_beginning(training, n_before, self._rng), part)
-        return self._ask(partial(self.copy.score_again, joined))[n_before + _SETTLING :]
+    def _normal_rows(self, n_rows: int) -> FloatArray:
+        """Return that many normal rows [n_rows, n_sensors]: a block of a training recording, or several."""
+        training, blocks = self.scored.episode.train, []
+        while n_rows > 0:
+            values = training[int(self._rng.integers(len(training)))].values
+            start = int(self._rng.integers(max(1, len(values) - n_rows + 1)))
+            blocks.append(values[start : start + n_rows])
+            n_rows -= len(blocks[-1])
+        return np.concatenate(blocks)
 
-    def _ask(self, score: Callable[[str], FloatArray]) -> FloatArray:
+    def _ask(self, recording: Recording, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return what the copy answers, under an id and a clock of its own."""
         self._n_asked += 1
-        start = time.perf_counter()
+        begin = time.perf_counter()
         try:
-            return score(f"replay {self._n_asked}")
+            return self.copy.score_again(recording, f"replay {self._n_asked}", start, stop)
         except BoxFailure as failure:
             reason = f"when rows were scored again: {failure.reason}"
             raise BoxFailure(failure.status, reason, failure.traceback) from failure
         finally:
-            self._spent += time.perf_counter() - start
-
-    def _time_left(self, share: float) -> bool:
-        return self._spent < share * _SHARE_OF_TIME * self.seconds
-
-    def _require_equal(
-        self, found: FloatArray, expected: FloatArray, whole: FloatArray, place: tuple[Recording, int], what: str
-    ) -> None:
-        row, _ = difference(found, expected, whole=whole)
-        if row is None:
-            return
-        recording, first = place
-        start, stop = self._cut
-        memory, look_ahead = self.traits.memory, self.traits.look_ahead
-        before = "the rows before it" if memory is None else f"the {memory} rows before it"
-        raise BoxFailure(
-            "invalid",
-            f"replay: row {first + row} of recording {recording.id!r} has {what} of {expected[row]:.6g} in the whole "
-            f"recording, and scores {found[row]:.6g} in its rows {start} to {stop - 1} by themselves, under another id "
-            f"and clock: its score depends on something else than itself, {before} and the {look_ahead} after it "
-            f"(traits.memory, traits.look_ahead)",
-        )
+            self._spent += time.perf_counter() - begin
 
 
 def combined(replays: Sequence[Replay]) -> Replay | None:
@@ -403,32 +330,6 @@ def combined(replays: Sequence[Replay]) -> Replay | None:
 def may_fork(construction: Construction, threads: int) -> bool:
     """Return whether a process of such a detector can be forked: on Linux, with one thread, without a GPU."""
     return sys.platform == "linux" and threads == 1 and not construction.on_gpu
-
-
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """Recordings and their scores."""
-
-    pairs: tuple[tuple[Recording, FloatArray], ...]
-
-    @property
-    def n_rows(self) -> int:
-        return sum(recording.n_rows for recording, _ in self.pairs)
-
-    def drawn(self, rng: np.random.Generator) -> tuple[Recording, FloatArray]:
-        """Return one of them; each row is as likely to be in it."""
-        sizes = np.array([recording.n_rows for recording, _ in self.pairs], dtype=np.float64)
-        return self.pairs[int(rng.choice(len(sizes), p=sizes / sizes.sum()))]
-
-
-def _beginning(training: Sequence[Recording], n_rows: int, rng: np.random.Generator) -> FloatArray:
-    """Return that many normal rows [n_rows, n_sensors]: a block of a training recording, or several."""
-    blocks: list[FloatArray] = []
-    while (missing := n_rows - sum(map(len, blocks))) > 0:
-        values = training[int(rng.integers(len(training)))].values
-        start = int(rng.integers(max(1, len(values) - missing + 1)))
-        blocks.append(values[start : start + missing])
-    return np.concatenate(blocks)
 
 
 def _joined(beginning: FloatArray, part: Recording) -> Recording:

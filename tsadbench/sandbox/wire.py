@@ -1,4 +1,8 @@
-"""Frames on a socket: a JSON header, then the raw bytes of arrays, which are never copied on the way."""
+"""The box's protocol: frames on a socket, the recordings in them, and the answers that a box may give.
+
+A frame is a JSON header, then the raw bytes of arrays, which are never copied on the way. A detector owns its process
+and can write anything into the socket: its frames are validated before a byte is allocated for their arrays.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ import math
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tsadbench.base.recording import Recording
 
 Header: TypeAlias = dict[str, Any]
 Array: TypeAlias = NDArray[np.float64] | NDArray[np.uint8]
@@ -21,11 +28,14 @@ _Buffer = TypeVar("_Buffer", bytearray, memoryview)
 
 _LENGTH = struct.Struct(">Q")
 _MAX_HEADER = 16 * 2**20
-# What a failure may say.
-LONGEST_REASON, LONGEST_TRACEBACK = 10_000, 2**16
+# The largest header of an answer: enough for any text, too little to fill the memory when it is read.
+MAX_REPLY_BYTES = 2 * 2**20
+LONGEST_REASON, LONGEST_TRACEBACK, LONGEST_NOTE = 10_000, 2**16, 1000
 _DTYPES = ("float64", "uint8")
 _MOST_DIMENSIONS = 2
 _MOST_VALUES = 2**48
+# Of the parts of a model file. A claim, not an allocation: an array's pages are the system's until bytes arrive.
+_MAX_PART_BYTES = 8 * 2**30
 
 
 class BrokenFrameError(ConnectionError):
@@ -35,44 +45,22 @@ class BrokenFrameError(ConnectionError):
 def send(
     sock: socket.socket, header: Mapping[str, object], arrays: Sequence[Array] = (), tick: Tick | None = None
 ) -> None:
-    """Send one frame.
-
-    Parameters
-    ----------
-    sock
-        The socket; with a timeout, ``tick`` is called whenever it expires.
-    header
-        JSON values.
-    arrays
-        C-contiguous float64 or uint8 arrays, sent without a copy.
-    tick
-        Called while the other side does not read; may raise.
-    """
+    """Send a frame: JSON values and C-contiguous arrays. ``tick`` is called whenever the socket's timeout expires."""
     described = {**header, "arrays": [[array.dtype.name, list(array.shape)] for array in arrays]}
     text = json.dumps(described).encode()
-    _send_all(sock, memoryview(_LENGTH.pack(len(text)) + text), tick)
-    for array in arrays:
-        if array.size:
-            _send_all(sock, array.data.cast("B"), tick)
+    for data in (memoryview(_LENGTH.pack(len(text)) + text), *(one.data.cast("B") for one in arrays if one.size)):
+        rest = data
+        while rest:
+            if tick is not None:
+                tick()
+            try:
+                rest = rest[sock.send(rest) :]
+            except TimeoutError:
+                continue
 
 
 def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
-    """Receive one frame of a sender that is trusted.
-
-    Parameters
-    ----------
-    sock
-        The socket; with a timeout, ``tick`` is called whenever it expires.
-    tick
-        Called while nothing arrives; may raise.
-
-    Raises
-    ------
-    EOFError
-        If the other side is gone.
-    BrokenFrameError
-        If it sent something else.
-    """
+    """Receive a frame of a sender that is trusted; an EOFError if it is gone, a BrokenFrameError if it is none."""
     header, kinds = receive_header(sock, tick)
     return header, receive_arrays(sock, kinds, tick)
 
@@ -80,20 +68,7 @@ def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list
 def receive_header(
     sock: socket.socket, tick: Tick | None = None, *, max_bytes: int = _MAX_HEADER
 ) -> tuple[Header, list[ArrayKind]]:
-    """Receive the first part of a frame: its header and the kinds of its arrays; nothing is allocated for them.
-
-    Parameters
-    ----------
-    sock, tick
-        As for `receive`.
-    max_bytes
-        Largest size of the header.
-
-    Raises
-    ------
-    EOFError, BrokenFrameError
-        As for `receive`.
-    """
+    """Receive a frame's header and the kinds of its arrays, for which nothing is allocated yet."""
     (length,) = _LENGTH.unpack(_receive_exactly(sock, bytearray(_LENGTH.size), tick))
     if length > max_bytes:
         raise BrokenFrameError(f"a header of {length} bytes")
@@ -110,22 +85,7 @@ def receive_header(
 
 
 def receive_arrays(sock: socket.socket, kinds: Sequence[ArrayKind], tick: Tick | None = None) -> list[Array]:
-    """Receive the rest of a frame: its arrays.
-
-    Parameters
-    ----------
-    sock, tick
-        As for `receive`.
-    kinds
-        What `receive_header` returned.
-
-    Raises
-    ------
-    EOFError
-        As for `receive`.
-    BrokenFrameError
-        If there is no memory for them.
-    """
+    """Receive the rest of a frame: its arrays; a BrokenFrameError if there is no memory for them."""
     arrays: list[Array] = []
     for name, shape in kinds:
         try:
@@ -136,16 +96,6 @@ def receive_arrays(sock: socket.socket, kinds: Sequence[ArrayKind], tick: Tick |
             _receive_exactly(sock, array.data.cast("B"), tick)
         arrays.append(array)
     return arrays
-
-
-def _send_all(sock: socket.socket, data: memoryview, tick: Tick | None) -> None:
-    while data:
-        if tick is not None:
-            tick()
-        try:
-            data = data[sock.send(data) :]
-        except TimeoutError:
-            continue
 
 
 def _receive_exactly(sock: socket.socket, buffer: _Buffer, tick: Tick | None) -> _Buffer:
@@ -161,3 +111,154 @@ def _receive_exactly(sock: socket.socket, buffer: _Buffer, tick: Tick | None) ->
             raise EOFError("the other side is gone")
         view = view[count:]
     return buffer
+
+
+def packed(kind: str, recordings: Sequence[Recording]) -> tuple[Header, list[Array]]:
+    """Return the header and the arrays of a frame that carries recordings of the same sensors."""
+    arrays: list[Array] = []
+    for recording in recordings:
+        arrays += [recording.values] if recording.time is None else [recording.values, recording.time]
+    described = [[recording.id, recording.time is not None] for recording in recordings]
+    return {"kind": kind, "sensors": list(recordings[0].sensors), "recordings": described}, arrays
+
+
+def unpacked(header: Header, arrays: Sequence[Array]) -> tuple[Recording, ...]:
+    """Return the recordings that a frame carries; the arrays become read-only."""
+    for array in arrays:
+        array.flags.writeable = False  # a recording copies arrays that can be written to
+    remaining = iter(arrays)
+    return tuple(
+        Recording(name, next(remaining), tuple(header["sensors"]), next(remaining) if has_time else None)  # type: ignore[arg-type]
+        for name, has_time in header["recordings"]
+    )
+
+
+_Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
+_Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+_Integer: TypeAlias = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+_Reason: TypeAlias = Annotated[str, Field(max_length=LONGEST_REASON)]
+_Module: TypeAlias = Annotated[str, Field(max_length=200, pattern=r"^\w+(\.\w+)*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Progress(_Strict):
+    """A step of the work; the answer is still to come."""
+
+    kind: Literal["progress"]
+    done: _Count
+    total: _Count
+    note: Annotated[str, Field(max_length=LONGEST_NOTE)]
+
+
+class Failure(_Strict):
+    """The detector raised an error or broke its contract. The other ways to fail are for the harness to say."""
+
+    kind: Literal["failure"]
+    status: Literal["error", "invalid"]
+    reason: _Reason
+    traceback: Annotated[str, Field(max_length=LONGEST_TRACEBACK)]
+
+
+class Done(_Strict):
+    """The answer to the request whose secret mark it repeats, so that it cannot be written before the request."""
+
+    kind: Literal["done"]
+    request: str
+
+
+class Constructed(Done):
+    """The detector exists."""
+
+    offers_contributions: bool
+    scores_training_itself: bool
+
+
+class Fitted(Done):
+    """The detector is fitted."""
+
+    training_facts: Annotated[
+        dict[Annotated[str, Field(max_length=40)], bool | _Integer | _Finite | None], Field(max_length=32)
+    ]
+
+
+class HeldOutLoss(Done):
+    """The loss on held-out recordings."""
+
+    loss: _Finite
+
+
+class Imported(Done):
+    """The packages that were loaded since the process is the box's, and the modules that imported each."""
+
+    importers: Annotated[dict[_Module, Annotated[list[_Module], Field(max_length=5000)]], Field(max_length=5000)]
+
+
+class Learned(Done):
+    """The names of the parts of a model file, which follow as arrays of bytes; or why there are none."""
+
+    parts: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=10_000)] = []
+    refused: _Reason | None = None
+
+
+class Answered(Done):
+    """The answer to a question as JSON; or the error that the question raised on purpose, by its name, and its text."""
+
+    answer: Annotated[str, Field(max_length=MAX_REPLY_BYTES)] = ""
+    refused: Annotated[str, Field(max_length=100)] | None = None
+    text: _Reason = ""
+
+
+Reply = TypeVar("Reply", bound=Done)
+
+
+def read_reply(
+    expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]], header: Header, arrays: Sequence[ArrayKind]
+) -> Reply | Progress | Failure:
+    """Return what a frame says, before its arrays are received.
+
+    Parameters
+    ----------
+    expected, mark
+        The kind of answer that was asked for, and the request's mark.
+    shapes
+        The shapes of the float64 arrays that have to follow the answer; those of `Learned` are bytes, one for each of
+        its parts.
+    header, arrays
+        The frame's header, and the kinds of arrays that are announced.
+
+    Raises
+    ------
+    BrokenFrameError
+        If it is not that answer, nor progress or a failure.
+    """
+    kind = header.get("kind")
+    models: dict[object, type[Reply | Progress | Failure]]
+    models = {"done": expected, "progress": Progress, "failure": Failure}
+    model = models.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise BrokenFrameError(f"a frame of the kind {kind!r:.60}")
+    try:
+        reply = model.model_validate(header)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise BrokenFrameError(f"{'.'.join(map(str, first['loc']))} of {kind!r}: {first['msg']}") from error
+    if isinstance(reply, Done) and reply.request != mark:
+        raise BrokenFrameError("an answer that was not asked for")
+    if isinstance(reply, Learned):
+        n_bytes = sum(sum(shape) for _, shape in arrays)
+        bytes_alone = all(name == "uint8" and len(shape) == 1 for name, shape in arrays)
+        if not bytes_alone or not len(set(reply.parts)) == len(reply.parts) == len(arrays) or n_bytes > _MAX_PART_BYTES:
+            raise BrokenFrameError(f"{len(reply.parts)} parts of a model in {_shown(arrays)}")
+        return reply
+    wanted = [("float64", tuple(shape)) for shape in shapes] if isinstance(reply, Done) else []
+    if list(arrays) != wanted:
+        raise BrokenFrameError(f"{_shown(arrays)} where {_shown(wanted)} were expected")
+    return reply
+
+
+def _shown(arrays: Sequence[ArrayKind]) -> str:
+    shown = ", ".join(f"{name} {list(shape)}" for name, shape in arrays[:3])
+    return f"{len(arrays)} arrays ({shown}{', ...' if len(arrays) > 3 else ''})" if arrays else "no arrays"
