@@ -16,7 +16,7 @@ _MODULES = {
     "tsadbench.api.running": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
-        "Traits", "WrappedDetector",
+        "Traits", "WrappedDetector", "detector",
     ),
     "tsadbench.errors": (
         "ContractError", "DataError", "DataNotFoundError", "MissingExtraError", "ModelFileError", "NotFittedError",
@@ -33,8 +33,8 @@ __all__ = [
     "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
     "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
     "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
-    "WrappedDetector", "__version__", "compare", "dataset_from_frames", "fit_model", "load_board", "load_model",
-    "progress", "rank", "run",
+    "WrappedDetector", "__version__", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
+    "load_model", "progress", "rank", "run",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Scored,
         Traits,
         WrappedDetector,
+        detector,
     )  # fmt: skip
     from tsadbench.errors import (
         ContractError,

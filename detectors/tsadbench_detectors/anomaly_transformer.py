@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("anomaly-transformer", "deep"):
     import torch
@@ -141,13 +141,13 @@ class AnomalyTransformer(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(20, 100, log=True, alters_loss=True),
+            "window": Tune(20, 100, log=True, alters_loss=True),
             "d_model": Choice((None, 16, 64)),
             "n_layers": Choice((None, 1, 3)),
-            "weight": RealRange(0.3, 10.0, log=True),
-            "temperature": RealRange(0.3, 50.0, log=True),
+            "weight": Tune(0.3, 10.0, log=True),
+            "temperature": Tune(0.3, 50.0, log=True),
             "batch_size": Choice((32, 64, 128)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

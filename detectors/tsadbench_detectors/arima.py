@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser
 
@@ -119,10 +119,10 @@ class ARIMA(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "p": IntegerRange(0, 4),
+            "p": Tune(0, 4),
             "d": Choice((None, 0, 1)),
-            "q": IntegerRange(0, 4),
-            "smoothing": IntegerRange(1, 30, log=True),
+            "q": Tune(0, 4),
+            "smoothing": Tune(1, 30, log=True),
         }
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("catch", "deep"):
     import torch
@@ -204,12 +204,12 @@ class CATCH(SizedNetwork):
             "patch_stride": Choice((4, 8)),
             "d_model": Choice((None, 8, 32)),
             "cf_dim": Choice((None, 8, 32)),
-            "dropout": RealRange(0.0, 0.5),
-            "clustering_weight": RealRange(0.001, 0.1, log=True, alters_loss=True),
-            "spectral_weight": RealRange(0.001, 0.1, log=True, alters_loss=True),
-            "mask_rate": RealRange(0.01, 1.0, log=True),
+            "dropout": Tune(0.0, 0.5),
+            "clustering_weight": Tune(0.001, 0.1, log=True, alters_loss=True),
+            "spectral_weight": Tune(0.001, 0.1, log=True, alters_loss=True),
+            "mask_rate": Tune(0.01, 1.0, log=True),
             "batch_size": Choice((32, 64, 128)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 
 with extra("conv-ae", "deep"):
     from torch import Tensor, nn
@@ -95,10 +95,10 @@ class ConvAE(Reconstructor):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(16, 60, log=True, alters_loss=True),
-            "dropout": RealRange(0.0, 0.5),
+            "window": Tune(16, 60, log=True, alters_loss=True),
+            "dropout": Tune(0.0, 0.5),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

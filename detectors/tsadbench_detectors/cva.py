@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import gaussian_kde
 
 from tsadbench import DataError
-from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, Recording, Space, Traits, trailing_windows
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, trailing_windows
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser
@@ -113,10 +113,10 @@ class CVA(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "past": IntegerRange(2, 30, log=True),
-            "future": IntegerRange(2, 30, log=True),
+            "past": Tune(2, 30, log=True),
+            "future": Tune(2, 30, log=True),
             "confidence": Choice((0.95, 0.99, 0.999)),
-            "smoothing": IntegerRange(1, 30, log=True),
+            "smoothing": Tune(1, 30, log=True),
         }
 
     @classmethod

@@ -16,11 +16,10 @@ from tsadbench.base import (
     Choice,
     Fact,
     FloatArray,
-    IntegerRange,
-    RealRange,
     Recording,
     Space,
     Traits,
+    Tune,
     extra,
 )
 
@@ -154,12 +153,12 @@ class DeepSVDD(SizedNetwork):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
         return {
-            "window": IntegerRange(5, 60, log=True, alters_loss=True),
+            "window": Tune(5, 60, log=True, alters_loss=True),
             "hidden_size": Choice((None, 32, 128), alters_loss=True),
             "representation_size": Choice((None, 4, 8, 32), alters_loss=True),
             "objective": Choice(get_args(Objective), alters_loss=True),
             "pretraining_epochs": Choice((0, 5, 10, 20), alters_loss=True),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True, alters_loss=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True, alters_loss=True),
         }
 
     @classmethod

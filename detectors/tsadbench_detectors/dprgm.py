@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Real
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, Fact, FloatArray, IntegerRange, Prior, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Cheap, Choice, Fact, FloatArray, Ge, Le, Prior, Recording, Traits, Tune, detector, extra
 from tsadbench_detectors import sensor_graph
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
@@ -30,6 +29,7 @@ with extra("dprgm", "deep"):
 Graph: TypeAlias = Literal["auto", "domain", "none", "complete", "random", "correlation"]
 
 
+@detector
 class DPRGM(Forecaster):
     """Scores how far the next rows are from what a graph network over physically coupled sensors forecasts.
 
@@ -95,83 +95,32 @@ class DPRGM(Forecaster):
         paper="DPR-GM, whose tables follow the protocol `published`",
     )
 
-    def __init__(
-        self,
-        *,
-        backbone: Backbone = "sage",
-        edge_weights: bool = True,
-        edge_votes: bool = False,
-        node_weights: bool = True,
-        graph: Graph = "auto",
-        prior: Prior | None = None,
-        window: int = 30,
-        horizon: int = 10,
-        stride: int = 1,
-        hidden_size: int = 32,
-        layers: int = 2,
-        embedding_size: int = 8,
-        alpha: float = 0.2,
-        epochs: int = 20,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.backbone = backbone
-        self.edge_weights = edge_weights
-        self.edge_votes = edge_votes
-        self.node_weights = node_weights
-        self.graph = graph
-        self.prior = prior
-        self.window = window
-        self.horizon = horizon
-        self.stride = stride
-        self.hidden_size = hidden_size
-        self.layers = layers
-        self.embedding_size = embedding_size
-        self.alpha = alpha
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.seed = seed
-        self.device = device
+    backbone: Annotated[Backbone, Choice(get_args(Backbone))] = "sage"
+    edge_weights: bool = True
+    edge_votes: bool = False
+    node_weights: Annotated[bool, Choice((True, False))] = True
+    graph: Annotated[Graph, Cheap("correlation")] = "auto"
+    prior: Prior | None = None
+    window: Annotated[int, Tune(10, 60, log=True)] = 30
+    horizon: Annotated[int, Tune(1, 20, log=True, alters_loss=True)] = 10
+    stride: int = 1
+    hidden_size: Annotated[int, Ge(1), Tune(16, 64, log=True), Cheap(4)] = 32
+    layers: Annotated[int, Ge(1), Tune(1, 3)] = 2
+    embedding_size: Annotated[int, Ge(1), Tune(2, 16, log=True), Cheap(2)] = 8
+    alpha: Annotated[float, Ge(0), Le(1), Tune(0.0, 1.0)] = 0.2
+    epochs: Annotated[int, Tune(5, 40, log=True)] = 20
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 256
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    seed: int = 0
+    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), needs_prior=self._uses_prior)
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "backbone": Choice(get_args(Backbone)),
-            "node_weights": Choice((True, False)),
-            "window": IntegerRange(10, 60, log=True),
-            "horizon": IntegerRange(1, 20, log=True, alters_loss=True),
-            "hidden_size": IntegerRange(16, 64, log=True),
-            "layers": IntegerRange(1, 3),
-            "embedding_size": IntegerRange(2, 16, log=True),
-            "alpha": RealRange(0.0, 1.0),
-            "epochs": IntegerRange(5, 40, log=True),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"graph": "correlation", "hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1}
-
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require(self.backbone in get_args(Backbone), "backbone", f"one of {list(get_args(Backbone))}")
-        self._require(self.graph in get_args(Graph), "graph", f"one of {list(get_args(Graph))}")
-        for parameter in ("edge_weights", "edge_votes", "node_weights"):
-            self._require(isinstance(getattr(self, parameter), bool), parameter, "True or False")
-        for parameter in ("hidden_size", "layers", "embedding_size"):
-            self._require_integer(parameter, at_least=1)
-        self._require(isinstance(self.alpha, Real) and 0 <= self.alpha <= 1, "alpha", "a number from 0 to 1")
         if self.graph == "correlation" and not self.edge_weights:
             raise UsageError(
                 "DPRGM: graph 'correlation' is the complete graph with edge weights, found edge_weights off; "

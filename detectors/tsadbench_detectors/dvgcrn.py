@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("dvgcrn", "deep"):
     import torch
@@ -148,14 +148,14 @@ class DVGCRN(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(5, 60, log=True, alters_loss=True),
-            "layers": IntegerRange(1, 4),
+            "window": Tune(5, 60, log=True, alters_loss=True),
+            "layers": Tune(1, 4),
             "latent_size": Choice((None, 4, 12, 20)),
             "hidden_size": Choice((None, 8, 32, 64)),
-            "forecast_weight": RealRange(0.1, 10.0, log=True, alters_loss=True),
-            "warm_up": IntegerRange(1, 10),
+            "forecast_weight": Tune(0.1, 10.0, log=True, alters_loss=True),
+            "warm_up": Tune(1, 10),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import ClassVar
 
 from tsadbench import DataError
-from tsadbench.base import FloatArray, IntegerRange, Recording, Space, Traits, trailing_windows
+from tsadbench.base import FloatArray, Recording, Space, Traits, Tune, trailing_windows
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.t2_q import T2Q
 
@@ -75,7 +75,7 @@ class DynamicPCA(T2Q):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {"lags": IntegerRange(1, 10, log=True), **super().search_space()}
+        return {"lags": Tune(1, 10, log=True), **super().search_space()}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         self._require(isinstance(self.lags, Integral) and self.lags >= 1, "lags", "an integer of at least 1")

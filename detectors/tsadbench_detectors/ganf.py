@@ -15,11 +15,10 @@ from tsadbench.base import (
     Choice,
     Fact,
     FloatArray,
-    IntegerRange,
-    RealRange,
     Recording,
     Space,
     Traits,
+    Tune,
     extra,
 )
 
@@ -128,10 +127,10 @@ class GANF(NetworkDetector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "window": Tune(10, 60, log=True, alters_loss=True),
             "hidden_size": Choice((8, 16, 32, 64)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra, trailing_mean
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, trailing_mean
 
 with extra("gcad", "deep"):
     import torch
@@ -161,12 +161,12 @@ class GCAD(Forecaster, SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(5, 30, log=True),
+            "window": Tune(5, 30, log=True),
             "hidden_size": Choice((None, 16, 64)),
             "blocks": Choice((None, 1, 3)),
             "normalised": Choice((True, False)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra, trailing_mean
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("gdn", "deep"):
@@ -125,13 +125,13 @@ class GDN(Forecaster):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(5, 60, log=True),
-            "embedding_size": IntegerRange(16, 128, log=True),
-            "top_k": IntegerRange(2, 20, log=True),
-            "smoothing": IntegerRange(1, 30, log=True),
-            "dropout": RealRange(0.0, 0.5),
+            "window": Tune(5, 60, log=True),
+            "embedding_size": Tune(16, 128, log=True),
+            "top_k": Tune(2, 20, log=True),
+            "smoothing": Tune(1, 30, log=True),
+            "dropout": Tune(0.0, 0.5),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

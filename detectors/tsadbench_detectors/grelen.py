@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("grelen", "deep"):
@@ -158,13 +158,13 @@ class GReLeN(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "window": Tune(10, 60, log=True, alters_loss=True),
             "hidden_size": Choice((None, 8, 32, 64)),
-            "diffusion_steps": IntegerRange(1, 3),
-            "temperature": RealRange(0.1, 1.0, log=True),
+            "diffusion_steps": Tune(1, 3),
+            "temperature": Tune(0.1, 1.0, log=True),
             "statistic": Choice(get_args(Statistic)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 
-from tsadbench.base import Detector, Float32Array, FloatArray, IntegerRange, Recording, Space, Traits
+from tsadbench.base import Detector, Float32Array, FloatArray, Recording, Space, Traits, Tune
 from tsadbench_detectors.row_blocks import by_blocks, row_blocks
 from tsadbench_detectors.standardise import Standardiser
 
@@ -59,8 +59,8 @@ class IsolationForest(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "n_estimators": IntegerRange(50, 400, log=True),
-            "max_samples": IntegerRange(64, 2048, log=True),
+            "n_estimators": Tune(50, 400, log=True),
+            "max_samples": Tune(64, 2048, log=True),
         }
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.neighbors import LocalOutlierFactor
 
 from tsadbench import DataError
-from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits
+from tsadbench.base import Detector, FloatArray, Recording, Space, Traits, Tune
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.spaced_rows import evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
@@ -78,7 +78,7 @@ class LOF(Detector):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {"n_neighbors": IntegerRange(10, 50, log=True)}
+        return {"n_neighbors": Tune(10, 50, log=True)}
 
     @classmethod
     def test_params(cls) -> dict[str, object]:  # noqa: D102

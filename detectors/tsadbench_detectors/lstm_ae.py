@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 
 with extra("lstm-ae", "deep"):
     import torch
@@ -89,10 +89,10 @@ class LSTMAE(SizedNetwork, Reconstructor):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "window": Tune(10, 60, log=True, alters_loss=True),
             "hidden_size": Choice((None, 16, 32, 64, 128)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

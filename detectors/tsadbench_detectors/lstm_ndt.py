@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.signal import lfilter
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra, mask_runs
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, mask_runs
 
 with extra("lstm-ndt", "deep"):
     import torch
@@ -138,13 +138,13 @@ class LSTMNDT(SizedNetwork, Forecaster):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True),
+            "window": Tune(10, 60, log=True),
             "hidden_size": Choice((None, 16, 32, 64, 128)),
-            "dropout": RealRange(0.0, 0.5),
-            "span": IntegerRange(1, 50, log=True),
+            "dropout": Tune(0.0, 0.5),
+            "span": Tune(1, 50, log=True),
             "severity": Choice((False, True)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

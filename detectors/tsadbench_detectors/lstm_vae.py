@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("lstm-vae", "deep"):
     import torch
@@ -114,12 +114,12 @@ class LSTMVAE(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True, alters_loss=True),
+            "window": Tune(10, 60, log=True, alters_loss=True),
             "hidden_size": Choice((None, 16, 64)),
             "latent_size": Choice((None, 2, 8, 16)),
-            "warm_up": IntegerRange(1, 10),
+            "warm_up": Tune(1, 10),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

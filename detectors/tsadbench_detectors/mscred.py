@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("mscred", "deep"):
     import torch
@@ -131,11 +131,11 @@ class MSCRED(SizedNetwork):
             "scale_short": Choice((None, 3, 7), alters_loss=True),
             "scale_middle": Choice((None, 8, 15), alters_loss=True),
             "scale_long": Choice((None, 16, 30), alters_loss=True),
-            "steps": IntegerRange(3, 7),
+            "steps": Tune(3, 7),
             "gap": Choice((None, 1, 3, 4)),
             "channels": Choice((None, 4, 16)),
             "batch_size": Choice((32, 64, 128)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -17,11 +17,10 @@ from tsadbench.base import (
     Detector,
     FloatArray,
     IntArray,
-    IntegerRange,
-    RealRange,
     Recording,
     Space,
     Traits,
+    Tune,
     trailing_mean,
 )
 from tsadbench_detectors.row_blocks import by_blocks
@@ -104,10 +103,10 @@ class MSET(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "memory_rows": IntegerRange(50, 500, log=True),
-            "ridge": RealRange(1e-8, 1e-2, log=True),
+            "memory_rows": Tune(50, 500, log=True),
+            "ridge": Tune(1e-8, 1e-2, log=True),
             "residual": Choice(get_args(Residual)),
-            "smoothing": IntegerRange(1, 30, log=True),
+            "smoothing": Tune(1, 30, log=True),
         }
 
     @classmethod

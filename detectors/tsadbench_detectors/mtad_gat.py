@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("mtad-gat", "deep"):
@@ -126,12 +126,12 @@ class MTADGAT(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(20, 100, log=True, alters_loss=True),
+            "window": Tune(20, 100, log=True, alters_loss=True),
             "hidden_size": Choice((None, 16, 64, 128)),
-            "gamma": RealRange(0.1, 10.0, log=True),
-            "dropout": RealRange(0.0, 0.5),
+            "gamma": Tune(0.1, 10.0, log=True),
+            "dropout": Tune(0.0, 0.5),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

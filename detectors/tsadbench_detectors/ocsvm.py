@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.svm import OneClassSVM as SklearnOneClassSVM
 
-from tsadbench.base import Choice, Detector, FloatArray, RealRange, Recording, Space, Traits
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune
 from tsadbench_detectors.adapters.surroundings import contained
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.spaced_rows import evenly_spaced_rows
@@ -76,7 +76,7 @@ class OneClassSVM(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "nu": RealRange(0.001, 0.5, log=True),
+            "nu": Tune(0.001, 0.5, log=True),
             "gamma": Choice((None, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)),
         }
 

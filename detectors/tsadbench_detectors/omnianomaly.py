@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("omnianomaly", "deep"):
     import torch
@@ -135,12 +135,12 @@ class OmniAnomaly(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 100, log=True, alters_loss=True),
+            "window": Tune(10, 100, log=True, alters_loss=True),
             "hidden_size": Choice((None, 16, 64, 128)),
             "latent_size": Choice((None, 2, 3, 8)),
             "flows": Choice((None, 2, 10, 20)),
             "batch_size": Choice((32, 50, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

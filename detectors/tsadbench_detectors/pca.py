@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn import decomposition
 
-from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, RealRange, Recording, Space, Traits
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
@@ -95,10 +95,10 @@ class PCA(Detector):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
             "trimmed": Choice((0.0, 0.005, 0.02)),
-            "variance": RealRange(0.3, 0.9),
-            "minor": RealRange(0.01, 0.5, log=True),
+            "variance": Tune(0.3, 0.9),
+            "minor": Tune(0.01, 0.5, log=True),
             "false_alarms": Choice((0.001, 0.01, 0.1)),
-            "smoothing": IntegerRange(1, 30, log=True),
+            "smoothing": Tune(1, 30, log=True),
         }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002

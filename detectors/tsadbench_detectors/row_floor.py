@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tsadbench.base import Detector, FloatArray, Recording, Traits, trailing_mean
+from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, detector, trailing_mean
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
 
+@detector
 class RowFloor(Detector):
     """Scores a row by how far each of its sensors is off, and averages the scores of the last ``mean`` rows.
 
@@ -31,8 +31,7 @@ class RowFloor(Detector):
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
 
-    def __init__(self, *, mean: int = 1) -> None:
-        self.mean = mean
+    mean: Annotated[int, Ge(1)] = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.mean - 1)
@@ -40,9 +39,6 @@ class RowFloor(Detector):
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:  # noqa: D102
         return ({"mean": 10},)
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        self._require(isinstance(self.mean, Integral) and self.mean >= 1, "mean", "an integer of at least 1")
 
     def _score(self, recording: Recording) -> FloatArray:
         scores = by_blocks(lambda rows: self._row_scores(self._by_sensor(rows)), recording.values)

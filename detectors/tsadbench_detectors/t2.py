@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import pinvh
 
-from tsadbench.base import Detector, FloatArray, IntegerRange, Recording, Space, Traits, trailing_mean
+from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, Tune, detector, trailing_mean
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
 from tsadbench_detectors.standardise import Standardiser
@@ -19,6 +17,7 @@ from tsadbench_detectors.standardise import Standardiser
 NEGLIGIBLE_VARIANCE = 1e-12
 
 
+@detector
 class T2(Detector):
     """T-squared of a row: ``z' S^+ z``, z its z-scores, S their covariance (ddof 1) over the training rows.
 
@@ -63,22 +62,11 @@ class T2(Detector):
 
     traits: ClassVar[Traits] = Traits(family="statistics", paper="Hotelling 1947")
 
-    def __init__(self, *, smoothing: int = 1, mean: int = 1) -> None:
-        self.smoothing = smoothing
-        self.mean = mean
+    smoothing: Annotated[int, Ge(1), Tune(1, 30, log=True)] = 1
+    mean: Annotated[int, Ge(1)] = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.smoothing - 1 + self.mean - 1)
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "smoothing": IntegerRange(1, 30, log=True),
-        }
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        self._require(self.smoothing >= 1, "smoothing", "at least 1")
-        self._require(isinstance(self.mean, Integral) and self.mean >= 1, "mean", "an integer of at least 1")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)

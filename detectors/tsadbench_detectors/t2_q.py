@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, Detector, FloatArray, IntegerRange, RealRange, Recording, Space, Traits
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.smoothing import trailing_median
@@ -77,9 +77,9 @@ class T2Q(Detector):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "variance": RealRange(0.5, 0.99),
+            "variance": Tune(0.5, 0.99),
             "confidence": Choice((0.95, 0.99, 0.999, 0.9999)),
-            "smoothing": IntegerRange(1, 30, log=True),
+            "smoothing": Tune(1, 30, log=True),
         }
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("thoc", "deep"):
     import torch
@@ -153,14 +153,14 @@ class THOC(SizedNetwork):
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         # A loss compares no two one-class networks whose distances differ in meaning.
         return {
-            "window": IntegerRange(32, 100, log=True, alters_loss=True),
-            "layers": IntegerRange(3, 5, alters_loss=True),
+            "window": Tune(32, 100, log=True, alters_loss=True),
+            "layers": Tune(3, 5, alters_loss=True),
             "hidden_size": Choice((None, 16, 64), alters_loss=True),
-            "temperature": RealRange(0.05, 1.0, log=True, alters_loss=True),
-            "orthogonality": RealRange(0.1, 2.0, log=True, alters_loss=True),
-            "self_supervision": RealRange(0.1, 2.0, log=True, alters_loss=True),
+            "temperature": Tune(0.05, 1.0, log=True, alters_loss=True),
+            "orthogonality": Tune(0.1, 2.0, log=True, alters_loss=True),
+            "self_supervision": Tune(0.1, 2.0, log=True, alters_loss=True),
             "batch_size": Choice((32, 64, 128)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

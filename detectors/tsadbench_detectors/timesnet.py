@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("timesnet", "deep"):
     import torch
@@ -148,12 +148,12 @@ class TimesNet(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(20, 100, log=True, alters_loss=True),
+            "window": Tune(20, 100, log=True, alters_loss=True),
             "d_model": Choice((None, 8, 32)),
             "n_layers": Choice((None, 1, 3)),
-            "top_k": IntegerRange(1, 5),
+            "top_k": Tune(1, 5),
             "batch_size": Choice((16, 32, 64, 128)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("tranad", "deep"):
@@ -145,12 +145,12 @@ class TranAD(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(5, 60, log=True),
+            "window": Tune(5, 60, log=True),
             "hidden_size": Choice((16, 64, 128)),
             "heads": Choice((None, 1, 2)),
-            "dropout": RealRange(0.0, 0.3),
+            "dropout": Tune(0.0, 0.3),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(3e-4, 1e-2, log=True),
+            "learning_rate": Tune(3e-4, 1e-2, log=True),
         }
 
     @classmethod

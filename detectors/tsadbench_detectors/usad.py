@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("usad", "deep"):
@@ -133,14 +133,14 @@ class USAD(SizedNetwork):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(5, 30, log=True, alters_loss=True),
+            "window": Tune(5, 30, log=True, alters_loss=True),
             "hidden_size": Choice((None, 16, 64)),
             "latent_size": Choice((None, 4, 16, 40)),
-            "alpha": RealRange(0.0, 1.0),
+            "alpha": Tune(0.0, 1.0),
             # More than this and less adversary would always lower the loss on held-out rows.
             "least_weight": Choice((0.0, 0.5, 0.8, 0.9), alters_loss=True),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from tsadbench.base import Choice, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 
 with extra("vanilla-ae", "deep"):
     from torch import Tensor, nn
@@ -96,9 +96,9 @@ class VanillaAE(SizedNetwork, Reconstructor):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(1, 20, log=True, alters_loss=True),
+            "window": Tune(1, 20, log=True, alters_loss=True),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

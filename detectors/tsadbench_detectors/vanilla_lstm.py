@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, IntegerRange, RealRange, Recording, Space, Traits, extra
+from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("vanilla-lstm", "deep"):
     from torch import Tensor, nn
@@ -87,10 +87,10 @@ class VanillaLSTM(SizedNetwork, Forecaster):
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
         return {
-            "window": IntegerRange(10, 60, log=True),
+            "window": Tune(10, 60, log=True),
             "hidden_size": Choice((None, 16, 32, 64, 128)),
             "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": RealRange(1e-4, 1e-2, log=True),
+            "learning_rate": Tune(1e-4, 1e-2, log=True),
         }
 
     @classmethod

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+from typing import Annotated, Literal
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from tsadbench import ContractError, DataError, Detector, NotFittedError, Traits, UsageError
+from tsadbench import ContractError, DataError, Detector, NotFittedError, Traits, UsageError, detector
+from tsadbench.base import Cheap, Choice, Ge, Gt, Tune
+from tsadbench.utils.parameters import format_label, parameters_of, parse_arguments
 
 
 class Returns(Detector):
@@ -123,6 +128,66 @@ def test_scikit_learn_can_clone_it_and_change_its_parameters():
     assert repr(detector) == "Distance(power=1.0)"
     with pytest.raises(UsageError, match="pwer.*'power'"):
         detector.set_params(pwer=1.0)
+
+
+@detector
+class Declared(Distance):
+    """Its parameters are fields.
+
+    Parameters
+    ----------
+    share
+        A share.
+    """
+
+    power: Annotated[float, Gt(0), Tune(1.0, 4.0)] = 2.0
+    window: Annotated[int | None, Ge(1), Cheap(3)] = None
+    kind: Annotated[Literal["a", "b"], Choice(("a", "b"))] = "a"
+    share: float = 0.5
+    strict: bool = False
+
+
+@detector
+class Later(Declared):
+    """Another default keeps the range, with an annotation or without."""
+
+    power: float = 1.0
+    window = 5
+
+
+def test_a_declared_parameter_has_type_range_tuning_range_and_default():
+    assert Declared.search_space() == {"power": Tune(1.0, 4.0), "kind": Choice(("a", "b"))}
+    assert Declared.test_params() == {"window": 3}
+    parameters = {one.name: one for one in parameters_of(Declared)}
+    assert parameters["window"].annotation == int | None
+    assert parameters["share"].meaning == "A share."
+    assert format_label("declared", Declared, {"share": 0.25}) == "declared[share=0.25]"
+    assert parse_arguments(Declared, {"window": "4"}, "declared") == {"window": 4}
+    assert repr(clone(Declared(kind="b"))) == "Declared(kind='b')"
+    assert (Later().power, Later().window) == (1.0, 5)
+    assert Later.search_space() == Declared.search_space()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("power", 0), ("power", "2"), ("window", 0), ("window", 2.0), ("kind", "c"), ("share", None), ("strict", 1)],
+)
+@pytest.mark.parametrize("cls", [Declared, Later])
+def test_a_value_out_of_its_declared_range_is_refused(cls, parameter, value):
+    cls().check(("a",))
+    with pytest.raises(UsageError, match=f"{parameter} must be .*{value!r}"):
+        cls(**{parameter: value}).check(("a",))
+
+
+def test_a_class_that_is_pickled_by_value_keeps_its_declarations():
+    # As a notebook's class reaches its box.
+    made = type(
+        "Cell", (Declared,), {"__module__": "__main__", "__annotations__": {"more": Annotated[int, Ge(2)]}, "more": 2}
+    )
+    copy = pickle.loads(cloudpickle.dumps(detector(made)))
+    assert copy(more=3).get_params()["more"] == 3
+    with pytest.raises(UsageError, match="more must be .*1"):
+        copy(more=1).check(("a",))
 
 
 def test_the_contracts_do_not_import_scikit_learn():

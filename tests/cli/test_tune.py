@@ -47,7 +47,7 @@ def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path, card):
 
 FAILS = """
 from tsadbench import Detector, Traits
-from tsadbench.base.search_space import IntegerRange
+from tsadbench.base.search_space import Tune
 
 class Fails(Detector):
     traits = Traits(memory=0)
@@ -55,7 +55,7 @@ class Fails(Detector):
         self.depth = depth
     @classmethod
     def search_space(cls):
-        return {"depth": IntegerRange(1, 4)}
+        return {"depth": Tune(1, 4)}
     def _fit(self, recordings):
         raise ValueError("no luck")
     def _score(self, recording):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from tsadbench import Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange
+from tsadbench.base.search_space import Choice, Tune
 from tsadbench.base.serialization.parts import from_parts, to_parts
 from tsadbench.registry import entries, load_detector
 from tsadbench.testing import normal
@@ -185,7 +185,7 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
     for _ in range(20):
         cls(**fixed, **{key: _drawn(one, draw) for key, one in space.items()}).check(SENSORS)
 
-    wrong = [key for key, one in space.items() if isinstance(one, IntegerRange | RealRange)]
+    wrong = [key for key, one in space.items() if isinstance(one, Tune)]
     for key in [*wrong, *({"seed", "mean", "smoothing", "size"} & set(defaults))]:
         with pytest.raises(UsageError, match=key):
             cls(**{**cls.test_params(), key: -1}).check(SENSORS)
@@ -194,7 +194,7 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
 def _drawn(space, draw):
     if isinstance(space, Choice):
         return draw.choice(space.values)
-    if isinstance(space, IntegerRange):
+    if space.integer:
         return draw.choice((space.low, space.high, draw.randint(space.low, space.high)))
     return space.rounded(draw.choice((space.low, space.high, draw.uniform(space.low, space.high))))
 
@@ -207,7 +207,7 @@ WRONG = [
     ("catch", {"patch_stride": 3}, "patch_stride"),
     ("cva", {"past": 1, "states": 9}, "states"),
     ("dprgm", {"graph": "star"}, "graph"),
-    ("dprgm", {"prior": None}, "domain"),
+    ("dprgm", {"graph": "domain", "prior": None}, "domain"),
     ("dprgm", {"prior": Prior((Edge("drive", "moon"),))}, "moon"),
     ("dprgm", {"graph": "correlation", "edge_weights": False}, "complete"),
     ("grelen", {"statistic": "graph"}, "statistic"),

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Detector, FloatArray, RealRange, Recording, Space, Traits
+from tsadbench.base import Detector, FloatArray, Recording, Space, Traits, Tune
 from tsadbench.base.prior import Prior
 
 ENTRY_POINTS = """
@@ -41,7 +41,7 @@ class Distance(Detector):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:
-        return {"power": RealRange(1.0, 8.0)}
+        return {"power": Tune(1.0, 8.0)}
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         self._require(self.power >= 1, "power", "at least 1")

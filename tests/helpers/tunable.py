@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from tsadbench import Detector, Traits
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange
+from tsadbench.base.search_space import Choice, Tune
 
 
 class Guess(Detector):
@@ -27,9 +27,9 @@ class Guess(Detector):
     @classmethod
     def search_space(cls):
         return {
-            "guess": RealRange(-2.0, 2.0),
+            "guess": Tune(-2.0, 2.0),
             "sign": Choice((1, -1)),
-            "memory": IntegerRange(1, 4, alters_loss=True),
+            "memory": Tune(1, 4, alters_loss=True),
         }
 
     def _fit(self, recordings):
@@ -85,7 +85,7 @@ class Wrong(Guess):
 
     @classmethod
     def search_space(cls):
-        return {"depth": IntegerRange(1, 4)}
+        return {"depth": Tune(1, 4)}
 
 
 class Seeded(Guess):
@@ -93,4 +93,4 @@ class Seeded(Guess):
 
     @classmethod
     def search_space(cls):
-        return {"seed": IntegerRange(1, 4)}
+        return {"seed": Tune(1, 4)}

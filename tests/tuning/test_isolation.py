@@ -175,7 +175,7 @@ def test_rows_that_recur_in_a_test_recording_are_not_tuned_on():
 
 READS = """
 from tsadbench import Detector, Traits
-from tsadbench.base.search_space import IntegerRange
+from tsadbench.base.search_space import Tune
 import numpy as np, pathlib, pickle
 
 class Reads(Detector):
@@ -184,7 +184,7 @@ class Reads(Detector):
         self.depth = depth
     @classmethod
     def search_space(cls):
-        return {"depth": IntegerRange(1, 4)}
+        return {"depth": Tune(1, 4)}
     def _fit(self, recordings):
         %s
     def _score(self, recording):

@@ -17,7 +17,7 @@ from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Prior, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange
+from tsadbench.base.search_space import Choice, Tune
 from tsadbench.execution.plan import Contender
 from tsadbench.registry import entries, load_detector
 from tsadbench.tuning.folds import GAP_WITHOUT_END
@@ -72,9 +72,9 @@ def contender(name: str) -> Contender:
     [
         lambda: Choice((1,)),
         lambda: Choice((1, 1)),
-        lambda: IntegerRange(3, 3),
-        lambda: RealRange(0.0, float("inf")),
-        lambda: RealRange(0.0, 1.0, log=True),
+        lambda: Tune(3, 3),
+        lambda: Tune(0.0, float("inf")),
+        lambda: Tune(0.0, 1.0, log=True),
     ],
 )
 def test_a_space_without_a_choice_is_refused(make):
@@ -85,14 +85,14 @@ def test_a_space_without_a_choice_is_refused(make):
 def test_a_choice_tells_truth_values_from_numbers():
     assert Choice((True, False)).holds(True)
     assert not Choice((True, False)).holds(1)
-    assert not IntegerRange(0, 5).holds(True)
-    assert IntegerRange(0, 5).holds(5)
-    assert not RealRange(0.0, 1.0).holds(1.5)
+    assert not Tune(0, 5).holds(True)
+    assert Tune(0, 5).holds(5)
+    assert not Tune(0.0, 1.0).holds(1.5)
 
 
 @given(st.floats(1e-4, 1e-2))
 def test_a_number_is_rounded_to_three_digits_within_its_bounds(value):
-    rounded = RealRange(1e-4, 1e-2).rounded(value)
+    rounded = Tune(1e-4, 1e-2).rounded(value)
     assert 1e-4 <= rounded <= 1e-2
     assert rounded == pytest.approx(value, rel=5.1e-3)
     assert len(f"{rounded:e}".split("e")[0].rstrip("0").replace(".", "")) <= 3
@@ -107,7 +107,7 @@ def test_no_point_sees_farther_than_a_fold_keeps_its_distance(name):
             key: generator.choice(one.values)
             if isinstance(one, Choice)
             else generator.randint(one.low, one.high)
-            if isinstance(one, IntegerRange)
+            if one.integer
             else one.rounded(generator.uniform(one.low, one.high))
             for key, one in cls.search_space().items()
         }

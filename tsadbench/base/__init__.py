@@ -4,8 +4,11 @@ Errors and `progress` come from `tsadbench` itself. Everything here is imported 
 of imports; the command line keeps this package out of ``--help`` and ``list``.
 """
 
+from annotated_types import Ge, Gt, Le, Lt
+
 from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
-from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.declaration import Cheap
+from tsadbench.base.detector import Detector, Traits, detector
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import (
@@ -22,7 +25,7 @@ from tsadbench.base.protocol import (
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.scores import flagged_rows, worst_case
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.search_space import Choice, Space, Tune
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.smoothing import trailing_mean
 from tsadbench.base.trailing_windows import trailing_windows
@@ -41,6 +44,7 @@ __all__ = [
     "AdaptedDetector",
     "BoolArray",
     "Cause",
+    "Cheap",
     "Choice",
     "DataOptions",
     "Dataset",
@@ -53,18 +57,20 @@ __all__ = [
     "Fact",
     "Float32Array",
     "FloatArray",
+    "Ge",
+    "Gt",
     "IntArray",
-    "IntegerRange",
     "Judgement",
     "LabelledDataset",
     "Labels",
+    "Le",
     "LibraryDetector",
     "Loader",
+    "Lt",
     "Metric",
     "Place",
     "Prior",
     "Protocol",
-    "RealRange",
     "Recording",
     "Scored",
     "Sensor",
@@ -73,11 +79,13 @@ __all__ = [
     "SplitJudgement",
     "Threshold",
     "Traits",
+    "Tune",
     "Windows",
     "WrappedDetector",
     "as_recording",
     "as_recordings",
     "checked_scores",
+    "detector",
     "extra",
     "find_package",
     "flagged_rows",

@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self, final
+from dataclasses import dataclass, field
+from typing import ClassVar, Self, TypeVar, dataclass_transform, final
 
+from tsadbench.base.declaration import Cheap, expectation, resolve_fields
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
 from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.search_space import Space
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.parameters import nearest, parameter_defaults
+from tsadbench.utils.parameters import nearest, parameter_defaults, parameter_rules
+
+_Detector = TypeVar("_Detector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,39 @@ class Traits:
     floor: bool = False
     fixed_threshold: float | None = None
     pretrained_on: tuple[str, ...] = ()
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def detector(cls: type[_Detector]) -> type[_Detector]:
+    """Make a detector's annotated attributes its parameters: ``dataclass(kw_only=True, eq=False, repr=False)``.
+
+    What follows the type in ``Annotated[...]`` says more about a parameter: its range (``Ge``, ``Gt``, ``Le``, ``Lt``),
+    what tuning may try (`Tune`, `Choice`), its value in checks (`Cheap`). `Detector` derives ``get_params``,
+    ``set_params``, ``search_space``, ``test_params`` and range checks from it. A subclass that sets another default
+    keeps what its base class says.
+
+    Examples
+    --------
+    >>> from tsadbench.base import Ge, Tune
+    >>> @detector
+    ... class Power(Detector):
+    ...     '''The largest power of a row's sensors.'''
+    ...
+    ...     exponent: Annotated[int, Ge(1), Tune(1, 4)] = 2
+    ...
+    ...     def _fit(self, recordings):
+    ...         pass
+    ...
+    ...     def _score(self, recording):
+    ...         return (recording.values**self.exponent).max(axis=1)
+    >>> Power(exponent=3), Power.search_space()
+    (Power(exponent=3), {'exponent': Tune(low=1, high=4, log=False, alters_loss=False)})
+    >>> Power(exponent=0).check(())
+    Traceback (most recent call last):
+    tsadbench.errors.UsageError: Power: exponent must be an integer of at least 1, found 0
+    """
+    resolve_fields(cls)
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 class Detector(ABC):
@@ -139,6 +175,10 @@ class Detector(ABC):
         elsewhere
             Whether another machine will do the work: what this one lacks, for instance a GPU, is no error then.
         """
+        declared = getattr(type(self), "__dataclass_fields__", {})
+        for name in [name for name in parameter_defaults(type(self)) if name in declared]:
+            expected = expectation(getattr(self, name), declared[name].type)
+            self._require(not expected, name, expected)
         self._check(sensors)
         if not elsewhere:
             self._check_machine()
@@ -328,12 +368,17 @@ class Detector(ABC):
     @classmethod
     def test_params(cls) -> dict[str, object]:
         """Return constructor arguments that make it cheap enough for the checks."""
-        return {}
+        return {
+            name: rule.value
+            for name, rules in parameter_rules(cls).items()
+            for rule in rules
+            if isinstance(rule, Cheap)
+        }
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:
         """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
-        return {}
+        return {name: rule for name, rules in parameter_rules(cls).items() for rule in rules if isinstance(rule, Space)}
 
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:

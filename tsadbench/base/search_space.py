@@ -1,4 +1,4 @@
-"""Search spaces: the values of a parameter that `tsadbench tune` may try, declared in a detector's ``search_space``."""
+"""Search spaces: the values of a parameter that `tsadbench tune` may try."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ class Choice:
     alters_loss
         Whether held-out losses of two values cannot be compared, because the parameter changes what is forecast,
         reconstructed or measured. Then only the objective ``injection`` searches it.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two values, or one occurs twice.
     """
 
     values: tuple[Value, ...]
@@ -49,8 +44,8 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerRange:
-    """An integer from ``low`` to ``high``, both included.
+class Tune:
+    """A number from ``low`` to ``high``, both included: an integer if both are, else of three significant digits.
 
     Parameters
     ----------
@@ -61,60 +56,36 @@ class IntegerRange:
     alters_loss
         As for `Choice`.
 
-    Raises
-    ------
-    UsageError
-        If the bounds hold fewer than two integers, or a logarithmic scale does not start above 0.
-    """
-
-    low: int
-    high: int
-    log: bool = False
-    alters_loss: bool = False
-
-    def __post_init__(self) -> None:
-        _check_bounds("IntegerRange", self.low, self.high, log=self.log)
-
-    def holds(self, value: object) -> bool:
-        """Whether the value is an integer within the bounds."""
-        return isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high
-
-    @property
-    def extremes(self) -> tuple[Value, ...]:
-        """Both bounds."""
-        return self.low, self.high
-
-
-@dataclass(frozen=True, slots=True)
-class RealRange:
-    """A number from ``low`` to ``high``, both included, of three significant digits.
-
-    Parameters
-    ----------
-    low, high, log, alters_loss
-        As for `IntegerRange`.
-
     Examples
     --------
-    >>> RealRange(1e-4, 1e-2, log=True).rounded(0.00123456)
+    >>> Tune(1e-4, 1e-2, log=True).rounded(0.00123456)
     0.00123
     """
 
-    low: float
-    high: float
+    low: int | float
+    high: int | float
     log: bool = False
     alters_loss: bool = False
 
     def __post_init__(self) -> None:
-        _check_bounds("RealRange", self.low, self.high, log=self.log)
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"Tune: expected finite bounds, low below high, found {self.low} and {self.high}")
+        if self.log and self.low <= 0:
+            raise UsageError(f"Tune: a logarithmic scale starts above 0, found {self.low}")
+
+    @property
+    def integer(self) -> bool:
+        """Whether the number is an integer."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
 
     def holds(self, value: object) -> bool:
-        """Whether the value is a number within the bounds."""
-        return isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+        """Whether the value is such a number, within the bounds."""
+        number = isinstance(value, int if self.integer else int | float) and not isinstance(value, bool)
+        return number and self.low <= value <= self.high  # type: ignore[operator]
 
-    def rounded(self, value: float) -> float:
-        """Return the value with three significant digits, as labels show it, and within the bounds."""
-        return min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
+    def rounded(self, value: float) -> int | float:
+        """Return an integer as it is, another number with three significant digits, as labels show it."""
+        return value if self.integer else min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
 
     @property
     def extremes(self) -> tuple[Value, ...]:
@@ -122,11 +93,4 @@ class RealRange:
         return self.low, self.high
 
 
-Space: TypeAlias = Choice | IntegerRange | RealRange
-
-
-def _check_bounds(kind: str, low: float, high: float, *, log: bool) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"{kind}: expected finite bounds, low below high, found {low} and {high}")
-    if log and low <= 0:
-        raise UsageError(f"{kind}: a logarithmic scale starts above 0, found {low}")
+Space: TypeAlias = Choice | Tune

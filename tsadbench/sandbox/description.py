@@ -30,7 +30,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange
+from tsadbench.base.search_space import Space
 from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, import_plugin, locate
@@ -144,7 +144,7 @@ class Description:
     libraries: tuple[str, ...]
     note: str
     floor_variants: tuple[dict[str, str], ...]
-    search_space: dict[str, Choice | IntegerRange | RealRange]
+    search_space: dict[str, Space]
     files: tuple[str, ...]
     modules: tuple[str, ...]
     changed: dict[str, str]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space, Value
+from tsadbench.base.search_space import Choice, Space, Tune, Value
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender
 from tsadbench.sandbox import asking, describe
@@ -95,9 +95,7 @@ def _space(parameter: str, values: str, contender: Contender, sensors: tuple[str
         raise UsageError(f"expected finite bounds, LOW below HIGH, found {low} and {high}")
     if log and low <= 0:
         raise UsageError(f"a logarithmic scale starts above 0, found {low}")
-    if isinstance(low, int) and isinstance(high, int):
-        return IntegerRange(low, high, log, alters_loss)
-    return RealRange(float(low), float(high), log, alters_loss)
+    return Tune(low, high, log, alters_loss)
 
 
 def _number(value: JsonValue, text: str) -> int | float:

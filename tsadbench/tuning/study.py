@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any
 from zlib import crc32
 
-from tsadbench.base.search_space import Choice, IntegerRange, RealRange, Space
+from tsadbench.base.search_space import Choice, Space
 from tsadbench.sandbox import BoxFailure, Limits
 from tsadbench.sandbox.limits import Interrupted
 from tsadbench.tuning.objective import HeldOut, Injection, SearchObjective
@@ -229,23 +229,23 @@ class _Search:
 def _distribution(space: Space) -> BaseDistribution:
     if isinstance(space, Choice):
         return CategoricalDistribution(space.values)
-    if isinstance(space, IntegerRange):
-        return IntDistribution(space.low, space.high, log=space.log)
+    if space.integer:
+        return IntDistribution(int(space.low), int(space.high), log=space.log)
     return FloatDistribution(space.low, space.high, log=space.log)
 
 
 def _suggested(trial: optuna.Trial, name: str, space: Space) -> object:
     if isinstance(space, Choice):
         return trial.suggest_categorical(name, space.values)
-    if isinstance(space, IntegerRange):
-        return trial.suggest_int(name, space.low, space.high, log=space.log)
+    if space.integer:
+        return trial.suggest_int(name, int(space.low), int(space.high), log=space.log)
     return space.rounded(trial.suggest_float(name, space.low, space.high, log=space.log))
 
 
 def _parameters(trial: FrozenTrial, space: Mapping[str, Space]) -> dict[str, object]:
     """Return the parameters that were measured: what Optuna drew, rounded."""
     return {
-        name: space[name].rounded(value) if isinstance(space[name], RealRange) else value  # type: ignore[union-attr]
+        name: value if isinstance(one := space[name], Choice) else one.rounded(value)
         for name, value in trial.params.items()
     }
 

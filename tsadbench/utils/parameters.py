@@ -20,7 +20,7 @@ JsonValue = TypeAliasType("JsonValue", "bool | int | float | str | list[JsonValu
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One constructor parameter: its name, type annotation, default, and meaning from the class's docstring."""
+    """One constructor parameter: its name, type, default, and meaning from the class's docstring."""
 
     name: str
     annotation: object
@@ -81,6 +81,14 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
             raise UsageError(f"{cls.__name__}: parameter {name!r} has no default; every parameter needs one")
         parameters.append(Parameter(name, hints.get(name, str), default, meanings.get(name, "")))
     return tuple(parameters)
+
+
+def parameter_rules(cls: type) -> dict[str, tuple[object, ...]]:
+    """Return what follows each parameter's type in ``Annotated``: in the constructor, else where a base declares it."""
+    declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
+    own = get_type_hints(inspect.getattr_static(cls, "__init__"), include_extras=True)
+    declared |= {name: hint for name, hint in own.items() if hasattr(hint, "__metadata__")}
+    return {name: getattr(declared.get(name), "__metadata__", ()) for name in parameter_defaults(cls)}
 
 
 def parameter_defaults(cls: type) -> dict[str, object]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
+from typing import Annotated
 
 import numpy as np
 from torch import Tensor, nn
 
-from tsadbench.base import FloatArray, Recording
+from tsadbench.base import FloatArray, Ge, Recording, detector
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 
+@detector
 class Forecaster(NetworkDetector):
     """A detector whose network sees ``window`` rows and forecasts the ``horizon`` rows that follow.
 
@@ -23,11 +26,7 @@ class Forecaster(NetworkDetector):
         Rows that a forecast covers; 1 if a subclass has no such parameter.
     """
 
-    horizon: int = 1
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require_integer("horizon", at_least=1)
+    horizon: Annotated[int, Ge(1)] = field(default=1, init=False)
 
     def _loss(self, windows: Tensor) -> Tensor:
         """Return the mean squared error, unless a subclass overrides it."""

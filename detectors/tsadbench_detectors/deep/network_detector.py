@@ -12,9 +12,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from numbers import Integral, Real
-from typing import cast
+from dataclasses import field, fields, replace
+from numbers import Integral
+from typing import Annotated, cast
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tsadbench import DataError
-from tsadbench.base import Detector, Fact, FloatArray, IntArray, Recording, Traits
+from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.training import Training, TrainingPlan, mean_loss
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
@@ -32,12 +32,12 @@ from tsadbench_detectors.standardise import Scaler, Standardiser
 _LARGEST_SCALED = 1e15
 
 
+@detector
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass's constructor stores the parameters below and its own. One without ``stride``, ``min_steps``,
-    ``max_steps``, or ``held_out`` and ``patience``, leaves them as they are here: it trains on all windows, as often as
-    ``epochs`` says.
+    A subclass declares the parameters below with its defaults, and its own. Without ``stride``, ``min_steps``,
+    ``max_steps``, or ``held_out`` and ``patience`` of its own, it trains on all windows, as often as ``epochs`` says.
     By default, a row's score is the sum of its sensors' contributions.
 
     Parameters
@@ -72,25 +72,18 @@ class NetworkDetector(Detector):
         "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one.
     """
 
-    window: int
-    horizon: int = 0
-    stride: int = 1
-    epochs: int
-    min_steps: int = 1
-    max_steps: int | None = None
-    batch_size: int
-    learning_rate: float
-    held_out: float = 0.0
-    patience: int = 1
-    seed: int
+    window: Annotated[int, Ge(1)]
+    horizon: int = field(default=0, init=False)
+    stride: Annotated[int, Ge(1)] = field(default=1, init=False)
+    epochs: Annotated[int, Ge(1), Cheap(1)]
+    min_steps: Annotated[int, Ge(1), Cheap(1)] = field(default=1, init=False)
+    max_steps: Annotated[int | None, Ge(1)] = field(default=None, init=False)
+    batch_size: Annotated[int, Ge(1)]
+    learning_rate: Annotated[float, Gt(0), Lt(math.inf)]
+    held_out: Annotated[float, Ge(0), Lt(0.5)] = field(default=0.0, init=False)
+    patience: Annotated[int, Ge(1)] = field(default=1, init=False)
+    seed: Annotated[int, Ge(0)]
     device: str
-
-    scaler_: Scaler
-    network_: nn.Module
-    device_: torch.device
-    # After each epoch: mean training and held-out loss (`Training.losses`); a loss may look at how many there are.
-    losses_: list[tuple[float, float]]
-    facts_: dict[str, Fact]
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -132,14 +125,6 @@ class NetworkDetector(Detector):
         self.network_.to(self.device_).eval()
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
-        for parameter in ("window", "stride", "epochs", "min_steps", "batch_size", "patience"):
-            self._require_integer(parameter, at_least=1)
-        if self.max_steps is not None:
-            self._require_integer("max_steps", at_least=1)
-        self._require_integer("seed", at_least=0)
-        rate, share = self.learning_rate, self.held_out
-        self._require(isinstance(rate, Real) and 0.0 < rate < math.inf, "learning_rate", "a number above 0")
-        self._require(isinstance(share, Real) and 0.0 <= share < 0.5, "held_out", "a number from 0 to below 0.5")
         self._require(
             isinstance(self.device, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device) is not None,
             "device",
@@ -185,6 +170,7 @@ class NetworkDetector(Detector):
     def _train(self, windows: Windows) -> None:
         """Train ``network_`` on these windows."""
         training = Training(type(self).__name__, self.network_, self._loss, windows, self._plan)
+        # After each epoch: mean training and held-out loss; a loss may look at how many there are.
         self.losses_ = training.losses
         self.facts_ = training.run()
 
