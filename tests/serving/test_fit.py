@@ -194,7 +194,6 @@ def test_what_differs_from_the_fit_is_told(tsadbench, t2_model, plant, tmp_path)
     for changes, name in (
         ({"schema": 2}, "schema"),
         ({"sensors": ("Flow", "Pressure [bar]")}, "sensors"),
-        ({"parts": {**t2_model.card.parts, "learned.json": "0" * 64}}, "parts"),
     ):
         out.write_bytes(model_bytes(replace(t2_model.card, **changes), parts))
         done = tsadbench("score", out, plant / "run.csv")

@@ -5,20 +5,17 @@ That each detector that ships comes back the same is tests/detectors/test_contra
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import math
-import tracemalloc
-import warnings
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.ensemble import IsolationForest
@@ -26,15 +23,12 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tsadbench import Detector, ModelFileError, Recording, Traits, UsageError, fit_model, load_model
-from tsadbench.base.serialization.archive import pack, unpack
+from tsadbench import Detector, ModelFileError, Traits, UsageError, load_model
 from tsadbench.base.serialization.codec import Encoded, decode, encode
-from tsadbench.base.serialization.estimators import dump_estimator, load_estimator
-from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.base.serialization.parts import from_parts, pack, to_parts, unpack
 from tsadbench.errors import TsadbenchError
-from tsadbench.serving.model import checksums
+from tsadbench.serving.model import model_bytes
 
-MIB = 2**20
 ROWS = np.random.default_rng(0).normal(size=(64, 2))
 
 
@@ -142,42 +136,20 @@ def test_what_holds_itself_is_refused():
     ],
 )
 def test_a_tree_that_no_fit_has_written_is_refused(tree):
+    parts = {**to_parts(Learned().fit(ROWS)), "learned.json": json.dumps({"dict": [["learned", tree]]}).encode()}
     with pytest.raises(ModelFileError):
-        decode(Encoded({"dict": [["x_", tree]]}), Learned)
+        from_parts(Learned, parts, {})
 
 
-@pytest.mark.parametrize("name", ["_score", "__class__"])
-def test_learned_values_never_take_the_place_of_what_the_class_does(name):
+def test_an_estimator_comes_back_unless_skops_does_not_trust_a_type_in_it():
+    forest = make_pipeline(StandardScaler(), IsolationForest(n_estimators=3, random_state=0)).fit(ROWS)
     detector = Learned().fit(ROWS)
-    vars(detector)[name] = 1.0
-    with pytest.raises(ModelFileError, match=name):
-        from_parts(Learned, to_parts(detector), {})
-
-
-def test_a_forest_comes_back_and_one_with_wild_nodes_does_not():
-    forest = IsolationForest(n_estimators=3, random_state=0).fit(ROWS)
-    data = dump_estimator(forest, "forest")
-    np.testing.assert_array_equal(load_estimator(data).score_samples(ROWS), forest.score_samples(ROWS))
-    for field, value in (("left_child", 10**6), ("left_child", 0), ("right_child", -7), ("feature", 99)):
-        wild = IsolationForest(n_estimators=3, random_state=0).fit(ROWS)
-        state = wild.estimators_[1].tree_.__getstate__()
-        state["nodes"][field][0] = value
-        wild.estimators_[1].tree_.__setstate__(state)
-        with pytest.raises(ModelFileError):
-            load_estimator(dump_estimator(wild, "forest"))
-
-
-def test_estimators_with_types_that_are_not_trusted_are_refused_on_the_way_in_and_out():
-    import skops.io
-
-    for estimator in (
-        LocalOutlierFactor(novelty=True, algorithm="kd_tree").fit(ROWS),
-        make_pipeline(StandardScaler(), IsolationForest(n_estimators=2, random_state=0)).fit(ROWS),
-    ):
-        with pytest.raises(ModelFileError, match="it"):
-            dump_estimator(estimator, "it")
-        with pytest.raises(ModelFileError):
-            load_estimator(skops.io.dumps(estimator))
+    detector.more_ = forest
+    again = from_parts(Learned, to_parts(detector), {})
+    np.testing.assert_array_equal(again.more_.score_samples(ROWS), forest.score_samples(ROWS))
+    detector.more_ = LocalOutlierFactor(novelty=True, algorithm="kd_tree").fit(ROWS)
+    with pytest.raises(ModelFileError, match="more_"):
+        to_parts(detector)
 
 
 CONTENT = pack({"model.json": b"{}", "arrays.safetensors": bytes(range(200))})
@@ -192,140 +164,58 @@ def test_any_changed_byte_and_any_truncation_is_found(place, flip):
         unpack(bytes(changed) if flip else CONTENT[:place])
 
 
-@pytest.fixture(scope="module")
-def models(plant, model_file, tmp_path_factory):
-    """A folder with models of three kinds: numbers, an estimator, a network."""
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "t2.model").write_bytes(model_file.read_bytes())
-    fit_model("isolation-forest[n_estimators=3]", str(plant / "card.toml"), folder / "forest.model")
-    small = "window=4,epochs=1,min_steps=1,max_steps=2"
-    fit_model(f"vanilla-ae[{small}]", str(plant / "card.toml"), folder / "network.model")
-    return folder
-
-
-def forged(folder, name: str, card=lambda card: card, parts=lambda parts: parts):
-    """Write a model with another card and other parts, and checksums that fit them; return its path."""
-    members = unpack((folder / f"{name}.model").read_bytes())
-    content = json.loads(members.pop("model.json"))
-    members = parts(members)
-    content = card({**content, "parts": checksums(members)})
-    path = folder / "forged.model"
-    path.write_bytes(pack({"model.json": json.dumps(content).encode(), **members}))
-    return path
+def forged(t2_model, folder, change=lambda card: card, *, card=None, learned=None):
+    """Write a model with another card or other parts, and a checksum that fits them; return its path."""
+    members = unpack(model_bytes(t2_model.card, to_parts(t2_model.detector)))
+    members["model.json"] = card or json.dumps(change(json.loads(members["model.json"]))).encode()
+    members["learned.json"] = learned or members["learned.json"]
+    (folder / "forged.model").write_bytes(pack(members))
+    return folder / "forged.model"
 
 
 def require_refused(path) -> str:
-    """Return why a model is refused: in one line that names it, and in less than 200 MiB."""
-    tracemalloc.start()
-    try:
-        with pytest.raises(TsadbenchError) as caught:
-            load_model(path)
-        assert tracemalloc.get_traced_memory()[1] < 200 * MIB
-    finally:
-        tracemalloc.stop()
+    """Return why a model is refused: in one line that names it."""
+    with pytest.raises(TsadbenchError) as caught:
+        load_model(path)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
     return str(caught.value)
 
 
-def sealed(content: bytes) -> bytes:
-    """Return a zip file's content with the last line of a model."""
-    ending = b"tsadbench model, SHA-256 of the bytes before this line: "
-    before = bytearray(content)
-    before[-2:] = (len(ending) + 64).to_bytes(2, "little")
-    return bytes(before) + ending + hashlib.sha256(before).hexdigest().encode()
-
-
-def test_parts_that_are_packed_or_share_their_bytes_are_refused(tmp_path):
-    """A zip bomb; and one MiB that 400 names stand for."""
-    packed, shared = io.BytesIO(), io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", bytes(300 * MIB))
-    with zipfile.ZipFile(shared, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("model.json", bytes(MIB))
-        first = archive.infolist()[0]
-        for number in range(400):
-            copy = zipfile.ZipInfo(f"p{number:07d}")
-            copy.header_offset, copy.CRC = first.header_offset, first.CRC
-            copy.file_size = copy.compress_size = first.file_size
-            archive.filelist.append(copy)
-            archive.NameToInfo[copy.filename] = copy
-    for buffer in (packed, shared):
-        (tmp_path / "x.model").write_bytes(sealed(buffer.getvalue()))
-        require_refused(tmp_path / "x.model")
-
-
-def test_an_estimator_that_unpacks_to_gigabytes_is_refused(models):
-    def bomb(parts):
-        (name,) = [name for name in parts if name.startswith("estimators/")]
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("array.npy", bytes(300 * MIB))
-        return {**parts, name: buffer.getvalue()}
-
-    require_refused(forged(models, "forest", parts=bomb))
-
-
-def test_a_network_larger_than_its_weights_is_not_built(models):
-    def larger(parts):
-        tree = json.loads(parts["learned.json"])
-        (pair,) = [pair for pair in tree["dict"] if pair[0] == "parameters"]
-        pair[1]["dict"] = [[name, 30_000 if "size" in name else value] for name, value in pair[1]["dict"]]
-        return {**parts, "learned.json": json.dumps(tree).encode()}
-
-    require_refused(forged(models, "network", parts=larger))
-
-
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
-def test_a_threshold_that_nothing_or_everything_exceeds_is_refused(models, value):
-    path = forged(models, "t2", card=lambda card: {**card, "threshold": {**card["threshold"], "value": 12345.5}})
-    members = unpack(path.read_bytes())
-    path.write_bytes(pack({**members, "model.json": members["model.json"].replace(b"12345.5", value.encode())}))
-    assert "threshold" in require_refused(path)
+def test_a_threshold_that_nothing_or_everything_exceeds_is_refused(t2_model, tmp_path, value):
+    path = forged(t2_model, tmp_path, lambda card: {**card, "threshold": {**card["threshold"], "value": 12345.5}})
+    text = unpack(path.read_bytes())["model.json"].replace(b"12345.5", value.encode())
+    assert "threshold" in require_refused(forged(t2_model, tmp_path, card=text))
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [("encoding", "klingon"), ("separator", ", "), ("header_line", 0), ("time_formats", ["%Q"])]
 )
-def test_a_description_of_files_that_no_file_can_have_is_refused(models, t2_model, key, value):
-    path = forged(models, "t2", card=lambda card: {**card, "layout": {**card["layout"], key: value}})
+def test_a_description_of_files_that_no_file_can_have_is_refused(t2_model, tmp_path, key, value):
+    path = forged(t2_model, tmp_path, lambda card: {**card, "layout": {**card["layout"], key: value}})
     assert key.removesuffix("s") in require_refused(path)
     with pytest.raises(UsageError, match=key.removesuffix("s")):
         replace(t2_model.card.layout, **{key: tuple(value) if isinstance(value, list) else value})
 
 
 @pytest.mark.parametrize("text", [b"[" * 10**6, b"\xff", b"null"])
-@pytest.mark.parametrize("part", ["model.json", "learned.json"])
-def test_json_that_is_no_model_is_refused(models, part, text):
-    members = unpack((models / "t2.model").read_bytes())
-    card = json.loads(members.pop("model.json"))
-    if part == "learned.json":
-        members[part] = text
-    content = text if part == "model.json" else json.dumps({**card, "parts": checksums(members)}).encode()
-    (models / "forged.model").write_bytes(pack({"model.json": content, **members}))
-    require_refused(models / "forged.model")
+@pytest.mark.parametrize("part", ["card", "learned"])
+def test_json_that_is_no_model_is_refused(t2_model, tmp_path, part, text):
+    require_refused(forged(t2_model, tmp_path, **{part: text}))
 
 
-def test_a_file_of_a_terabyte_is_not_read(models):
-    with (models / "huge.model").open("wb") as file:
+def test_a_compressed_part_is_not_unpacked(t2_model, tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", bytes(2**20))
+        archive.comment = bytes(64)
+    before = buffer.getvalue()[:-64]
+    (tmp_path / "x.model").write_bytes(before + hashlib.sha256(before).hexdigest().encode())
+    require_refused(tmp_path / "x.model")
+
+
+def test_a_file_of_a_terabyte_is_not_read(tmp_path):
+    with (tmp_path / "huge.model").open("wb") as file:
         file.truncate(2**40)
-    require_refused(models / "huge.model")
-
-
-@given(
-    st.sampled_from(["t2", "forest", "network"]),
-    st.integers(0, 9),
-    st.integers(0, 10**6),
-    st.sampled_from([b"", b"0", b"-", b'"', b"]", b"\x00", b"\xff"]),
-)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_somebody_writes_into_the_parts_ends_in_a_reason_or_in_scores(models, name, part, place, written):
-    def changed(parts):
-        chosen = sorted(parts)[part % len(parts)]
-        at = place % len(parts[chosen])
-        return {**parts, chosen: parts[chosen][:at] + written + parts[chosen][at + 1 :]}
-
-    path, rows = forged(models, name, parts=changed), Recording("r", ROWS[:20], ("Pressure [bar]", "Flow"))
-    with contextlib.suppress(TsadbenchError), np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert len(load_model(path).score(rows).scores) == 20
+    require_refused(tmp_path / "huge.model")

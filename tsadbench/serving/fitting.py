@@ -18,7 +18,7 @@ from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import SEEDS_BELOW, DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits, describe
-from tsadbench.serving.model import Model, ModelCard, checksums, from_bytes, is_model, model_bytes, require_finite
+from tsadbench.serving.model import Model, ModelCard, from_bytes, is_model, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import require_writable, write_file
 from tsadbench.utils.parameters import JsonValue
@@ -125,7 +125,6 @@ def fit_model(
         n_rows=sum(recording.n_rows for recording in episode.train),
         layout=plan.data.dataset.layout,
         manifest=_without_labels(manifest(trial, plan, started)) | ({} if entity is None else {"entity": entity}),
-        parts=checksums(parts),
     )
     content = model_bytes(card, parts)
     # The card names a detector's file without its folder; here it is read where it lies.

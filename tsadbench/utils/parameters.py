@@ -71,7 +71,7 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
     Raises a UsageError if a parameter has no default: a name alone must be enough to construct it.
     """
     constructor = inspect.getattr_static(cls, "__init__")
-    hints = get_type_hints(constructor, include_extras=True)
+    hints = get_type_hints(constructor)
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         meanings |= _meanings(base.__doc__ or "")

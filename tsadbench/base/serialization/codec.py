@@ -11,35 +11,26 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tsadbench.errors import MissingExtraError, ModelFileError
+from tsadbench.errors import ModelFileError
+from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
 _DTYPES = frozenset(
     {"bool", "complex64", "float16", "float32", "float64"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
-_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_CORE = "tsadbench"
+# Types of scikit-learn that skops does not trust by itself.
+_TRUSTED = ["sklearn.tree._tree.Tree"]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoded value.
-
-    Parameters
-    ----------
-    tree
-        The value as JSON, with names instead of arrays and estimators.
-    arrays
-        By the value's path, for instance ``standardiser_.mean``.
-    estimators
-        scikit-learn's estimators as skops writes them, by the value's path.
-    """
+    """A value as JSON, with names in place of its arrays and estimators; each is named by its path in the value."""
 
     tree: JsonValue
     arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
@@ -47,52 +38,31 @@ class Encoded:
 
 
 def encode(value: object, owner: type, *, estimators: bool = True) -> Encoded:
-    """Encode a value.
+    """Encode what a detector of class ``owner`` has learned; dataclasses must be of its package or of tsadbench.
 
     Parameters
     ----------
-    value
-        None, booleans, integers, floats, strings, numpy arrays and numbers, scikit-learn estimators; tuples, lists,
-        dictionaries and dataclasses of these.
-    owner
-        The detector's class. Dataclasses must belong to its package or to tsadbench.
+    value, owner
+        The value and the class.
     estimators
-        Whether scikit-learn's estimators may occur: the library that writes them takes seconds to import.
+        Whether scikit-learn's estimators may occur: skops, which writes them, takes seconds to import.
 
     Raises
     ------
     ModelFileError
-        If the value holds anything else; the message names its path.
+        If the value holds something else than None, booleans, numbers, strings, numpy arrays, estimators, and tuples,
+        lists, dictionaries and dataclasses of these; the message names its path.
     """
     encoder = _Encoder(owner, estimators)
     try:
-        tree = encoder.encode(value, "")
+        return Encoded(encoder.encode(value, ""), encoder.arrays, encoder.estimators)
     except RecursionError as error:
         raise ModelFileError(f"{owner.__name__}: what it has learned is nested too deeply, or holds itself") from error
-    return Encoded(tree, encoder.arrays, encoder.estimators)
 
 
-def decode(encoded: Encoded, owner: type) -> object:
-    """Decode a value.
-
-    Parameters
-    ----------
-    encoded
-        What `encode` returned.
-    owner
-        The detector's class, imported with everything that its dataclasses need.
-
-    Raises
-    ------
-    ModelFileError
-        If `encode` returns nothing like it for this class.
-    """
-    try:
-        return _Decoder(encoded, owner).decode(encoded.tree)
-    except (ModelFileError, MissingExtraError):
-        raise
-    except Exception as error:  # a dataclass may validate its fields with any error
-        raise ModelFileError(f"it holds what no {owner.__name__} has learned ({error})") from error
+def decode(encoded: Encoded, owner: type) -> Any:
+    """Return the value that `encode` was given; any error if it is not one of this class."""
+    return _Decoder(encoded, owner).decode(encoded.tree)
 
 
 class _Encoder:
@@ -102,36 +72,32 @@ class _Encoder:
         self.arrays: dict[str, NDArray[np.generic]] = {}
         self.estimators: dict[str, bytes] = {}
 
-    def encode(self, value: object, path: str) -> JsonValue:
+    def encode(self, value: Any, path: str) -> JsonValue:
         kind = type(value)
-        if value is None or kind in (bool, int, str):
-            return cast("JsonValue", value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+            return value  # type: ignore[no-any-return]
         if kind is float:
-            number = cast("float", value)
-            return number if math.isfinite(number) else {"float": str(number)}
+            return {"float": str(value)}
         if kind is list:
-            return self._items(cast("list[object]", value), path)
+            return self._items(value, path)
         if kind is tuple:
-            return {"tuple": self._items(list(cast("tuple[object, ...]", value)), path)}
+            return {"tuple": self._items(value, path)}
         if kind is dict:
-            pairs = cast("dict[object, object]", value).items()
+            pairs = value.items()
             return {"dict": [[self.encode(key, path), self.encode(item, _below(path, key))] for key, item in pairs]}
         if kind is np.ndarray or isinstance(value, np.generic):
-            return self._array(cast("NDArray[np.generic]", value), path)
+            return self._array(value, path)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value, path)
         sklearn = sys.modules.get("sklearn.base")  # without it, there is no estimator
         if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self._may_hold_estimators:
-            from tsadbench.base.serialization.estimators import dump_estimator
-
-            self.estimators[path] = dump_estimator(value, f"{self._owner.__name__}: {path}")
-            return {"estimator": path}
+            return self._estimator(value, path)
         raise self._cannot(path, f"a {kind.__module__}.{kind.__qualname__}")
 
-    def _items(self, values: list[object], path: str) -> list[JsonValue]:
+    def _items(self, values: Any, path: str) -> list[JsonValue]:
         return [self.encode(value, _below(path, i)) for i, value in enumerate(values)]
 
-    def _array(self, value: NDArray[np.generic], path: str) -> JsonValue:
+    def _array(self, value: Any, path: str) -> JsonValue:
         if value.dtype.name not in _DTYPES:
             raise self._cannot(path, f"an array of {value.dtype}")
         name = path
@@ -144,16 +110,26 @@ class _Encoder:
         by_column = value.flags.f_contiguous and not value.flags.c_contiguous
         return {"array": name, "order": "F" if by_column else "C"}
 
-    def _dataclass(self, value: object, path: str) -> JsonValue:
+    def _dataclass(self, value: Any, path: str) -> JsonValue:
         cls = type(value)
-        if _find_dataclass(_reference(cls, self._owner), self._owner) is not cls:
+        # Without the module if it is the detector's own: its name may differ elsewhere.
+        reference = f"{'' if cls.__module__ == self._owner.__module__ else cls.__module__}:{cls.__qualname__}"
+        if _find_dataclass(reference, self._owner) is not cls:
             raise self._cannot(path, f"a {cls.__qualname__}, a dataclass of another package or inside a function")
-        fields = {
-            field_.name: self.encode(getattr(value, field_.name), _below(path, field_.name))
-            for field_ in dataclasses.fields(cast("Any", value))
-            if field_.init
-        }
-        return {"dataclass": _reference(cls, self._owner), "fields": fields}
+        names = [one.name for one in dataclasses.fields(value) if one.init]
+        fields = {name: self.encode(getattr(value, name), _below(path, name)) for name in names}
+        return {"dataclass": reference, "fields": fields}
+
+    def _estimator(self, value: Any, path: str) -> JsonValue:
+        data = _skops().dumps(value)
+        untrusted = [name for name in _skops().get_untrusted_types(data=data) if name not in _TRUSTED]
+        if untrusted:
+            raise ModelFileError(
+                f"{self._owner.__name__}: {path} cannot be kept in a file: it holds types that skops does not trust: "
+                f"{untrusted}; choose parameters or a detector without them"
+            )
+        self.estimators[path] = data
+        return {"estimator": path}
 
     def _cannot(self, path: str, found: str) -> ModelFileError:
         return ModelFileError(
@@ -163,43 +139,39 @@ class _Encoder:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class _Decoder:
-    def __init__(self, encoded: Encoded, owner: type) -> None:
-        # Each is taken once: a tree that names one again and again would fill the memory with copies.
-        self._arrays = dict(encoded.arrays)
-        self._estimators = dict(encoded.estimators)
-        self._owner = owner
+    encoded: Encoded
+    owner: type
 
-    def decode(self, tree: JsonValue) -> object:
+    def decode(self, tree: Any) -> Any:
         if isinstance(tree, list):
             return [self.decode(item) for item in tree]
         if not isinstance(tree, dict):
             return tree
-        kind = next(iter(tree), "none")
-        content: Any = tree[kind]
-        if kind == "float":
-            return _FLOATS[content]
-        if kind == "tuple":
-            return tuple(self.decode(item) for item in content)
-        if kind == "dict":
-            return {self.decode(key): self.decode(value) for key, value in content}
-        if kind == "array":
-            # A copy: safetensors returns views of the file's bytes, and the last bits of sums depend on alignment.
-            return np.array(self._arrays.pop(content), order="F" if tree["order"] == "F" else "C")
-        if kind == "number":
-            return self._arrays.pop(content)[()]
-        if kind == "estimator":
-            from tsadbench.base.serialization.estimators import load_estimator
-
-            return load_estimator(self._estimators.pop(content))
-        if kind == "dataclass":
-            return self._dataclass(content, cast("Mapping[str, JsonValue]", tree["fields"]))
+        kind, content = next(iter(tree.items()))
+        match kind:
+            case "float":
+                return float(content)
+            case "tuple":
+                return tuple(self.decode(item) for item in content)
+            case "dict":
+                return {self.decode(key): self.decode(value) for key, value in content}
+            case "array":
+                # A copy: safetensors returns views of the file's bytes, and the last bits of sums depend on alignment.
+                return np.array(self.encoded.arrays[content], order="F" if tree["order"] == "F" else "C")
+            case "number":
+                return self.encoded.arrays[content][()]
+            case "estimator":
+                return _skops().loads(self.encoded.estimators[content], trusted=_TRUSTED)
+            case "dataclass":
+                return self._dataclass(content, tree["fields"])
         raise ModelFileError(f"it holds a value of an unknown kind, {kind!r}")
 
-    def _dataclass(self, reference: str, fields: Mapping[str, JsonValue]) -> object:
-        cls = _find_dataclass(reference, self._owner)
+    def _dataclass(self, reference: str, fields: Mapping[str, JsonValue]) -> Any:
+        cls = _find_dataclass(reference, self.owner)
         if cls is None:
-            raise ModelFileError(f"it holds a {reference}, which is no dataclass that {self._owner.__name__} can have")
+            raise ModelFileError(f"it holds a {reference}, which no {self.owner.__name__} can have learned")
         return cls(**{name: self.decode(value) for name, value in fields.items()})
 
 
@@ -207,18 +179,17 @@ def _below(path: str, key: object) -> str:
     return f"{path}.{key}" if path else str(key)
 
 
-def _reference(cls: type, owner: type) -> str:
-    """Return ``module:Class``, without the module if it is the detector's own: its name may differ elsewhere."""
-    module = "" if cls.__module__ == owner.__module__ else cls.__module__
-    return f"{module}:{cls.__qualname__}"
-
-
-def _find_dataclass(reference: str, owner: type) -> Any:  # the class, whose fields only itself knows
-    """Return a loaded dataclass of the detector's package or of tsadbench; nothing is imported."""
+def _find_dataclass(reference: str, owner: type) -> Any:
+    """Return a loaded dataclass of the detector's package or of tsadbench, else None; nothing is imported."""
     module, _, name = reference.partition(":")
     module = module or owner.__module__
-    package = module.partition(".")[0]
-    if package not in (owner.__module__.partition(".")[0], _CORE) or module not in sys.modules:
+    if module.partition(".")[0] not in (owner.__module__.partition(".")[0], "tsadbench"):
         return None
-    cls = getattr(sys.modules[module], name, None)
+    cls = getattr(sys.modules.get(module), name, None)
     return cls if isinstance(cls, type) and dataclasses.is_dataclass(cls) else None
+
+
+def _skops() -> Any:
+    with extra("keeping scikit-learn's estimators in a file", "models"):
+        import skops.io
+    return skops.io

@@ -1,37 +1,26 @@
-"""The parts of a model file that hold a fitted detector."""
+"""A fitted detector as the parts of a model file, and a model file: an uncompressed zip archive with one checksum."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import zipfile
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from tsadbench.base.detector import Detector
-from tsadbench.base.serialization.bounds import bounded_networks
 from tsadbench.base.serialization.codec import Encoded, decode, encode
-from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
+from tsadbench.errors import MissingExtraError, ModelFileError, UsageError
 from tsadbench.utils.extras import extra
 
+MAGIC = b"PK\x03\x04"
+_DIGEST_BYTES = 64
 _TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
 
 
 def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]:
-    """Return a fitted detector's parameters and learned state as parts, by name.
-
-    Parameters
-    ----------
-    detector
-        The detector.
-    estimators
-        Whether it may hold scikit-learn's estimators, which take long to write.
-
-    Raises
-    ------
-    ModelFileError
-        If it has learned something that a file cannot hold.
-    MissingExtraError
-        If safetensors or skops is not installed.
-    """
+    """Return a fitted detector's parameters and learned state as parts, by name; parameters and errors as `encode`."""
     content = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
     encoded = encode(content, type(detector), estimators=estimators)
     return {
@@ -42,16 +31,7 @@ def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]
 
 
 def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
-    """Restore a fitted detector.
-
-    Parameters
-    ----------
-    cls
-        Its class.
-    parts
-        What `to_parts` returned.
-    changes
-        Parameters to replace, for instance the device.
+    """Restore a fitted detector; ``changes`` replace parameters, for instance the device.
 
     Raises
     ------
@@ -62,25 +42,27 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     MissingExtraError
         If safetensors or skops is not installed.
     """
-    encoded = _encoded(parts)
-    content = decode(encoded, cls)
+    safetensors = _safetensors()
     try:
-        fields = cast("dict[str, Any]", content)
-        parameters, learned = dict(fields["parameters"]), dict(fields["learned"])
-        _check_names(cls, learned)
-        with bounded_networks(encoded.arrays):
-            detector = cls(**parameters | dict(changes))
-            detector.check(learned["sensors_"], elsewhere=True)
-            try:
-                detector.check(learned["sensors_"])
-            except UsageError as error:
-                raise UsageError(f"{error} with --device") from error
-            return detector.restore(learned)
-    except TsadbenchError:
+        estimators = {
+            name.removeprefix(_ESTIMATORS).removesuffix(".skops"): data
+            for name, data in parts.items()
+            if name.startswith(_ESTIMATORS)
+        }
+        content = decode(Encoded(json.loads(parts[_TREE]), safetensors.load(parts[_ARRAYS]), estimators), cls)
+        learned = content["learned"]
+        detector = cls(**content["parameters"] | dict(changes))
+        detector.check(learned["sensors_"], elsewhere=True)
+        try:
+            detector.check(learned["sensors_"])
+        except UsageError as error:
+            raise UsageError(f"{error} with --device") from error
+        return detector.restore(learned)
+    except (ModelFileError, UsageError, MissingExtraError):
         raise
-    except Exception as error:  # a detector may refuse state that is not its own with any error
-        reason = " ".join(str(error).split())[:200]
-        raise ModelFileError(f"it holds no fitted {cls.__name__}: {reason}") from error
+    except Exception as error:  # of safetensors, skops, dataclasses and detectors
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ModelFileError(f"it holds no fitted {cls.__name__} ({reason})") from error
 
 
 def require_packages() -> None:
@@ -88,26 +70,30 @@ def require_packages() -> None:
     _safetensors()
 
 
-def _encoded(parts: Mapping[str, bytes]) -> Encoded:
-    safetensors = _safetensors()
+def pack(parts: Mapping[str, bytes]) -> bytes:
+    """Return the content of one file with these parts; equal parts give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = bytes(_DIGEST_BYTES)
+    before = buffer.getvalue()[:-_DIGEST_BYTES]
+    return before + hashlib.sha256(before).hexdigest().encode()
+
+
+def unpack(content: bytes) -> dict[str, bytes]:
+    """Return the parts of a file's content; a ModelFileError if it is another kind of file, truncated, or changed."""
+    if not content.startswith(MAGIC):
+        raise ModelFileError("it is no model: expected a file that tsadbench fit has written")
+    if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
+        raise ModelFileError("its checksum differs: it was cut off or changed; copy it again from where it was fitted")
     try:
-        tree, arrays = json.loads(parts[_TREE]), safetensors.load(parts[_ARRAYS])
-    except Exception as error:  # safetensors has its own error for a file that it cannot read
-        raise ModelFileError(f"its parts cannot be read ({error})") from error
-    estimators = {
-        name.removeprefix(_ESTIMATORS).removesuffix(".skops"): data
-        for name, data in parts.items()
-        if name.startswith(_ESTIMATORS)
-    }
-    return Encoded(tree, arrays, estimators)
-
-
-def _check_names(cls: type[Detector], learned: Mapping[str, object]) -> None:
-    """Raise a ValueError if a learned attribute would replace one of the class's methods or properties."""
-    for name in learned:
-        own = getattr(cls, name, None)
-        if not name.isidentifier() or name.startswith("__") or callable(own) or isinstance(own, property):
-            raise ValueError(f"{name!r} is no attribute that it learns")
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise ValueError("they hold more than the file")
+            return {name: archive.read(name) for name in archive.namelist()}
+    except Exception as error:  # zipfile and the libraries that it calls have many
+        raise ModelFileError(f"it is no model: its parts cannot be read ({error})") from error
 
 
 def _safetensors() -> Any:

@@ -1,0 +1,86 @@
+"""Detectors as dataclasses: a parameter's type, range, tuning range and default are declared once, as a field."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt
+
+_NUMBERS: dict[object, tuple[type, str]] = {int: (Integral, "an integer"), float: (Real, "a number")}
+_BOUNDS: dict[type, tuple[str, Callable[[Any, Any], bool], str]] = {
+    Ge: ("ge", operator.ge, "of at least"),
+    Gt: ("gt", operator.gt, "above"),
+    Le: ("le", operator.le, "of at most"),
+    Lt: ("lt", operator.lt, "below"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cheap:
+    """The value of a parameter in `tsadbench check`, which fits a detector many times."""
+
+    value: object
+
+
+def resolve_fields(cls: type) -> None:
+    """Resolve a class's annotations, and add to them what the base classes declare of the same parameters."""
+    # Resolved now, in the module that wrote them: a subclass's module need not have these names.
+    annotations = {
+        name: _resolved(annotation, cls.__module__) for name, annotation in vars(cls).get("__annotations__", {}).items()
+    }
+    for name, field in getattr(cls, "__dataclass_fields__", {}).items():
+        if name in annotations:
+            kind, rules = _parts(annotations[name])
+            rules = (*_parts(field.type)[1], *rules)
+            annotations[name] = Annotated[kind, *rules] if rules else kind
+        elif name in vars(cls):  # a default without annotation
+            annotations[name] = field.type
+    cls.__annotations__ = annotations
+
+
+def expectation(value: object, annotation: object) -> str:
+    """Return what a parameter of this type must be, if the value is not that; else an empty text."""
+    kind, rules = _parts(annotation)
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    wanted = [_expectation(value, one, rules) for one in kinds]
+    return " or ".join(wanted) if all(wanted) else ""
+
+
+def _expectation(value: object, kind: object, rules: tuple[object, ...]) -> str:
+    if kind in (None, NoneType):
+        return "None" if value is not None else ""
+    if get_origin(kind) is Literal:
+        return f"one of {list(get_args(kind))}" if value not in get_args(kind) else ""
+    if kind is bool:
+        return "True or False" if not isinstance(value, bool) else ""
+    if kind not in _NUMBERS:
+        return ""  # mypy's business
+    number, words = _NUMBERS[kind]
+    holds = isinstance(value, number) and not isinstance(value, bool)
+    told = []
+    for rule in rules:
+        if type(rule) in _BOUNDS:
+            field, compare, text = _BOUNDS[type(rule)]
+            bound = getattr(rule, field)
+            holds = holds and compare(value, bound)
+            told.append(f"{text} {bound}")
+    return " ".join([words, " and ".join(told)]).strip() if not holds else ""
+
+
+def _parts(annotation: Any) -> tuple[Any, tuple[object, ...]]:
+    """Return a type, and what follows it in ``Annotated``."""
+    rules = getattr(annotation, "__metadata__", ())
+    return (annotation.__origin__ if rules else annotation), rules
+
+
+def _resolved(annotation: object, module: str) -> object:
+    if not isinstance(annotation, str) or annotation.partition("[")[0].endswith("ClassVar"):
+        return annotation
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
