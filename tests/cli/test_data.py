@@ -48,7 +48,7 @@ class TestFetch:
     def test_fetches_to_where_run_will_look(
         self, server: Server, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+        monkeypatch.setattr("platformdirs.user_cache_dir", lambda project: tmp_path / "cache" / project)
         assert call("fetch").exit_code == 0
         assert (tmp_path / "cache" / "tsadbench" / "skab" / "valve1" / "0.csv").is_file()
         monkeypatch.setenv("TSADBENCH_DATA", str(data))

@@ -14,7 +14,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = write_skab(tmp_path / "published")
     write_catalogue(tmp_path / "catalogue", folder)
     monkeypatch.setattr("tsadbench.datasets.source.CATALOGUE", tmp_path / "catalogue")
-    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda project: tmp_path / "cache" / project)
     for variable in ("TSADBENCH_DATA", "TSADBENCH_SKAB_URL"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pooch
 import pytest
 
 from tests.helpers.packages import write_package
@@ -21,6 +20,7 @@ from tsadbench.registry import load_detector, locate
 from tsadbench.sandbox import Construction, Description, ask, asking, describe
 from tsadbench.sandbox.construction import source_of
 from tsadbench.sandbox.description import described
+from tsadbench.utils.atomic_files import cache_folder
 from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
 from tsadbench.utils.parameters import as_json, parameters_of
 
@@ -52,7 +52,7 @@ class Mine(Detector):
 def cache(tmp_path, monkeypatch) -> Path:
     """The folder of remembered answers, empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Path(pooch.os_cache("tsadbench")) / "detectors"
+    return cache_folder() / "detectors"
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sklearn.base import clone
-
 from tsadbench.base.detector import Traits
 from tsadbench.base.wrapping import WrappedDetector
 
@@ -44,6 +42,8 @@ class EstimatorDetector(WrappedDetector):
         self.seed = seed
 
     def _build(self, n_sensors: int) -> Any:  # noqa: ARG002 - for all
+        from sklearn.base import clone
+
         model = clone(self.estimator)
         chosen = dict.fromkeys(names_of(model, _SEED), self.seed)
         # A local outlier factor that is to score new rows.

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.recording import Recording
@@ -47,6 +45,10 @@ def sessions_of(dataset: Dataset) -> Mapping[str, str]:
     recordings = (*dataset.train, *dataset.test)
     sharing = _sharing(recordings)
     joined = sharing | _following(recordings, dataset.entities, sharing)
+    # Slow to import, and most data sets declare their sessions.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     _, components = connected_components(coo_array(joined), directed=False)
     place = {recording.id: i for i, recording in enumerate(recordings)}
     named: dict[str, str] = {}
@@ -69,6 +71,8 @@ def _sharing(recordings: Sequence[Recording]) -> BoolArray:
 
 def _share_of_rows(recordings: Sequence[Recording]) -> FloatArray:
     """Return [n, n]: the share of the first recording's rows that the second one has."""
+    from scipy.sparse import coo_array
+
     numbers = shared_rows(recordings, untimed="by value")
     place = np.repeat(np.arange(len(numbers)), [len(rows) for rows in numbers])
     number = np.concatenate(numbers)

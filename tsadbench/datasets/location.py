@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pooch
-
-from tsadbench.datasets.download import download, require_answer
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError, DataNotFoundError
+from tsadbench.utils.atomic_files import cache_folder
 
 VARIABLE = "TSADBENCH_DATA"
 
@@ -25,7 +23,7 @@ def place(name: str, directory: Path | None) -> Path:
         The folder that holds a folder for each data set; None for TSADBENCH_DATA or else the cache.
     """
     named = _named(directory)
-    return (pooch.os_cache("tsadbench") if named is None else named[1]) / name
+    return (cache_folder() if named is None else named[1]) / name
 
 
 def find(source: Source, directory: Path | None) -> Path:
@@ -79,6 +77,8 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
         return folder
     folder = place(source.name, None)
     if source.missing(folder):
+        from tsadbench.datasets.download import download, require_answer
+
         try:
             require_answer(source)
             download(source, folder)

@@ -9,7 +9,6 @@ from importlib.metadata import packages_distributions
 from typing import Any, Protocol, runtime_checkable
 
 import cloudpickle
-from sklearn.base import OutlierMixin, clone
 
 from tsadbench.base.estimator import EstimatorDetector, detector_class
 from tsadbench.errors import UsageError
@@ -85,6 +84,8 @@ def _changed(estimator: Estimator) -> dict[str, Any]:
 
 
 def _as_it_is(estimator: Estimator) -> Construction:
+    from sklearn.base import OutlierMixin, clone
+
     name = type(estimator).__name__
     steps = [step for _, step in getattr(estimator, "steps", ())]
     last = steps[-1] if steps else estimator

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
-import pooch
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
@@ -38,7 +37,7 @@ from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.atomic_files import cache_folder, write_file
 from tsadbench.utils.code_fingerprint import (
     code_fingerprint,
     fingerprinted_files,
@@ -459,7 +458,7 @@ def _key(source: Source, asked: object) -> Path:
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = [source, place, asked, __version__, platform.python_version()]
     digest = hashlib.sha256(to_json(about, bytes_mode="base64", inf_nan_mode="constants")).hexdigest()
-    return Path(pooch.os_cache("tsadbench")) / "detectors" / f"{digest[:32]}.json"
+    return cache_folder() / "detectors" / f"{digest[:32]}.json"
 
 
 def _remembered(file: Path) -> Description | None:

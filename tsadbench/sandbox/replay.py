@@ -50,7 +50,6 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Traits
@@ -348,7 +347,12 @@ def _rank_correlation(found: FloatArray, expected: FloatArray) -> float:
     constant = [len(scores) < _RANKED or np.ptp(scores) == 0.0 for scores in (found, expected)]
     if any(constant):
         return 1.0 if all(constant) else 0.0
-    return float(spearmanr(found, expected).statistic)
+    return float(np.corrcoef(_ranks(found, np.sort(found)), _ranks(expected, np.sort(expected)))[0, 1])
+
+
+def _ranks(scores: FloatArray, in_order: FloatArray) -> FloatArray:
+    """Return the ranks that scores have among sorted ones; the mean of the first and the last if some are equal."""
+    return (np.searchsorted(in_order, scores) + np.searchsorted(in_order, scores, "right")) / 2
 
 
 def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray) -> float:
@@ -357,11 +361,7 @@ def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray)
     both = np.isfinite(found) & np.isfinite(expected)
     if not both.any():
         return 1.0
-    # Between the ranks of the first and the last of equal scores.
-    ranks = [
-        (np.searchsorted(in_order, scores[both]) + np.searchsorted(in_order, scores[both], "right")) / 2
-        for scores in (found, expected)
-    ]
+    ranks = [_ranks(scores[both], in_order) for scores in (found, expected)]
     return float(1.0 - 6.0 * np.mean(((ranks[0] - ranks[1]) / len(in_order)) ** 2))
 
 

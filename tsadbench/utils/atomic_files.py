@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+import platformdirs
+
 from tsadbench.errors import UsageError
 
 # Of Linux's renameat2: paths are relative to the working folder; two names exchange what they stand for.
@@ -22,24 +24,20 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
+def cache_folder() -> Path:
+    """Return the folder for downloaded data sets and descriptions of detectors."""
+    return Path(platformdirs.user_cache_dir("tsadbench"))
+
+
 def write_file(file: Path, content: str | bytes) -> Path:
-    """Write a file and return it. Its folder is created; the former content stays until the new one is on the disk.
+    """Write a file (text as UTF-8) and return it. The former content stays until the new one is on the disk.
 
-    Parameters
-    ----------
-    file
-        A link is followed. What is not a regular file (``/dev/stdout``, a pipe) is written to and stays what it is.
-    content
-        Text is written as UTF-8, its line ends as they are.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
+    Its folder is created and a link is followed. A pipe or a device such as ``/dev/stdout`` is written to. Raises a
+    UsageError if it cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     with _reported(file):
-        _make_folder(file.parent)
+        file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():
             with file.open("wb") as special:
                 special.write(data)
@@ -48,27 +46,52 @@ def write_file(file: Path, content: str | bytes) -> Path:
     return file
 
 
+def _replace(file: Path, data: bytes) -> None:
+    unfinished = file.with_name(f".unfinished-{secrets.token_hex(8)}")
+    try:
+        with unfinished.open("xb") as stream:
+            if file.exists():
+                shutil.copymode(file, unfinished)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(file)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def open_text(file: Path, mode: str = "w") -> TextIO:
+    """Open a file to write it line by line, as UTF-8 with its line ends unchanged; its folder is created.
+
+    Raises a UsageError if it cannot be written.
+    """
+    with _reported(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return open(file, mode, encoding="utf-8", newline="")  # type: ignore[return-value]  # no binary mode
+
+
+def append_text(file: Path, text: str) -> None:
+    """Append text to a file that others may append to as well; errors as for `open_text`."""
+    with open_text(file, "a") as stream, _reported(file):
+        stream.write(text)
+
+
 def require_writable(file: Path) -> None:
     """Raise a UsageError before long work if its result could not be written; the file's folder is created."""
     with _reported(file):
-        _make_folder(file.parent)
+        file.parent.mkdir(parents=True, exist_ok=True)
         if file.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise IsADirectoryError("Is a directory")
         if not os.access(file if file.exists() else file.parent, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            raise PermissionError("Permission denied")
 
 
 def require_own_folder(folder: Path, marker: str, kind: str) -> None:
-    """Raise a UsageError before anything is written among other people's files.
+    """Raise a UsageError if the folder that --out names holds other people's files.
 
-    Parameters
-    ----------
-    folder
-        The one that --out names. It may be missing or empty.
-    marker
-        The file by which a folder that the same command has written is known, from the folder's top.
-    kind
-        What messages call such a folder.
+    It may be missing, empty, or contain the file ``marker``, which the same command has written. ``kind`` is what the
+    message calls such a folder.
     """
     with _reported(folder):
         if not folder.exists() or (folder / marker).is_file():
@@ -81,37 +104,19 @@ def require_own_folder(folder: Path, marker: str, kind: str) -> None:
 
 
 def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
-    """Raise a UsageError if a file is to be written that is also read, before it is opened and its content is lost.
+    """Raise a UsageError if a file to be written is also read, before it is opened and its content is lost.
 
-    Parameters
-    ----------
-    written
-        The file, or the descriptor of an open one. One that does not exist yet is nobody's input.
-    read
-        Files, or descriptors of open ones. It does not matter by which path or link they are named.
+    Files are paths or descriptors of open files; links do not matter.
     """
     try:
         target = os.stat(written)
     except OSError:
         return
     for one in read if stat.S_ISREG(target.st_mode) else ():
-        with contextlib.suppress(OSError):  # whoever reads it says what is wrong
+        with contextlib.suppress(OSError):  # reported where it is read
             if os.path.samestat(os.stat(one), target):
                 name = written if isinstance(written, Path) else "standard output"
                 raise UsageError(f"{name}: this file is also an input; choose another output")
-
-
-def open_text(file: Path) -> TextIO:
-    """Open a file to write line by line, as UTF-8 with its line ends unchanged; its folder is created.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
-    """
-    with _reported(file):
-        _make_folder(file.parent)
-        return file.open("w", encoding="utf-8", newline="")
 
 
 def exchange(first: Path, second: Path) -> bool:
@@ -138,45 +143,9 @@ def exchange(first: Path, second: Path) -> bool:
     raise OSError(number, os.strerror(number), str(first))
 
 
-def append_text(file: Path, text: str) -> None:
-    """Append text to a file that others may append to as well; it is created if necessary.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
-    """
-    with _reported(file):
-        _make_folder(file.parent)
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(text)
-
-
 @contextmanager
 def _reported(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place") from error
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
-
-
-def _replace(file: Path, data: bytes) -> None:
-    unfinished = file.with_name(f".unfinished-{secrets.token_hex(8)}")
-    try:
-        with unfinished.open("xb") as stream:
-            if file.exists():
-                shutil.copymode(file, unfinished)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(file)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

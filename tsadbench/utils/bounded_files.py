@@ -1,4 +1,4 @@
-"""Read whole files, but only up to a size that is stated: some never end, and some are larger than the memory."""
+"""Read whole files, but only up to a stated size: some never end, and some are larger than the memory."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ _BYTES_AT_ONCE = 2**20
 
 
 def read_bytes(file: Path, most: int) -> bytes:
-    """Return the content of a file; of a pipe or a device as well, as far as it ends.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read, or holds more than ``most`` bytes.
-    """
+    """Return the content of a file, a pipe or a device. Raises an OSError if it holds more than ``most`` bytes."""
     parts, left = list[bytes](), most
     with file.open("rb") as stream:
-        if os.fstat(stream.fileno()).st_size > most:  # what is no regular file says 0
+        if os.fstat(stream.fileno()).st_size > most:  # 0 if it is not a regular file
             left = -1
         while left >= 0 and (part := stream.read(_BYTES_AT_ONCE)):
             parts.append(part)
@@ -29,13 +23,5 @@ def read_bytes(file: Path, most: int) -> bytes:
 
 
 def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:
-    """Return a text file's content, with line ends as Python has them.
-
-    Raises
-    ------
-    OSError
-        As for `read_bytes`.
-    UnicodeDecodeError
-        If it is not written in the encoding.
-    """
+    """Return a text file's content with line ends as Python has them; errors as for `read_bytes`."""
     return read_bytes(file, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")

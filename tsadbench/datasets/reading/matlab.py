@@ -10,8 +10,6 @@ from collections import Counter
 from functools import partial
 from math import prod
 
-import scipy.io
-
 from tsadbench.datasets.reading.array_table import (
     COPY_AGAIN,
     MOST_BYTES,
@@ -63,6 +61,8 @@ def read_matlab(content: bytes, prefix: str = "") -> Arrays:  # noqa: ARG001 - i
         faults = _faults(content)
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # "returned data may be corrupt"
+            import scipy.io
+
             found = scipy.io.whosmat(io.BytesIO(content))  # type: ignore[arg-type]  # the stubs know paths alone
     except NotImplementedError as error:
         raise MalformedError(_VERSION_7_3) from error
@@ -95,6 +95,8 @@ def _array(content: bytes, name: str, shape: tuple[int, ...], kind: str, fault: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
+            import scipy.io
+
             file = io.BytesIO(content)
             array = scipy.io.loadmat(file, variable_names=[name])[name]  # type: ignore[arg-type]  # as above
     except Exception as error:  # as above
