@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
-import pooch
 
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.protocol import Episode, Scored
@@ -21,6 +20,7 @@ from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data, Subject
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.atomic_files import cache_folder
 from tsadbench.utils.distributions import OWN, distributions_of, normalised, required_by_core, requirements
 from tsadbench.utils.import_lookup import package_of
 
@@ -92,7 +92,7 @@ class Trials(Data):
         named = os.environ.get("TSADBENCH_DATA")
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
-            forbidden = [Path(decoy), Path(pooch.os_cache("tsadbench")), *([Path(named)] if named else [])]
+            forbidden = [Path(decoy), cache_folder(), *([Path(named)] if named else [])]
             with Box(self.cheap, threads=1, crossing=Crossing(synthetic.SENSORS), forbidden=forbidden) as box:
                 box.fit(self.train())
                 return box.score(self.test()), box.imported()
